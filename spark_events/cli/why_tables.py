@@ -15,6 +15,8 @@ from spark_events.why.found_issue import FoundIssue
 
 _MOST_ISSUES = 20
 _BAR = 24
+_WIDE = 120
+"""Where the meaning of each account fits beside its figures."""
 _COLOURS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
 
 
@@ -28,7 +30,7 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     if explanation.answer:
         say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:
-        out.print(_parts_table(explanation))
+        out.print(_parts_table(explanation, out.width >= _WIDE))
     if explanation.issues:
         _print_issues(explanation.issues, out)
     else:
@@ -37,28 +39,24 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
         out.print(_estimates_table(explanation))
 
 
-def _parts_table(explanation: Explanation) -> Table:
+def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
     table = _table("Where the time went")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     if explanation.core_ms is not None:
         table.add_column("of cores", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    table.add_column("", style="dim", overflow="fold")
+    if is_wide:
+        table.add_column("", style="dim", overflow="fold")
     for part, part_ms in (explanation.parts or {}).items():
         if part_ms:
             share = part_ms / max(1, explanation.duration_ms)
             bar = "█" * max(1, round(_BAR * share))
             of_cores = [] if explanation.core_ms is None else [duration(explanation.core_ms[part])]
-            table.add_row(
-                part,
-                duration(part_ms),
-                percent(100 * share),
-                *of_cores,
-                f"[cyan]{bar}[/]",
-                ACCOUNTS[part].meaning,
-            )
+            meaning = [ACCOUNTS[part].meaning] if is_wide else []
+            figures = duration(part_ms), percent(100 * share), *of_cores
+            table.add_row(part, *figures, f"[cyan]{bar}[/]", *meaning)
     return table
 
 

@@ -115,6 +115,15 @@ def misses_reads(stage_info: Mapping[str, Any]) -> bool:
     return False
 
 
+def reads_cache(stage_info: Mapping[str, Any]) -> bool:
+    """Return whether a stage has an RDD that is kept in memory or on disk."""
+    for rdd in stage_info.get("RDD Info") or ():
+        level = rdd.get("Storage Level") or {}
+        if level.get("Use Memory") or level.get("Use Disk"):
+            return True
+    return False
+
+
 def without_reads(measured: TasksMeasured) -> TasksMeasured:
     """Return what tasks measured without the bytes that they read: a measurement of zero is none."""
     return replace(

@@ -29,6 +29,11 @@ from spark_events.runtime.settings import setting
     COLLECT,
     FOREACH_BATCH,
     STATE_GROWTH,
+    SOURCE_STOPPED,
+    STREAM_BEHIND,
+    UNREAD_CACHE,
+    REWRITE,
+    EXECUTOR_CHURN,
     REGRESSION,
 ) = KINDS = (
     "skew",
@@ -52,6 +57,11 @@ from spark_events.runtime.settings import setting
     "collect",
     "foreach-batch",
     "state-growth",
+    "source-stopped",
+    "stream-behind",
+    "cache-never-read",
+    "rewrite-whole-files",
+    "executor-churn",
     "regression",
 )
 
@@ -207,6 +217,12 @@ class Thresholds:
         types.RATIO,
         0.20,
         "For `full-scan`: the share of the rows of all partitions that a filter keeps at most.",
+    )
+    silence_ms: int = setting(
+        "spark.events.issue.source-stopped.time",
+        types.DURATION,
+        600_000,
+        "For `source-stopped`: how long no rows have come at least; and five times as long as ever before.",
     )
     past_dir: str | None = setting(
         "spark.events.issue.regression.dir",

@@ -27,6 +27,8 @@ ABSENCES = {
     kinds.WINDOW: "the window over all rows in {about}",
     kinds.RECOMPUTATION: "computing the same thing again",
     kinds.COLLECT: "bringing a large result to the driver",
+    kinds.REWRITE: "writing unchanged rows again in {about}",
+    kinds.EXECUTOR_CHURN: "the loss of executors",
     kinds.FOREACH_BATCH: "the code in foreachBatch",
     kinds.REGRESSION: "what made {about} slower than in its last runs",
 }

@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions
@@ -267,3 +268,48 @@ def test_a_cause_is_told_once_of_an_execution() -> None:
     both = EndedExecution(0, 100 * S, 4, (*one.plans, *other.plans), one.stages)
     (issue,) = Executions(Thresholds()).issues(both)
     assert issue.lost_ms == 2 * 36 * S
+
+
+def unread(*executions: EndedExecution, by_rdd: bool = False) -> list[Issue]:
+    recomputation = Recomputation()
+    for execution in executions:
+        recomputation.take(execution, "save at a.py:1")
+    if by_rdd:
+        recomputation.read_by_an_rdd()
+    return list(recomputation.never_read())
+
+
+def test_a_cache_that_is_never_read() -> None:
+    (issue,) = unread(scored(0, 0, cached=True))
+    assert (issue.kind, issue.share_ms, issue.lost_ms) == ("cache-never-read", 20 * S, None)
+    assert (
+        "Project of db.t is cached, for save at a.py:1, and read from there by nothing else" in issue.sentence
+    )
+
+
+def test_a_cache_that_something_reads() -> None:
+    filled, read = scored(0, 0, cached=True), scored(1, 1, cached=True, computed=0)
+    assert unread(filled, read) == []
+    assert unread(filled, by_rdd=True) == []
+    assert unread(scored(0, 0)) == []
+    assert unread(EndedExecution(0, 100 * S, 4, (*filled.plans, *filled.plans), filled.stages)) == []
+
+
+def rewritten(copied: int, updated: int) -> EndedExecution:
+    metrics = {
+        "number of rows copied.": copied,
+        "number of rows updated.": updated,
+        "time taken to rewrite the matched files": 40 * S,
+    }
+    return executed(Plan()(0, "Execute UpdateCommand Delta[file:/data/accounts]", **metrics))
+
+
+def test_files_that_are_written_again_for_few_rows() -> None:
+    issue = told(rewrites, rewritten(900, 90))["rewrite-whole-files"]
+    assert issue.lost_ms == 40 * S * 900 // 990
+    assert "900 rows of file:/data/accounts are written again, to change 90" in issue.sentence
+
+
+@pytest.mark.parametrize(("copied", "updated"), [(899, 90), (0, 90), (0, 0)])
+def test_files_of_which_many_rows_change(copied: int, updated: int) -> None:
+    assert told(rewrites, rewritten(copied, updated)) == {}

@@ -27,7 +27,7 @@ class Plan:
         metadata: dict[str, str] | None = None,
         **of: int,
     ) -> Plan:
-        """Add a node; its name is its first word, but for a scan.
+        """Add a node; its name is its first word, but for a scan and a command.
 
         Args:
             depth: 0 for the root.
@@ -50,6 +50,8 @@ class Plan:
             else:
                 self.measured[number] = MetricValue(value, frozenset((stage,)))
         name = text.partition(" [")[0] if text.startswith("Scan ") else re.split(r"[ (]", text, maxsplit=1)[0]
+        if name == "Execute":
+            name = " ".join(text.split()[:2])
         self.nodes.append([depth, name, text, metadata or {}, metrics])
         return self
 

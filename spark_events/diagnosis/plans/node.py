@@ -26,9 +26,17 @@ PLAN_METRICS = (
     "time to start Python workers",
     "time to initialize Python workers",
     "time to run Python workers",
+    "number of rows copied.",
+    "number of rows copied",
+    "number of target rows rewritten unmodified",
+    "number of rows updated.",
+    "number of rows deleted.",
+    "number of updated rows",
+    "number of deleted rows",
+    "time taken to rewrite the matched files",
 )
-"""Spark's metrics of plans' nodes that are handed on; in an SQLExecutionEnd's ``Plans``, each metric of a
-node is its index in this, and the id of its accumulator."""
+"""Metrics of plans' nodes that are handed on, of Spark and Delta Lake; in an SQLExecutionEnd's ``Plans``,
+each metric of a node is its index in this, and the id of its accumulator."""
 ROWS = "number of output rows"
 DATA_SIZE = "data size"
 _SHUFFLED_ROWS = "shuffle records written"

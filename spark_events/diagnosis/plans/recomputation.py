@@ -1,4 +1,4 @@
-"""The rule about what several SQL executions of an application compute again and again."""
+"""The rules about what an application computes again and again, and about what it caches and never reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import IN_MEMORY, EndedExecution, fills_cache
 from spark_events.diagnosis.plans.node import Node, without_ids
-from spark_events.diagnosis.thresholds import RECOMPUTATION
+from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
@@ -31,6 +31,7 @@ class _Part:
         wholes: the digests of two of the plans that it is a part of.
         rows: how many rows were computed, in all.
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
+        scans: how often a cache was read, by the execution that filled it, too.
     """
 
     digest: str
@@ -44,6 +45,7 @@ class _Part:
     wholes: set[str] = field(default_factory=set)
     rows: int = 0
     kept_rows: int = 0
+    scans: int = 0
 
     @property
     def is_again(self) -> bool:
@@ -95,6 +97,7 @@ class Recomputation:
     def __init__(self) -> None:
         self._parts: dict[str, _Part] = {}
         self._again: dict[str, _Part] = {}
+        self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
         """Called with each SQL execution that has ended; returns whether ``issues`` has something new.
@@ -122,6 +125,18 @@ class Recomputation:
             taken.add(part.last)
             yield _issue(part)
 
+    def read_by_an_rdd(self) -> None:
+        """Called when something that has no plan has read a cache; nobody knows which."""
+        self._unknown_reads = True
+
+    def never_read(self) -> Iterator[Issue]:
+        """Yield caches that only the SQL execution has read that filled them, at the application's end."""
+        if self._unknown_reads:
+            return
+        for part in self._parts.values():
+            if part.cached and part.times == part.scans == 1:
+                yield _unread(part)
+
     def _take(self, node: Node, where: _Where, parts: list[_Part]) -> _Digest:
         """Take a node after those below it, add what was computed to the parts, and return its digest."""
         if node.name == IN_MEMORY:
@@ -140,6 +155,8 @@ class Recomputation:
         for child in scan.children:
             digest = self._take(child, where, parts) if fills_cache(scan) else _digest_of_all(child, where)
             part = self._parts.get(digest.name)
+            if part is not None:
+                part.scans += 1
             if part is not None and "], [" not in scan.text:  # which would be a filter
                 part.kept_rows = max(part.kept_rows, scan.rows or 0)
 
@@ -204,6 +221,20 @@ def _issue(part: _Part) -> Issue:
         sentence,
         advice,
         evidence={"recomputation.times": part.times, "recomputation.cached": part.cached},
+    )
+
+
+def _unread(part: _Part) -> Issue:
+    places = f", for {', '.join(part.places)}," if part.places else ""
+    return Issue(
+        UNREAD_CACHE,
+        f"{UNREAD_CACHE} {part.digest}",
+        None,
+        None,
+        f"{part.title.removeprefix('the same ')} is cached{places} and read from there by nothing else",
+        "Remove cache() or persist(): it takes memory, and the time to write it there, for nothing.",
+        evidence={"cache.rows": part.rows},
+        share_ms=part.total_ms,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from spark_events.diagnosis.driver_time import DriverTime
+from spark_events.diagnosis.executor_churn import ExecutorChurn
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.plans.execution import EndedExecution
@@ -16,6 +17,7 @@ from spark_events.diagnosis.unused_memory import unused_memory
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.executors.executor_ends import EXPECTED, reason_class
 from spark_events.listeners.executors.executors import DRIVER
 from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
@@ -48,6 +50,7 @@ class ApplicationIssues(Timeless):
         self._warm: dict[str, int] = {}
         self._warm_python: dict[str, int] = {}
         self._recomputation = Recomputation()
+        self._churn = ExecutorChurn()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
@@ -89,13 +92,20 @@ class ApplicationIssues(Timeless):
     def on_executor_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorAdded."""
         executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
-        self._driver.executor_added(executor, int(info.get("Total Cores") or 0), time_ms)
+        cores = int(info.get("Total Cores") or 0)
+        self._driver.executor_added(executor, cores, time_ms)
+        self._churn.added(executor, cores, time_ms)
         # One of another resource profile may be given another heap than the configuration says.
         if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
             self._other_profiles.add(executor)
 
     def on_executor_removed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorRemoved."""
+        reason = reason_class(str(record.get("Removed Reason") or ""))
+        if reason in EXPECTED:
+            self._churn.gone(str(record["Executor ID"]))
+        else:
+            self._churn.lost(str(record["Executor ID"]), reason, time_ms)
         self._driver.executor_removed(str(record["Executor ID"]), time_ms)
 
     def on_executor_metrics(self, record: dict[str, Any], time_ms: int) -> None:
@@ -144,8 +154,16 @@ class ApplicationIssues(Timeless):
                     warm[executor] = measured.last_ms
         return cold
 
+    def explains_retries(self, measured: TasksMeasured) -> bool:
+        """Return whether tasks of a stage failed with executors that are lost again and again."""
+        return not measured.fetch_failures and self._churn.takes_failures(
+            measured.failed_ms, measured.first_ms
+        )
+
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
+        if (churn := self._churn.issue()) is not None:
+            self._take(churn, time_ms)
         for issue in self._slow_hosts.take(stage.measured, stage.slots):
             self._take(issue, time_ms)
 
@@ -163,10 +181,17 @@ class ApplicationIssues(Timeless):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms)
 
+    def cache_read_by_an_rdd(self) -> None:
+        """Called when something that is no SQL execution has read a cache."""
+        self._recomputation.read_by_an_rdd()
+
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd."""
         self._driver.end(time_ms)
         self._take_driver_time(time_ms)
+        for issue in (self._churn.issue(), *self._recomputation.never_read()):
+            if issue is not None:
+                self._take(issue, time_ms)
         lasted_ms = self._lasted_ms(time_ms)
         if self._heap_limit is not None and lasted_ms >= self._thresholds.min_time_ms:
             unused = unused_memory(self._heap_peaks, self._heap_limit, self._thresholds)

@@ -12,6 +12,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.run import Job
@@ -23,7 +24,7 @@ _WHOLE_GROUPS = ("InPandas", "InArrow")
 """How the names of nodes end whose functions take groups or batches of rows."""
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
-_RULES = (joins, full_scans, windows_over_all)
+_RULES = (joins, full_scans, windows_over_all, rewrites)
 
 
 @dataclass(slots=True)

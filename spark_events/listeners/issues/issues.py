@@ -13,13 +13,14 @@ from spark_events.diagnosis.measured import (
     misses_reads,
     read_python_times,
     read_tasks_measured,
+    reads_cache,
     without_reads,
 )
 from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
-from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, TASK_COUNT
+from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER, TASK_COUNT
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_issues import ApplicationIssues
@@ -163,6 +164,8 @@ class IssueListener(Timeless):
         self._application.stage_completed(key, place or "stages of DataFrames", collected_bytes, time_ms)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
+        if (job is None or job.run.execution is None) and reads_cache(info):
+            self._application.cache_read_by_an_rdd()
         if stage is not None and stage.measured is not None:
             self._take_measured(key, stage, stage.measured, info, time_ms)
 
@@ -208,7 +211,10 @@ class IssueListener(Timeless):
         )
         self._application.stage_measured(ended, time_ms)
         job = stage.job
+        churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
+            if issue.kind == RETRIES and churn:
+                continue
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
             finding = Finding(of_stage, key, stage.name, lasted_ms, job.run if job else None)
             if job is None:

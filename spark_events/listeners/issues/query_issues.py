@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.thresholds import FOREACH_BATCH, STATE_GROWTH
+from spark_events.diagnosis.streams import SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
@@ -20,17 +20,6 @@ from spark_events.listeners.record_fields import RUN_ID
 _MOST_OF_ONE = 100
 _FOREACH = "ForeachBatchSink"
 _LEAST_SHARE = 0.25
-_LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
-
-
-@dataclass(slots=True)
-class _State:
-    """The rows of the state of one operator, over the micro-batches of a run."""
-
-    first: int
-    last: int
-    batches: int = 0
-    grew: int = 0
 
 
 @dataclass(slots=True)
@@ -40,6 +29,8 @@ class _Query:
     query_id: str
     name: str
     growing: GrowingIssues
+    source: SourceStopped
+    behind: StreamBehind
     busy_ms: int = 0
     batches_ms: int = 0
     jobs_ms: int = 0
@@ -47,7 +38,7 @@ class _Query:
     own_code_ms: int = 0
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
-    states: dict[tuple[int, str], _State] = field(default_factory=dict)
+    state_growth: StateGrowth = field(default_factory=StateGrowth)
 
 
 class QueryIssues(Timeless):
@@ -67,6 +58,7 @@ class QueryIssues(Timeless):
         return {
             spark_records.QUERY_STARTED: self.on_started,
             spark_records.QUERY_PROGRESS: self.on_progress,
+            spark_records.QUERY_IDLE: self.on_idle,
             spark_records.QUERY_TERMINATED: early(self.on_terminated),
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
@@ -76,7 +68,9 @@ class QueryIssues(Timeless):
         run_id = str(record[RUN_ID])
         name = self._context.run.query_of(run_id).get("query_name", "")
         growing = GrowingIssues(self._events)
-        self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing))
+        source = SourceStopped(self._context.settings.thresholds)
+        behind = StreamBehind(record.get("triggerIntervalMs"))
+        self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind))
 
     def on_terminated(self, record: Record, time_ms: int) -> None:
         """Handle QueryTerminated: what the query lost is told as a whole."""
@@ -125,9 +119,18 @@ class QueryIssues(Timeless):
         if "addBatch" in took:
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
         query.jobs_ms = query.own_ms = 0
-        watermark = "watermark" in (progress.get("eventTime") or {})
-        for place, operator in enumerate(progress.get("stateOperators") or ()):
-            self._take_state(query, run_id, place, operator, watermark, time_ms)
+        issues = [
+            *query.state_growth.take(progress),
+            query.behind.take(progress),
+            query.source.take(progress, time_ms),
+        ]
+        self._take(query, run_id, issues, time_ms)
+
+    def on_idle(self, record: Record, time_ms: int) -> None:
+        """Handle QueryIdle."""
+        run_id = str(record[RUN_ID])
+        if (query := self._queries.get(run_id)) is not None:
+            self._take(query, run_id, [query.source.take(None, time_ms)], time_ms)
 
     def _end(self, run_id: str, time_ms: int) -> None:
         query = self._queries.pop(run_id, None)
@@ -160,46 +163,11 @@ class QueryIssues(Timeless):
         subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
         query.growing.take(issue, subject, time_ms)
 
-    def _take_state(
-        self,
-        query: _Query,
-        run_id: str,
-        place: int,
-        operator: Mapping[str, Any],
-        watermark: bool,
-        time_ms: int,
-    ) -> None:
-        """Find state of which nothing is ever removed."""
-        name, rows = str(operator.get("operatorName") or "state"), int(operator.get("numRowsTotal") or 0)
-        if (place, name) not in query.states and len(query.states) >= _MOST_OF_ONE:
-            return
-        state = query.states.setdefault((place, name), _State(rows, rows))
-        state.batches += 1
-        state.grew += rows > state.last
-        removed = int(operator.get("numRowsRemoved") or 0)
-        if removed or rows < state.last:
-            query.states[place, name] = _State(rows, rows)
-            return
-        state.last = rows
-        if watermark or state.batches < _LEAST_BATCHES or rows < max(_LEAST_ROWS, 2 * state.first):
-            return
-        if state.grew * 10 < state.batches * 9:
-            return
-        used = int(operator.get("memoryUsedBytes") or 0)
-        issue = Issue(
-            STATE_GROWTH,
-            f"{STATE_GROWTH} {place} {name}",
-            None,
-            None,
-            f"the state of {name} has grown in {state.grew} of {state.batches} micro-batches, from "
-            f"{state.first:,} to {rows:,} rows, and nothing was removed",
-            "If new keys keep coming, it grows until it no longer fits: set a watermark on an event time by "
-            "which the operator groups or joins (withWatermark), or a timeout or TTL of the state.",
-            Severity.WARN,
-            {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
-        )
-        subject = self._subject(query, run_id, "", query.batches_ms, {})
-        query.growing.take(issue, subject, time_ms)
+    def _take(self, query: _Query, run_id: str, issues: Iterable[Issue | None], time_ms: int) -> None:
+        """Take issues of the query as a whole."""
+        for issue in issues:
+            if issue is not None:
+                query.growing.take(issue, self._subject(query, run_id, "", query.batches_ms, {}), time_ms)
 
     def _tell(self, query: _Query, run_id: str, issue: Issue, name: str, times: int, time_ms: int) -> None:
         attributes = {"stageName": name or None, "stages": times}

@@ -57,6 +57,7 @@ BESIDE: dict[str, frozenset[str]] = {
     "executor-churn": frozenset({"retries"}),
     "fetch-failures": frozenset({"executor-churn"}),
     "cache-evicted": frozenset({"gc"}),
+    "cache-never-read": frozenset({"gc"}),
     "spill": frozenset({"gc"}),
     "gc": frozenset({"spill"}),
     "broadcast-too-large": frozenset({"gc"}),
@@ -68,6 +69,7 @@ THRESHOLDS = {
     "spark.events.issue.min.time": "1s",
     "spark.events.issue.min.bytes": "16m",
     "spark.events.issue.idle-cores.time": "6s",
+    "spark.events.issue.source-stopped.time": "10s",
     "spark.events.issue.task-count.many": "1000",
     "spark.events.issue.task-count.long": "3s",
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.slow.case import Work, case
 
-JARS = Path(__file__).parents[2] / ".cache" / "jars" / "lakehouse"
+JARS = Path(__file__).parents[3] / ".cache" / "jars" / "lakehouse"
 _DELTA = {
     "spark.jars": ",".join(map(str, sorted(JARS.glob("*.jar")))),
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -1,0 +1,89 @@
+"""The rule about executors that are lost again and again: tasks begin anew, and cores are missing."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.thresholds import EXECUTOR_CHURN
+
+_LEAST_LOSSES = 2
+_MOST_MISSED = 10_000
+
+
+class ExecutorChurn:
+    """Adds up what the losses of an application's executors have cost."""
+
+    def __init__(self) -> None:
+        self._cores: dict[str, int] = {}
+        self._most_cores = 0
+        self._missed: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
+        self._losses = 0
+        self._missing_core_ms = self._failed_ms = 0
+        self._last = ""
+        self._last_ms = 0
+
+    @property
+    def is_churn(self) -> bool:
+        """Whether executors were lost more than once."""
+        return self._losses >= _LEAST_LOSSES
+
+    def added(self, executor: str, cores: int, time_ms: int) -> None:
+        """Called when an executor was added; it takes the place of the one that was lost first."""
+        self._cores[executor] = cores
+        self._most_cores = max(self._most_cores, sum(self._cores.values()))
+        if self._missed:
+            since_ms, missing = self._missed.popleft()
+            self._missing_core_ms += max(0, time_ms - since_ms) * missing
+
+    def lost(self, executor: str, reason: str, time_ms: int) -> None:
+        """Called when an executor was lost that should have stayed.
+
+        Args:
+            executor: its id.
+            reason: in one word.
+            time_ms: when, in ms since the epoch.
+        """
+        cores = self._cores.pop(executor, 0)
+        if cores:
+            self._losses += 1
+            self._last, self._last_ms = reason, time_ms
+            self._missed.append((time_ms, cores))
+
+    def gone(self, executor: str) -> None:
+        """Called when an executor was removed that was to go."""
+        self._cores.pop(executor, None)
+
+    def takes_failures(self, failed_ms: int, since_ms: int) -> bool:
+        """Add how long the failed attempts of a stage had run, if they went with executors.
+
+        Args:
+            failed_ms: in ms.
+            since_ms: when the stage began, in ms since the epoch.
+        """
+        if not self.is_churn or self._last_ms < since_ms:
+            return False
+        self._failed_ms += failed_ms
+        return True
+
+    def issue(self) -> Issue | None:
+        """Return what that has cost so far; None if at most one was lost."""
+        if not self.is_churn or not self._most_cores:
+            return None
+        return Issue(
+            EXECUTOR_CHURN,
+            EXECUTOR_CHURN,
+            (self._missing_core_ms + self._failed_ms) // self._most_cores,
+            None,
+            f"{self._losses} executors were lost, the last one: {self._last.replace('_', ' ')}: tasks that "
+            f"had run for {duration(self._failed_ms)} began again, and until others came, cores were missing "
+            f"for {duration(self._missing_core_ms)} in all",
+            "Their ExecutorLostEvents say what they died of: give them more memory if that was it. Against "
+            "preemption and spot instances, spark.decommission.enabled moves what they have.",
+            evidence={
+                "executors.lost": self._losses,
+                "executors.failedTasksMs": self._failed_ms,
+                "executors.missingCoresMs": self._missing_core_ms,
+            },
+        )

@@ -1,0 +1,47 @@
+"""The rule about executors that are lost again and again."""
+
+from __future__ import annotations
+
+from spark_events.diagnosis.executor_churn import ExecutorChurn
+
+S = 1_000
+
+
+def churn(losses: int) -> ExecutorChurn:
+    """Two executors of two cores; those that are lost are replaced after ten seconds."""
+    rule = ExecutorChurn()
+    rule.added("0", 2, 0)
+    rule.added("1", 2, 0)
+    for number in range(losses):
+        rule.lost(str(number), "killed", 100 * S * (number + 1))
+        rule.added(str(number + 2), 2, 100 * S * (number + 1) + 10 * S)
+    return rule
+
+
+def test_what_losses_cost() -> None:
+    """On four cores: 3 x 10 s without two of them, and 40 s of tasks."""
+    rule = churn(3)
+    assert rule.takes_failures(40 * S, 250 * S)
+    issue = rule.issue()
+    assert issue is not None
+    assert (issue.kind, issue.lost_ms) == ("executor-churn", 25 * S)
+    assert "3 executors were lost, the last one: killed" in issue.sentence
+
+
+def test_failures_of_a_stage_that_began_after_the_losses() -> None:
+    assert not churn(3).takes_failures(40 * S, 301 * S)
+
+
+def test_one_loss_is_no_churn() -> None:
+    rule = churn(1)
+    assert not rule.takes_failures(40 * S, 0)
+    assert rule.issue() is None
+
+
+def test_executors_that_were_to_go_and_one_that_nobody_knows() -> None:
+    rule = churn(0)
+    rule.gone("0")
+    rule.gone("1")
+    rule.lost("1", "killed", S)
+    rule.lost("7", "killed", S)
+    assert rule.issue() is None
