@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from spark_events.api import Event
 from spark_events.listeners.issues.issues import IssueListener
@@ -82,6 +85,32 @@ def test_of_a_job() -> None:
     assert (event.attributes["jobId"], event.attributes["stageId"]) == (0, 0)
     assert event.body.startswith("stage 0.0 (count at a.py:1): task 0 on a takes 1 min 30 s")
     assert event.body.endswith("that costs 1 min 20 s, 61.45 % of job 0")
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 100), st.integers(0, 3)), max_size=6))
+def test_what_issues_cost_is_no_more_than_the_run_took(jobs: list[tuple[int, int, int]]) -> None:
+    """Jobs that run beside each other, each with a straggler, much garbage or many retries, or all of them."""
+    records = []
+    for number, (begun_s, long_s, wrong) in enumerate(jobs):
+        tail = [long_s * S, S, S, S] if wrong & 1 else [long_s * S] * 4
+        begun_ms, lasted_ms = begun_s * S, long_s * S
+        of_job = [
+            r.job_start(begun_ms, number, (number,)),
+            *stage(begun_ms, tail, number, lasted_ms),
+            r.job_end(begun_ms + lasted_ms, number),
+        ]
+        if wrong & 2:
+            bad = {"JVM GC Time": [0, 0, 0, sum(tail) // 2], "Failed": 9, "Failed Time": lasted_ms}
+            of_job[2]["Task Statistics"] |= bad
+        records += [(begun_ms, record) for record in of_job[:2]]
+        records += [(begun_ms + lasted_ms, record) for record in of_job[2:]]
+    records.sort(key=itemgetter(0))
+    feed = Feed(extra={"spark.events.issue.min.time": "1s"})(r.application_start(), r.executor("Added", 0))
+    end_ms = max((time_ms for time_ms, _ in records), default=0)
+    told = issues(feed(*(record for _, record in records), r.application_end(end_ms)))
+    assert sum(event.attributes["lostMs"] for event in told) <= end_ms
+    assert told or not any(long_s > 40 and wrong & 2 for _, long_s, wrong in jobs)
 
 
 def test_what_costs_little_of_a_long_job_is_not_told() -> None:

@@ -45,7 +45,7 @@ class ApplicationIssues(Timeless):
         self._thresholds = context.settings.thresholds
         self._driver = DriverTime(self._thresholds)
         self._slow_hosts = SlowHosts(self._thresholds)
-        self._growing = GrowingIssues(events)
+        self._growing = GrowingIssues(events, events.claims)
         # When each executor last ended a stage, and one in Python, in ms since the epoch.
         self._warm: dict[str, int] = {}
         self._warm_python: dict[str, int] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_events.api import Counter, Event, MetricGroup
 from spark_events.api.event import AttributeValue
 from spark_events.api.toolkit.formatting import duration, percent
+from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.thresholds import REGRESSION, Thresholds
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.runtime import event_names
@@ -37,11 +38,16 @@ class Subject:
 
 
 class IssueEvents:
-    """Reports the issues of one application, and counts them."""
+    """Reports the issues of one application, and counts them.
+
+    Attributes:
+        claims: what they have cost so far, but for those of streaming queries, each of which has its own.
+    """
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
         self._thresholds: Thresholds = context.settings.thresholds
+        self.claims = Claims()
         # From the start on, so that whoever watches them sees the first issue as an increase.
         self._counters = {kind: self._register(kind) for kind in self._thresholds.kinds}
 
@@ -57,14 +63,26 @@ class IssueEvents:
             return True
         return issue.lost_bytes is not None and issue.lost_bytes >= self._thresholds.min_bytes
 
-    def report(self, issue: Issue, subject: Subject, time_ms: int) -> None:
+    def report(self, issue: Issue, subject: Subject, time_ms: int, since_ms: int | None = None) -> None:
         """Report an issue, which must be reported only once for each cause, and count it.
+
+        Of its cost, only what no other issue has cost already counts; if that is too little, the others tell
+        enough.
 
         Args:
             issue: what is wrong.
             subject: what it is about.
             time_ms: when it was found, in ms since the epoch.
+            since_ms: from when on it has lost time; None if nobody knows when that was.
         """
+        if issue.lost_ms and issue.kind != REGRESSION:
+            if since_ms is None:
+                lost_ms = self.claims.claim_some(subject.whole_ms, issue.lost_ms)
+            else:
+                lost_ms = self.claims.claim(since_ms, time_ms, issue.lost_ms)
+            issue = replace(issue, lost_ms=lost_ms)
+            if not self.matters(issue, subject.whole_ms):
+                return
         self.update(issue, subject, time_ms, 0, 0, CLOSED)
 
     def update(
@@ -127,19 +145,33 @@ class IssueEvents:
 
 @dataclass(slots=True)
 class _Growing:
-    """An issue that was found, with how often it was told, and what it had cost by then."""
+    """An issue that was found.
+
+    Attributes:
+        number: how often it was told.
+        told_cost: what it had cost by then.
+        claimed_ms, counted_ms: what it has cost that was claimed, and what of that no other issue had.
+    """
 
     issue: Issue
     subject: Subject
     number: int = 0
     told_cost: int = 0
+    claimed_ms: int = 0
+    counted_ms: int = 0
 
 
 class GrowingIssues:
-    """The issues of something that goes on: told when they matter, when they have doubled, and at the end."""
+    """The issues of something that goes on: told when they matter, when they have doubled, and at the end.
 
-    def __init__(self, events: IssueEvents) -> None:
+    Args:
+        events: reports them.
+        claims: what its issues have cost so far.
+    """
+
+    def __init__(self, events: IssueEvents, claims: Claims) -> None:
         self._events = events
+        self._claims = claims
         self._by_cause: dict[str, _Growing] = {}
 
     def take(self, issue: Issue, subject: Subject, time_ms: int) -> None:
@@ -164,12 +196,17 @@ class GrowingIssues:
         self._by_cause.clear()
 
     def _tell(self, growing: _Growing, time_ms: int, state: str) -> None:
-        issue = growing.issue
-        self._events.update(
-            issue, growing.subject, time_ms, growing.number, growing.told_cost if issue.lost_ms else 0, state
-        )
+        issue, subject, counted_ms = growing.issue, growing.subject, growing.counted_ms
+        if issue.lost_ms:
+            more_ms = max(0, issue.lost_ms - growing.claimed_ms)
+            growing.counted_ms += self._claims.claim_some(subject.whole_ms, more_ms)
+            growing.claimed_ms += more_ms
+            issue = replace(issue, lost_ms=growing.counted_ms)
+            if not growing.number and not self._events.matters(issue, subject.whole_ms):
+                return
+        self._events.update(issue, subject, time_ms, growing.number, counted_ms, state)
         growing.number += 1
-        growing.told_cost = _cost(issue)
+        growing.told_cost = _cost(growing.issue)
 
 
 def _cost(issue: Issue) -> int:

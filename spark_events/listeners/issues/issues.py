@@ -273,7 +273,10 @@ class IssueListener(Timeless):
             if run_id in self._queries:
                 of_queries.setdefault(run_id, []).append((issue, each.name))
             elif self._events.matters(issue, each.whole_ms):
-                self._events.report(issue, self._subjects.of(each, time_ms, ended), time_ms)
+                lasted_ms = max(each.whole_ms, ended.lasted_ms if ended else 0)
+                self._events.report(
+                    issue, self._subjects.of(each, time_ms, ended), time_ms, time_ms - lasted_ms
+                )
         for run_id, issues in of_queries.items():
             self._queries.lost(run_id, issues, time_ms)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.api.toolkit.formatting import duration, percent
+from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.streams import SourceStopped, StateGrowth, StreamBehind
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
@@ -67,7 +68,7 @@ class QueryIssues(Timeless):
         """Handle QueryStarted."""
         run_id = str(record[RUN_ID])
         name = self._context.run.query_of(run_id).get("query_name", "")
-        growing = GrowingIssues(self._events)
+        growing = GrowingIssues(self._events, Claims())
         source = SourceStopped(self._context.settings.thresholds)
         behind = StreamBehind(record.get("triggerIntervalMs"))
         self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind))
