@@ -6,7 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from spark_events.api.toolkit.formatting import cost, duration, moment, percent
+from spark_events.api.toolkit.formatting import duration, moment, percent
 from spark_events.cli.console import plain, say
 from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
@@ -14,7 +14,7 @@ from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue
 
 _MOST_ISSUES = 20
-_BAR = 24
+_BAR, _SHORT_BAR = 24, 12
 _WIDE = 120
 """Where the meaning of each account fits beside its figures."""
 _COLOURS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
@@ -52,7 +52,7 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
     for part, part_ms in (explanation.parts or {}).items():
         if part_ms:
             share = part_ms / max(1, explanation.duration_ms)
-            bar = "█" * max(1, round(_BAR * share))
+            bar = "█" * max(1, round((_BAR if is_wide else _SHORT_BAR) * share))
             of_cores = [] if explanation.core_ms is None else [duration(explanation.core_ms[part])]
             meaning = [ACCOUNTS[part].meaning] if is_wide else []
             figures = duration(part_ms), percent(100 * share), *of_cores
@@ -63,9 +63,8 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
 def _print_issues(issues: list[FoundIssue], out: Console) -> None:
     say("\n[bold]What made it slow, the costliest first[/]", out)
     for issue in issues[:_MOST_ISSUES]:
-        lost = cost(issue.lost_ms, issue.lost_bytes)
         colour = _COLOURS.get(issue.severity, "yellow")
-        say(f"\n[{colour}]{plain(issue.kind)}[/] [bold]{lost}[/]  {plain(issue.about)}", out)
+        say(f"\n[{colour}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
         if description := issue.evidence.get("description"):
             out.print(f"  [dim]{plain(str(description))}[/]")
         out.print(f"  {plain(issue.sentence)}")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.api.toolkit.formatting import cost, duration
+
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
 )
@@ -32,6 +34,14 @@ class FoundIssue:
     lost_ms: int | None
     lost_bytes: int | None
     evidence: Mapping[str, Any]
+
+    @property
+    def cost(self) -> str:
+        """What it cost, or else how long what it is about took; empty if neither is known."""
+        if self.lost_ms is not None or self.lost_bytes is not None:
+            return cost(self.lost_ms, self.lost_bytes)
+        share_ms = _number(self.evidence.get("shareMs"))
+        return f"{duration(share_ms)} in all" if share_ms else ""
 
 
 def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
