@@ -14,7 +14,7 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.listeners.issues.executions import Executions
+from spark_events.listeners.issues.executions import Executions, explained
 from tests.support.plans import Plan, S, executed
 
 MIB = 1 << 20
@@ -84,16 +84,16 @@ def test_a_large_broadcast() -> None:
 def shuffled(small: int, large: int = 500 * MIB, kind: str = "Inner") -> EndedExecution:
     plan = Plan()(0, f"SortMergeJoin [a#1], [b#2], {kind}", 3, rows=10)(
         1, "Sort [a#1 ASC]", 3, sort_time=80 * S
-    )(2, "Exchange hashpartitioning(a#1, 8)", 1, data_size=large)(3, "Scan parquet db.large", 1, rows=9)(
+    )(2, "Exchange hashpartitioning(a#1, 8)", 1, data_size=large)(3, "Scan parquet db.large", 1, rows=30)(
         1, "Sort [b#2 ASC]", 3, sort_time=0
     )(2, "Exchange hashpartitioning(b#2, 8)", 2, data_size=small)(3, "Scan parquet db.small", 2, rows=9)
     return executed(plan, s1=(0, 10), s2=(0, 1), s3=(10, 50))
 
 
 def test_a_missing_broadcast() -> None:
-    """Half of the time of the join's tasks goes into sorting, which a broadcast of the small side saves."""
+    """The join's stage reads three times as many rows as come out, and a broadcast saves reading them."""
     issue = told(joins, shuffled(MIB))["missing-broadcast"]
-    assert issue.lost_ms == 20 * S
+    assert issue.lost_ms == 30 * S
     assert "though its other side (db.small) has 1 MiB only" in issue.sentence
 
 
@@ -313,3 +313,15 @@ def test_files_that_are_written_again_for_few_rows() -> None:
 @pytest.mark.parametrize(("copied", "updated"), [(899, 90), (0, 90), (0, 0)])
 def test_files_of_which_many_rows_change(copied: int, updated: int) -> None:
     assert told(rewrites, rewritten(copied, updated)) == {}
+
+
+def test_a_late_task_where_arrays_are_exploded() -> None:
+    """The plan knows how many rows there are in all, so it is a guess, and told as one."""
+    late = Issue("straggler", "tail", 9 * S, None, "task 3 on a takes 9 s", "look at the host a")
+    plan = Plan()(0, "Generate explode(order_lines#3), [id#1L], false, [line#5]", 1, rows=900)
+    exploding = executed(plan(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]
+    told = explained(late, exploding)
+    assert "explode of order_lines makes 900 rows of 8 here" in told.sentence
+    assert told.advice.startswith("See whether a few rows have far longer arrays")
+    few = Plan()(0, "Generate explode(order_lines#3), [id#1L], false, [line#5]", 1, rows=15)
+    assert explained(late, executed(few(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]) == late

@@ -160,14 +160,15 @@ def _missing_broadcast(node: Node, execution: EndedExecution, thresholds: Thresh
 
 
 def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
-    """Return how long writing and sorting the large side took: the join itself would be done anyway."""
+    """Return how long the large side was written, read again and sorted; what it is joined to would remain.
+
+    The stage of the join works on the rows that it reads and on those that come out; Spark does not measure
+    apart how long on which.
+    """
     written_in = [execution.stages[stage] for stage in _written_in(large) if stage in execution.stages]
-    sort_ms = sum(below.metrics.get("sort time", 0) for below in node.within_stage() if below.name == "Sort")
-    sorted_ms = 0
-    for stage in node.stages & execution.stages.keys():
-        run_ms = execution.stages[stage].run_ms
-        sorted_ms += execution.stages[stage].wall_ms * min(sort_ms, run_ms) // run_ms if run_ms else 0
-    return sorted_ms + sum(_write_ms(stage) for stage in written_in)
+    rows_in, rows_out = large.rows or 0, node.rows or 0
+    joined_ms = execution.wall_ms(node.stages) * rows_in // max(1, rows_in + rows_out)
+    return joined_ms + sum(_write_ms(stage) for stage in written_in)
 
 
 def _write_ms(stage: ExecutedStage) -> int:

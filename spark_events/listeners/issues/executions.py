@@ -22,6 +22,10 @@ _FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)#\d+", re.ASCII)
 _IN_PYTHON = "time to run Python workers"
 _WHOLE_GROUPS = ("InPandas", "InArrow")
 """How the names of nodes end whose functions take groups or batches of rows."""
+_LONG_ARRAYS = (
+    "See whether a few rows have far longer arrays than the others: explode them, then repartition() by a "
+    "column of the elements, so that all tasks get some."
+)
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (joins, full_scans, windows_over_all, rewrites)
@@ -86,6 +90,10 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         reason = why_few_tasks(nodes)
         if reason is not None:
             return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
+    if issue.kind == STRAGGLER and (exploded := _exploded(nodes)):
+        made, of, arrays = exploded
+        known = f"explode of {arrays} makes {made:,} rows of {of:,} here, and nobody counts how many of each"
+        return replace(issue, sentence=f"{issue.sentence}; {known}", advice=f"{_LONG_ARRAYS} {issue.advice}")
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
         evidence = {**issue.evidence, "shuffle.keys": keys}
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
@@ -94,6 +102,15 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
             return replace(issue, lost_ms=None, share_ms=issue.lost_ms)
     return issue
+
+
+def _exploded(nodes: Iterable[Node]) -> tuple[int, int, str] | None:
+    """Return how many rows a stage makes of how many, by which arrays; None if it makes no more."""
+    for node in nodes:
+        made, of = node.rows or 0, node.children[0].rows or 0 if node.children else 0
+        if node.name == "Generate" and of and made >= 2 * of:
+            return made, of, ", ".join(columns(node.text)[:1])
+    return None
 
 
 def _shuffled_by(nodes: Iterable[Node]) -> str:
