@@ -211,10 +211,12 @@ def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | Non
     share = gc.total / run.total if run.total else 0.0
     if share < thresholds.gc_warn or not gc.total:
         return None
+    # A task that waits for Python, which has a heap of its own, is not held up.
+    in_jvm = max(0, run.total - stage.python.run_ms) / run.total
     return Issue(
         GC,
         GC,
-        stage.as_wall_ms(gc.total),
+        stage.as_wall_ms(int(gc.total * in_jvm)),
         None,
         f"garbage collection takes {share:.0%} of the tasks' run time",
         "Give executors more heap (spark.executor.memory), or run fewer tasks at once in each "
@@ -234,7 +236,8 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return Issue(
             TASK_COUNT,
             TASK_COUNT,
-            stage.as_wall_ms(around_ms),
+            # Tasks that are so short end faster than the driver can send others.
+            max(stage.as_wall_ms(around_ms), stage.wall_ms - stage.as_wall_ms(run.total)),
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",

@@ -88,14 +88,14 @@ class SourceStopped:
         self._longest_ms = 0
         self._last_ms: int | None = None
 
-    def take(self, progress: Mapping[str, Any] | None, time_ms: int) -> Issue | None:
+    def take(self, rows: int, time_ms: int) -> Issue | None:
         """Return how long no rows have come, if that is too long.
 
         Args:
-            progress: a query's progress; None if it only says that it has nothing to do.
-            time_ms: when, in ms since the epoch.
+            rows: of the micro-batch that has completed; 0 if the query has nothing to do.
+            time_ms: when that was, in ms since the epoch.
         """
-        if progress is not None and int(progress.get("numInputRows") or 0) > 0:
+        if rows > 0:
             if self._last_ms is not None:
                 self._gaps += 1
                 self._longest_ms = max(self._longest_ms, time_ms - self._last_ms)
@@ -133,10 +133,9 @@ class StreamBehind:
         self._late = self._delay_ms = 0
         self._grew = self._backlog = self._first = 0
 
-    def take(self, progress: Mapping[str, Any]) -> Issue | None:
-        """Return how far the query is behind, if that is so."""
+    def take(self, progress: Mapping[str, Any], rows: int) -> Issue | None:
+        """Return how far the query is behind, if that is so, by its progress and the rows that it read."""
         took_ms = int((progress.get("durationMs") or {}).get("triggerExecution") or 0)
-        rows = int(progress.get("numInputRows") or 0)
         if self._interval_ms and rows > 0 and took_ms > self._interval_ms:
             self._late += 1
             self._delay_ms += took_ms - self._interval_ms

@@ -142,7 +142,7 @@ class Thresholds:
     idle_time_ms: int = setting(
         "spark.events.issue.idle-cores.time",
         types.DURATION,
-        600_000,
+        120_000,
         "For `idle-cores`: for how long at least.",
     )
     many_tasks: int = setting(

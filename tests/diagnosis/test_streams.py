@@ -13,8 +13,12 @@ from spark_events.diagnosis.thresholds import Thresholds
 S = 1_000
 
 
-def progress(rows: int, took_ms: int = 500, **more: Any) -> dict[str, Any]:
-    return {"numInputRows": rows, "durationMs": {"triggerExecution": took_ms}, **more}
+Batch = tuple[dict[str, Any], int]
+"""A query's progress, and the rows that it has read."""
+
+
+def progress(rows: int, took_ms: int = 500, **more: Any) -> Batch:
+    return {"durationMs": {"triggerExecution": took_ms}, **more}, rows
 
 
 def silence(gaps_ms: list[int], silent_ms: int, least_ms: int = 60 * S) -> Issue | None:
@@ -22,8 +26,8 @@ def silence(gaps_ms: list[int], silent_ms: int, least_ms: int = 60 * S) -> Issue
     rule, now_ms = SourceStopped(Thresholds(silence_ms=least_ms)), 0
     for gap_ms in (0, *gaps_ms):
         now_ms += gap_ms
-        assert rule.take(progress(5), now_ms) is None
-    return rule.take(None, now_ms + silent_ms)
+        assert rule.take(5, now_ms) is None
+    return rule.take(0, now_ms + silent_ms)
 
 
 def test_a_source_that_has_stopped() -> None:
@@ -45,16 +49,16 @@ def test_a_source_that_only_pauses(gaps_ms: list[int], silent_ms: int) -> None:
 def test_a_batch_without_rows_is_silence_too_and_one_with_rows_ends_it() -> None:
     rule = SourceStopped(Thresholds(silence_ms=60 * S))
     for number in range(9):
-        rule.take(progress(5), number * S)
-    assert rule.take(progress(0), 100 * S) is not None
-    assert rule.take(progress(1), 101 * S) is None
-    assert rule.take(None, 190 * S) is None  # by now, pauses of 93 s are known
+        rule.take(5, number * S)
+    assert rule.take(0, 100 * S) is not None
+    assert rule.take(1, 101 * S) is None
+    assert rule.take(0, 190 * S) is None  # by now, pauses of 93 s are known
 
 
-def behind(interval_ms: int | None, *batches: dict[str, Any]) -> Issue | None:
+def behind(interval_ms: int | None, *batches: Batch) -> Issue | None:
     rule, issue = StreamBehind(interval_ms), None
     for batch in batches:
-        issue = rule.take(batch)
+        issue = rule.take(*batch)
     return issue
 
 
@@ -65,7 +69,7 @@ def test_a_query_that_takes_longer_than_its_interval() -> None:
     assert "the last 6 micro-batches took longer than the trigger's interval of 10.0 s" in issue.sentence
 
 
-def offsets(latest: int) -> dict[str, Any]:
+def offsets(latest: int) -> Batch:
     return progress(5, sources=[{"metrics": {"maxOffsetsBehindLatest": str(latest)}}])
 
 
@@ -87,7 +91,7 @@ def test_a_backlog_that_grows() -> None:
     ],
     ids=["a while", "it has caught up", "no interval", "backlog that shrinks", "that stays", "no number"],
 )
-def test_a_query_that_keeps_up(interval_ms: int | None, batches: list[dict[str, Any]]) -> None:
+def test_a_query_that_keeps_up(interval_ms: int | None, batches: list[Batch]) -> None:
     assert behind(interval_ms, *batches) is None
 
 
@@ -98,7 +102,7 @@ def operator(rows: int, removed: int = 0) -> dict[str, Any]:
 def state(rows: list[int], removed: int = 0, **more: Any) -> list[Issue]:
     rule, issues = StateGrowth(), []
     for each in rows:
-        issues = list(rule.take(progress(5, stateOperators=[operator(each, removed)], **more)))
+        issues = list(rule.take(progress(5, stateOperators=[operator(each, removed)], **more)[0]))
     return issues
 
 

@@ -16,6 +16,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Record, Timeless, early
+from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.record_fields import RUN_ID
 
 _MOST_OF_ONE = 100
@@ -120,10 +121,11 @@ class QueryIssues(Timeless):
         if "addBatch" in took:
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
         query.jobs_ms = query.own_ms = 0
+        rows = input_rows(progress)
         issues = [
             *query.state_growth.take(progress),
-            query.behind.take(progress),
-            query.source.take(progress, time_ms),
+            query.behind.take(progress, rows),
+            query.source.take(rows, time_ms),
         ]
         self._take(query, run_id, issues, time_ms)
 
@@ -131,7 +133,7 @@ class QueryIssues(Timeless):
         """Handle QueryIdle."""
         run_id = str(record[RUN_ID])
         if (query := self._queries.get(run_id)) is not None:
-            self._take(query, run_id, [query.source.take(None, time_ms)], time_ms)
+            self._take(query, run_id, [query.source.take(0, time_ms)], time_ms)
 
     def _end(self, run_id: str, time_ms: int) -> None:
         query = self._queries.pop(run_id, None)

@@ -43,7 +43,7 @@ def _try(wanted: argparse.Namespace, folder: Path, write: Callable[[Sequence[str
         for seed in wanted.seeds:
             try:
                 pairs.append(_pair(CASES[name], seed, wanted, conf, folder / f"{name}-{seed}"))
-            except (RuntimeError, AssertionError) as error:
+            except (RuntimeError, AssertionError, FileNotFoundError) as error:
                 failed += 1
                 print(f"{name}, {seed}: {error}", file=sys.stderr, flush=True)
                 continue

@@ -9,7 +9,7 @@ KINDS: dict[str, frozenset[str]] = {
     cause: frozenset(issues.split())
     for cause, issues in {
         "skew": "skew",
-        "explode-skew": "explode-skew skew",
+        "explode-skew": "explode-skew skew straggler",
         "straggler": "straggler",
         "one-task": "too-few-tasks task-count",
         "half-of-the-cores": "too-few-tasks task-count",
@@ -56,6 +56,7 @@ KINDS: dict[str, frozenset[str]] = {
 BESIDE: dict[str, frozenset[str]] = {
     "executor-churn": frozenset({"retries"}),
     "fetch-failures": frozenset({"executor-churn"}),
+    "slow-node": frozenset({"straggler"}),
     "cache-evicted": frozenset({"gc"}),
     "cache-never-read": frozenset({"gc"}),
     "spill": frozenset({"gc"}),
@@ -68,7 +69,7 @@ BESIDE: dict[str, frozenset[str]] = {
 THRESHOLDS = {
     "spark.events.issue.min.time": "1s",
     "spark.events.issue.min.bytes": "16m",
-    "spark.events.issue.idle-cores.time": "6s",
+    "spark.events.issue.idle-cores.time": "4s",
     "spark.events.issue.source-stopped.time": "10s",
     "spark.events.issue.task-count.many": "1000",
     "spark.events.issue.task-count.long": "3s",
