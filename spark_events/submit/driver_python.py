@@ -48,7 +48,8 @@ def run_application(path: str) -> None:
         )
         sys.exit(2)
     try:
-        code = compile(source, path, "exec")
+        # Else it would inherit the __future__ statements of this module.
+        code = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:  # the latter for null bytes, in older versions
         sys.excepthook(type(error), error, None)
         sys.exit(1)

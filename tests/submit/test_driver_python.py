@@ -1,0 +1,42 @@
+"""The driver's Python of ``spark-events run``: an application runs in it as in Python itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+_APPLICATION = '''"""An application."""
+from typing import get_type_hints
+
+def outer():
+    class Local:
+        pass
+
+    def function(given: Local, number: int = 3) -> Local:
+        return given
+
+    return function
+
+total: int = 3
+print(outer().__annotations__["number"], get_type_hints(outer())["number"], __annotations__, __doc__, __name__)
+'''
+
+
+def output(*arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+def test_annotations_of_the_application_are_what_python_makes_of_them(tmp_path: Path) -> None:
+    application = tmp_path / "app.py"
+    application.write_text(_APPLICATION)
+
+    run = output("-m", "spark_events.submit.driver_python", str(application))
+
+    assert run == output(str(application))
+    assert "<class 'int'>" in run
