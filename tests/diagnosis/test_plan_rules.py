@@ -9,6 +9,7 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.joins import joins
+from spark_events.diagnosis.plans.node import read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.scans import full_scans
@@ -171,8 +172,16 @@ def test_why_there_are_few_tasks() -> None:
     assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1]) is None
 
 
+CACHE, CACHED_TABLE = "InMemoryTableScan", "Scan In-memory table scores"
+
+
 def scored(
-    limit: int, stage: int, rows: int = 50, cached: bool = False, of_cache: int = 50, computed: int = 50
+    limit: int,
+    stage: int,
+    rows: int = 50,
+    cached: str = "",
+    of_cache: int = 50,
+    computed: int = 50,
 ) -> EndedExecution:
     """Return an execution that keeps some of the scores that it computes, or reads from a cache.
 
@@ -180,14 +189,14 @@ def scored(
         limit: what a score is compared with.
         stage: it runs in this.
         rows: of the table.
-        cached: whether a cache is to keep the scores.
+        cached: what Spark calls the scan of a cache that is to keep the scores; empty for no cache.
         of_cache: how many it reads from there.
         computed: how many of them are computed because the cache has them not.
     """
     depth = 1 if cached else 0
     plan = Plan()(0, f"Filter (score#{stage} > {limit})", stage, rows=5)
     if cached:
-        plan(1, f"InMemoryTableScan [score#{stage}]", stage, rows=of_cache)
+        plan(1, f"{cached} [score#{stage}]", stage, rows=of_cache)
     computed = computed if cached else rows
     metrics = {"rows": computed} if computed else {}
     plan(depth + 1, f"Project [slow(id#{stage}) AS score#{stage}]")
@@ -213,11 +222,15 @@ def test_what_is_computed_again() -> None:
     "healthy",
     [
         [scored(0, 0, rows=50), scored(1, 1, rows=51), scored(2, 2, rows=52)],
-        [scored(0, 0), scored(1, 1, cached=True), scored(2, 2, cached=True, computed=0)],
+        [scored(0, 0), scored(1, 1, cached=CACHE), scored(2, 2, cached=CACHE, computed=0)],
         [
-            scored(0, 0, cached=True, of_cache=10, computed=10),
-            scored(1, 1, cached=True, computed=40),
-            scored(2, 2, cached=True, computed=0),
+            scored(0, 0, cached=CACHE, of_cache=10, computed=10),
+            scored(1, 1, cached=CACHE, computed=40),
+            scored(2, 2, cached=CACHE, computed=0),
+        ],
+        [
+            scored(0, 0, cached=CACHED_TABLE),
+            *(scored(n, n, cached=CACHED_TABLE, computed=0) for n in (1, 2, 3)),
         ],
         [scored(0, 0), scored(0, 1)],
     ],
@@ -225,6 +238,7 @@ def test_what_is_computed_again() -> None:
         "a table that grows",
         "cached after the first time",
         "a cache that is filled bit by bit",
+        "a table that is cached by its name",
         "twice the same",
     ],
 )
@@ -234,9 +248,53 @@ def test_what_is_not_computed_again(healthy: list[EndedExecution]) -> None:
 
 def test_a_cache_that_does_not_keep_its_rows() -> None:
     """30 of 50 are computed a second time."""
-    (issue,) = again(scored(0, 0, cached=True), scored(1, 1, cached=True, computed=30))
+    (issue,) = again(scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=30))
     assert issue.lost_ms == 40 * S * 30 // 80
     assert "is cached, and yet 80 rows of 50 are computed, in 2 SQL executions" in issue.sentence
+
+
+def test_plans_that_are_deeper_than_calls_of_python_may_be() -> None:
+    """As those of a loop that adds a window to a DataFrame each time."""
+
+    def deep(stage: int) -> EndedExecution:
+        plan = Plan()
+        for depth in range(998):
+            plan(depth, f"Project [k#{stage} AS k{depth}#{stage}]")
+        return executed(plan(998, "Scan parquet db.t", stage, rows=9), **{f"s{stage}": (0, 20)})
+
+    execution = deep(1)
+    assert Executions(Thresholds()).issues(execution) == []
+    assert len(execution.nodes_by_stage()[1]) == 999
+    assert execution.plans[0].rows == 9
+    assert len(execution.plans[0].signature().splitlines()) == 999
+    assert len(list(execution.plans[0].within_stage())) == 999
+    (issue,) = again(deep(1), deep(2), deep(3))
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("Scan parquet db.t", "db.t"),
+        ("Scan hive spark_catalog.default.übersicht", "spark_catalog.default.übersicht"),
+        ("Scan JDBCRelation(public.orders) [numPartitions=1]", "public.orders"),
+        ("Scan JDBCRelation(orders) [numPartitions=4] spark_catalog.default.o", "spark_catalog.default.o"),
+        ("Scan JDBCRelation((select id from t where pin = '1') SPARK_GEN_SUBQ_0) [numPartitions=1]", ""),
+        ("Scan JDBC v1 Relation from v2 scan h2.people", "h2.people"),
+        ("Scan JDBC v1 Relation from v2 scan", ""),
+        ("Scan ElasticsearchRelation(Map(user -> u, pass -> secret),SQLContext@1,None)", ""),
+        ("Scan ElasticsearchRelation(Map(user -> u, pass -> secr", ""),
+        ("Scan In-memory table scores", "scores"),
+        ("InMemoryTableScan", ""),
+        ("BatchScan spark_catalog.db.t", "spark_catalog.db.t"),
+        ("BatchScan ", ""),
+        ("Scan ExistingRDD", ""),
+    ],
+)
+def test_the_table_of_a_scan(name: str, table: str) -> None:
+    plan = {"Plans": [[[0, name, f"{name} [id#1]", {}, []]]]}
+    (node,) = read_plans(plan, {})
+    assert node.table() == table
 
 
 def test_the_same_action_three_times() -> None:
