@@ -137,7 +137,7 @@ def _demand_bounds(text: str, file: str) -> None:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in open_anchors:
                 raise ConfigError(f"{place}: alias *{event.anchor} is inside the node that it refers to")
-            size = sizes.get(event.anchor, _Size(1))
+            size = sizes.get(str(event.anchor), _Size(1))
         elif isinstance(event, yaml.CollectionStartEvent):
             open_anchors.append(event.anchor)
             inside.append(_Size())
