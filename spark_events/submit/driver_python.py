@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import types
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,9 @@ def run_application(path: str) -> None:
     sys.path[0] = str(Path(path).resolve().parent)
     module = types.ModuleType("__main__")
     module.__file__ = path
-    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    # In a module that is imported, as this one is, it is a dictionary.
+    module.__builtins__ = builtins  # type: ignore[attr-defined]
+    module.__loader__ = SourceFileLoader("__main__", path)
     sys.modules["__main__"] = module
     try:
         source = Path(path).read_bytes()

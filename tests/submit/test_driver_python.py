@@ -40,3 +40,19 @@ def test_annotations_of_the_application_are_what_python_makes_of_them(tmp_path: 
 
     assert run == output(str(application))
     assert "<class 'int'>" in run
+
+
+def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> None:
+    """Applications patch builtins in the first, and tools read sources by the second."""
+    application = tmp_path / "app.py"
+    application.write_text("__builtins__.print(__loader__.get_source('__main__'), __loader__.path)\n")
+
+    run = subprocess.run(
+        [Path(sys.executable).with_name("spark-events-python"), application],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+    assert run == output(str(application))
