@@ -81,12 +81,18 @@ def test_a_large_broadcast() -> None:
     assert told(joins, executed(plan(64 * MIB + 32), s1=(0, 5))) == {}
 
 
-def shuffled(small: int, large: int = 500 * MIB, kind: str = "Inner") -> EndedExecution:
+def shuffled(
+    small: int,
+    large: int = 500 * MIB,
+    kind: str = "Inner",
+    scan: str = "Scan parquet db.small",
+    at: str = "",
+) -> EndedExecution:
     plan = Plan()(0, f"SortMergeJoin [a#1], [b#2], {kind}", 3, rows=10)(
         1, "Sort [a#1 ASC]", 3, sort_time=80 * S
     )(2, "Exchange hashpartitioning(a#1, 8)", 1, data_size=large)(3, "Scan parquet db.large", 1, rows=9)(
         1, "Sort [b#2 ASC]", 3, sort_time=0
-    )(2, "Exchange hashpartitioning(b#2, 8)", 2, data_size=small)(3, "Scan parquet db.small", 2, rows=9)
+    )(2, "Exchange hashpartitioning(b#2, 8)", 2, data_size=small)(3, scan, 2, {"Location": at}, rows=9)
     return executed(plan, s1=(0, 10), s2=(0, 1), s3=(10, 50))
 
 
@@ -95,6 +101,16 @@ def test_a_missing_broadcast() -> None:
     issue = told(joins, shuffled(MIB))["missing-broadcast"]
     assert issue.lost_ms == 20 * S
     assert "though its other side (db.small) has 1 MiB only" in issue.sentence
+    assert "/*+ BROADCAST(db.small) */" in issue.advice
+
+
+def test_the_hint_of_a_missing_broadcast_can_be_written() -> None:
+    """A hint takes a table or an alias, and no path."""
+    issue = told(joins, shuffled(MIB, scan="Scan parquet", at="InMemoryFileIndex(1 paths)[file:/s]"))[
+        "missing-broadcast"
+    ]
+    assert "though its other side (file:/s) has 1 MiB only" in issue.sentence
+    assert "/*+ BROADCAST(alias) */" in issue.advice
 
 
 @pytest.mark.parametrize(
