@@ -313,6 +313,20 @@ def test_the_table_of_a_scan(name: str, table: str) -> None:
     assert node.table() == table
 
 
+def test_what_is_written_again() -> None:
+    """A cache could keep what is written, and not the write."""
+
+    def written(stage: int) -> EndedExecution:
+        plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out, false, Parquet")(
+            1, "WriteFiles"
+        )
+        plan(2, f"Project [slow(id#{stage})]")(3, "Scan parquet db.t", stage, rows=50)
+        return executed(plan, **{f"s{stage}": (0, 20)})
+
+    (issue,) = again(written(1), written(2), written(3))
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
+
+
 def test_the_same_action_three_times() -> None:
     assert len(again(scored(0, 0), scored(0, 1), scored(0, 2))) == 1
 

@@ -15,6 +15,9 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
+_WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
+_NOT_KEPT = ("Reused", "Subquery", *_WRITES)
+"""How the names of nodes begin that no cache could keep: what others compute, and writes."""
 _SIZES = ("number of files read", "size of files read")
 
 
@@ -171,7 +174,7 @@ def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
         parts += [str(node.rows), *(str(node.metrics.get(name)) for name in _SIZES)]
     for part in (*parts, *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")
-    own = not node.name.startswith(("Reused", "Subquery"))
+    own = not node.name.startswith(_NOT_KEPT)
     size = 1 + sum(each.size for each in below)
     return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
 
