@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import logging
 import sys
 from collections.abc import Iterable
@@ -34,9 +37,19 @@ def say(markup: str, console: Console = out) -> None:
     console.print(markup, soft_wrap=True)
 
 
+def print_whatever_the_encoding() -> None:
+    """Let characters that an output does not have be question marks: tables and names have some."""
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper) and output.errors == "strict":
+            output.reconfigure(errors="replace")
+
+
 def print_json(values: Any) -> None:
-    """Print values as JSON."""
-    sys.stdout.write(orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n")
+    """Print values as JSON, whatever the encoding."""
+    text = orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
+    if codecs.lookup(sys.stdout.encoding).name != "utf-8":
+        text = json.dumps(orjson.loads(text), indent=2)
+    sys.stdout.write(text + "\n")
 
 
 def print_error(text: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import typer
 
 from spark_events.api import ConfigError
 from spark_events.cli import check, demo, follow, installed, lineage, mcp, replay, report, run, why
-from spark_events.cli.console import WRONG, print_error
+from spark_events.cli.console import FAILED, WRONG, print_error, print_whatever_the_encoding
 from spark_events.cli.ctas import app as ctas
 from spark_events.cli.sql.main import app as sql
 
@@ -40,10 +42,20 @@ app.add_typer(ctas, name="ctas")
 app.add_typer(sql, name="sql")
 
 
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 def main() -> None:
     """Run the command line; a configuration error is one message and exit code 2."""
+    print_whatever_the_encoding()
     try:
         app()
+    except OSError as error:
+        if error.errno not in _DISK_FULL or error.filename is not None:  # else it is the output
+            raise
+        print_error(f"the output cannot be written: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would try it once more
+        sys.exit(FAILED)
     except ConfigError as error:
         for problem in error.problems:
             print_error(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -11,13 +12,15 @@ import typer
 
 from spark_events.api import ConfigError, ServerAuthentication, ServerTls
 from spark_events.api.option_types import SECRET
+from spark_events.api.toolkit.formatting import cut
 from spark_events.cli.console import err, print_warnings, say
 from spark_events.history.options import Engine
 
 if TYPE_CHECKING:
     from spark_events.history.options import ReportOptions
 
-_LAST_PORT = 65_535
+_LAST_PORT, _LONGEST_SHOWN = 65_535, 300
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
 Serve = Annotated[
     str | None,
     typer.Option(
@@ -138,8 +141,9 @@ def serve_report(
 
     host, _, port = address.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
-    if not port.isdecimal() or int(port) > _LAST_PORT:
-        raise ConfigError(f"--serve {address}: expected [HOST:]PORT, with a port from 0 to {_LAST_PORT}")
+    if not _PORT.fullmatch(port) or int(port) > _LAST_PORT:
+        shown = cut(address, _LONGEST_SHOWN)
+        raise ConfigError(f"--serve {shown}: expected [HOST:]PORT, with a port from 0 to {_LAST_PORT}")
     page = LivePage(options, every_ms / 1_000, lambda: state_of_files(options.paths))
     try:
         server = ReportServer(host, int(port), page.html, authentication, tls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,8 @@ from spark_events.task.local_properties import (
 _SURE_MS = 1
 _BROADCAST = "broadcast exchange (runId "
 """A tag of such a job since Spark 4, before that its description; by ``BroadcastExchangeExec``."""
+_NUMBER = re.compile(r"\d{1,19}", re.ASCII)
+"""Of an SQL execution; the user may set the local property of a job to any text."""
 _NO_QUERY: Mapping[str, str] = {}
 
 
@@ -166,7 +169,7 @@ class Run(Timeless):
         if number in self.jobs:  # it was found running
             return
         properties, infos = record.get(PROPERTIES) or {}, record.get(STAGE_INFOS) or ()
-        execution = properties.get(ROOT_EXECUTION) or properties.get(EXECUTION)
+        execution = str(properties.get(ROOT_EXECUTION) or properties.get(EXECUTION))
         job = self.jobs[number] = Job(
             number,
             time_ms,
@@ -176,7 +179,7 @@ class Run(Timeless):
             properties.get(BATCH_ID),
             str(properties.get(JOB_DESCRIPTION) or "")[:LONGEST_TITLE],
             self.query_of(properties.get(JOB_GROUP)),
-            int(execution) if execution is not None else None,
+            int(execution) if _NUMBER.fullmatch(execution) else None,
             str(infos[-1].get("Stage Name") or "")[:LONGEST_TITLE] if infos else "",
             any(_BROADCAST in str(properties.get(key)) for key in (JOB_TAGS, JOB_DESCRIPTION)),
             *_action(record),

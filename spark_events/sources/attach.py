@@ -20,6 +20,7 @@ from spark_events.sources.connect import ConnectSource, configuration_of, is_con
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
+from spark_events.spark.conf import as_texts
 
 Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
@@ -121,7 +122,8 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
         spark: a SparkSession or a SparkContext.
         strict: raise if the configuration is invalid, and wait until each reporter has opened. Otherwise
             errors are logged, the correctly configured reporters start, and the application goes on.
-        conf: more keys, which take precedence over those of the application.
+        conf: more keys, which take precedence over those of the application; numbers and booleans may stand
+            for their texts.
 
     Raises:
         TypeError: ``spark`` is neither, or is a Spark Connect session of PySpark 3.
@@ -129,14 +131,19 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
             configured, or the application is attached already with another configuration.
     """
     driver_log.install()
+    given, problems = as_texts(conf)
+    if strict and problems:
+        raise ConfigError.of_all(problems)
+    for problem in problems:
+        logger.error("%s", problem)
     target = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
     with _lock:
         attachment = _attachments.get(target.key)
         if attachment is not None and attachment.active:
-            attachment._check_asked_for(conf or {}, strict)
+            attachment._check_asked_for(given, strict)
             return attachment
         try:
-            attachment = _start(target, {**target.conf(), **(conf or {})}, strict)
+            attachment = _start(target, {**target.conf(), **given}, strict)
         except (ConfigError, TypeError):
             raise
         except Exception:

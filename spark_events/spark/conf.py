@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import javaproperties
 
@@ -33,6 +35,29 @@ def read_properties(path: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as a properties file ({error})") from error
     return {key: value.strip() for key, value in properties.items() if key.startswith("spark.")}
+
+
+def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:
+    """Return a configuration that a program gives, as Spark has it, and a sentence for each wrong part.
+
+    Args:
+        conf: a mapping; as with Spark, numbers and booleans may stand for their texts. None is empty.
+    """
+    if conf is None:
+        return {}, []
+    if not isinstance(conf, Mapping):
+        return {}, [f"conf is a {type(conf).__name__}; expected a mapping of keys such as spark.events.task"]
+    texts, problems = {}, []
+    for key, value in conf.items():
+        if not isinstance(key, str):
+            problems.append(f"conf: a key is a {type(key).__name__}; expected a text")
+        elif isinstance(value, bool):
+            texts[key] = str(value).lower()
+        elif isinstance(value, str | int | float | PathLike):
+            texts[key] = str(value)
+        else:
+            problems.append(f"{key}: a {type(value).__name__} is not allowed; expected a text")
+    return texts, problems
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import types
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,9 @@ def run_application(path: str) -> None:
     sys.path[0] = str(Path(path).resolve().parent)
     module = types.ModuleType("__main__")
     module.__file__ = path
-    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    # In a module that is imported, as this one is, it is a dictionary.
+    module.__builtins__ = builtins  # type: ignore[attr-defined]
+    module.__loader__ = SourceFileLoader("__main__", path)
     sys.modules["__main__"] = module
     try:
         source = Path(path).read_bytes()
@@ -48,7 +52,8 @@ def run_application(path: str) -> None:
         )
         sys.exit(2)
     try:
-        code = compile(source, path, "exec")
+        # Else it would inherit the __future__ statements of this module.
+        code = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:  # the latter for null bytes, in older versions
         sys.excepthook(type(error), error, None)
         sys.exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -81,6 +81,17 @@ def drop_value(what: str, value: Any, why: str = "is no finite number") -> None:
     if (report := current_report()) is not None:
         report.drop("values")
     say_once(what, f"what was given ({type(value).__name__}) {why}; it is dropped")
+
+
+def leave_out(what: str, others: Sequence[Any]) -> None:
+    """Say once that a call was given more than it takes.
+
+    Args:
+        what: is called.
+        others: what is left out.
+    """
+    if others:
+        say_once(f"{what} (arguments)", "it was given more values without a name than it takes; left out")
 
 
 def finite_of(value: Any) -> float | None:

@@ -8,26 +8,36 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from spark_events.task.current import current_report, drop_value, say_once
+from spark_events.task.current import current_report, drop_value, leave_out, say_once
 from spark_events.task.report import MOST_EVENTS
-from spark_events.task.values import LONGEST_TEXT, attributes_of, name_of, text_of
+from spark_events.task.values import LONGEST_TEXT, NOT_GIVEN, attributes_of, name_of, taken, text_of
 
 SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
 
-def event(name: str, body: str = "", severity: str = "INFO", **attributes: Any) -> None:
+def event(
+    name: str = NOT_GIVEN,
+    body: str = NOT_GIVEN,
+    severity: str = NOT_GIVEN,
+    /,
+    *others: Any,
+    **attributes: Any,
+) -> None:
     """Report an event of this task.
 
     Args:
         name: such as ``RatesStale``.
-        body: a sentence.
-        severity: DEBUG, INFO, WARN, ERROR or FATAL.
+        body: a sentence; it may also be given by name, and so may the others.
+        severity: DEBUG, INFO, WARN, ERROR or FATAL; INFO unless told otherwise.
+        others: are left out.
         attributes: numbers, booleans and texts; all else becomes text.
 
     It never raises. An event whose severity is none of these is reported as INFO, and that is logged once.
     """
     try:
-        _report(name, body, severity, attributes)
+        leave_out("task.event", others)
+        known = taken(name, "name", attributes), taken(body, "body", attributes)
+        _report(*known, taken(severity, "severity", attributes, SEVERITIES[1]), attributes)
     except Exception as error:  # of the user's own types, or of an accident of ours
         say_once("task.event", f"it failed with {type(error).__name__}")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from spark_events.task.current import current_report, drop_value, finite_of, say_once
+from spark_events.task.current import current_report, drop_value, finite_of, leave_out, say_once
 from spark_events.task.driver_link import VARIABLE
 from spark_events.task.report import MOST_SERIES, Key
-from spark_events.task.values import name_of
+from spark_events.task.values import NOT_GIVEN, name_of, taken
 
 MOST_VALUES = 5_000
 _LARGEST = 2**63 - 1
@@ -193,6 +193,12 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     return made  # type: ignore[return-value]
 
 
+def _asked(of_type: type[M], name: Any, others: Sequence[Any], labels: dict[str, Any]) -> M:
+    """Return the metric that a call asks for, whatever names its labels have."""
+    leave_out(f"task.metrics.{of_type.kind}", others)
+    return _metric(of_type, taken(name, "name", labels), labels)
+
+
 def _unpacked(labels: dict[str, Any]) -> dict[str, Any]:
     """Return labels with those that are in a mapping of that name, if it is one that can be read."""
     given = labels["labels"]
@@ -213,17 +219,17 @@ class Metrics:
     Asking for a metric costs ten times as much as adding to it, so keep one that is used for each row.
     """
 
-    def counter(self, name: str, **labels: Any) -> TaskCounter:
+    def counter(self, name: str = NOT_GIVEN, /, *others: Any, **labels: Any) -> TaskCounter:
         """Return a counter."""
-        return _metric(TaskCounter, name, labels)
+        return _asked(TaskCounter, name, others, labels)
 
-    def gauge(self, name: str, **labels: Any) -> TaskGauge:
+    def gauge(self, name: str = NOT_GIVEN, /, *others: Any, **labels: Any) -> TaskGauge:
         """Return a gauge."""
-        return _metric(TaskGauge, name, labels)
+        return _asked(TaskGauge, name, others, labels)
 
-    def histogram(self, name: str, **labels: Any) -> TaskHistogram:
+    def histogram(self, name: str = NOT_GIVEN, /, *others: Any, **labels: Any) -> TaskHistogram:
         """Return a histogram."""
-        return _metric(TaskHistogram, name, labels)
+        return _asked(TaskHistogram, name, others, labels)
 
 
 metrics = Metrics()

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from spark_events.task.current import current_report, say_once
+from spark_events.task.current import current_report, leave_out, say_once
 from spark_events.task.report import MOST_SPANS, TaskReport
 from spark_events.task.traces import enter_trace, leave_trace, new_span_id
-from spark_events.task.values import Value, attributes_of, error_of, name_of
+from spark_events.task.values import NOT_GIVEN, Value, attributes_of, error_of, name_of, taken
 
 
 class TaskSpan:
@@ -30,27 +30,29 @@ class TaskSpan:
 
 
 @contextmanager
-def span(name: str, **attributes: Any) -> Iterator[TaskSpan]:
+def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> Iterator[TaskSpan]:
     """Measure a part of a task, as a span below that of its stage, or of the span around it.
 
     Args:
-        name: of the span.
+        name: of the span; it may also be given by name.
+        others: are left out.
         attributes: numbers, booleans and texts; all else becomes text.
     """
-    opened = _open(name, attributes)
+    leave_out("task.span", others)
+    opened = _open(taken(name, "name", attributes), attributes)
     if opened is None:
         yield TaskSpan({})
         return
-    report, taken, entered = opened
+    report, kept, entered = opened
     try:
-        yield TaskSpan(taken["attributes"])
+        yield TaskSpan(kept["attributes"])
     except BaseException as error:
-        taken["error"] = error_of(error)
+        kept["error"] = error_of(error)
         raise
     finally:
-        taken["end_ns"] = time.time_ns()
+        kept["end_ns"] = time.time_ns()
         with suppress(ValueError):
-            report.open.remove(taken["id"])
+            report.open.remove(kept["id"])
         leave_trace(entered)
 
 
@@ -66,16 +68,16 @@ def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, 
         if len(report.spans) >= MOST_SPANS:
             report.drop("spans")
             return None
-        taken: dict[str, Any] = {
+        kept: dict[str, Any] = {
             "name": name_of(name),
             "attributes": attributes_of(attributes),
             "start_ns": time.time_ns(),
             "id": new_span_id(),
             "parent": report.open[-1] if report.open else None,
         }
-        report.spans.append(taken)
-        report.open.append(taken["id"])
-        return report, taken, enter_trace(report.place)
+        report.spans.append(kept)
+        report.open.append(kept["id"])
+        return report, kept, enter_trace(report.place)
     except Exception as error:
         say_once("task.span", f"it failed with {type(error).__name__}")
         return None

@@ -11,6 +11,8 @@ _LARGEST = 2**63 - 1
 """The largest whole number of OTLP, and of most JSON; larger ones are sent as texts."""
 
 Value = bool | int | float | str
+NOT_GIVEN: Any = object()
+"""In the place of an argument that is not given by position."""
 
 
 def error_of(error: BaseException) -> tuple[str, str]:
@@ -54,3 +56,15 @@ def number_of(value: Any) -> float | None:
         return float(plain_value) if isinstance(plain_value, int | float) else None
     except Exception:  # a library may raise anything, if it has many values, say
         return None
+
+
+def taken(given: Any, name: str, named: dict[str, Any], default: str = "") -> Any:
+    """Return an argument of a call whose other arguments have names of the user's own.
+
+    Args:
+        given: by position; then one of that name is the user's own: ``event("Login", name="alice")``.
+        name: by which it may be given, too.
+        named: all arguments that are given by name; it is taken out of these.
+        default: what it is if it is not given.
+    """
+    return named.pop(name, default) if given is NOT_GIVEN else given

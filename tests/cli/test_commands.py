@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.configuration.check import check
 from spark_events.listeners.settings import turned_off
 from spark_events.submit.spark_submit import USERS_PYTHON, plain_command, submit_command
@@ -474,3 +475,59 @@ def test_a_wrong_value_is_not_shown_whole() -> None:
     assert len(done.stderr) < 10_000
     assert "spark.events.close.timeout" in done.stderr
     assert "characters)" in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_an_output_of_few_characters(encoding: str, tmp_path: Path) -> None:
+    """What it does not have becomes a question mark, and JSON has escapes."""
+    event = {
+        "eventName": "JobStatusChangeEvent",
+        "eventId": "1",
+        "timeUnixNano": "1764081000000000000",
+        "attributes": {
+            "app_name": "größe→",
+            "app_id": "a",
+            "job.kind": "application",
+            "newJobStatus": "RUNNING",
+        },
+    }
+    (tmp_path / "a.events.000001.jsonl").write_text(json.dumps(event) + "\n")
+    command = cli("report", str(tmp_path))
+    env = {**os.environ, "COLUMNS": "200", "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, env=env, cwd=REPO, capture_output=True, check=False)
+
+    assert done.returncode == 0, done.stderr.decode(encoding)[-2_000:]
+    assert {"latin-1": "größe?", "ascii": "gr??e?"}[encoding] in done.stdout.decode(encoding)
+
+
+def test_json_is_json_in_any_encoding() -> None:
+    code = "from spark_events.cli.console import print_json; print_json({'a': 'ü→\U0001f600'})"
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
+    assert json.loads(done.stdout) == {"a": "ü→\U0001f600"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("command", [("plugins",), ("paths",)])
+def test_an_output_that_is_full(command: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            cli(*command), cwd=REPO, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error the output cannot be written: No space left on device"
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_links_in_a_circle(tmp_path: Path) -> None:
+    """Each command names what it cannot read or write."""
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    done = run("follow", str(link), "--state", str(tmp_path / "state"))
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert f"{link}: cannot be listed" in done.stderr
+    done = run("follow", str(link))
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    with pytest.raises(ConfigError, match=f"{link}: cannot be written"):
+        write_whole(link, b"")

@@ -65,7 +65,7 @@ def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:
 
 def test_the_driver_alone() -> None:
     """15 minutes of 25, most of them before one place."""
-    time = driver()
+    time = driver(idle_time_ms=10 * MIN)
     ran(time, 0, 5 * MIN)
     ran(time, 14 * MIN, 15 * MIN, "save at b.py:9")
     assert told(time, 15 * MIN) == {}  # nine minutes
@@ -130,7 +130,7 @@ def test_a_streaming_query_waits_for_data() -> None:
     ran(time, 0, S)
     time.query_started("run", S)
     time.query_ended("run", 60 * MIN)
-    ran(time, 65 * MIN, 66 * MIN)
+    ran(time, 61 * MIN, 66 * MIN)
     assert told(time, 66 * MIN) == {}
 
 

@@ -9,6 +9,7 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.joins import joins
+from spark_events.diagnosis.plans.node import read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
@@ -81,12 +82,19 @@ def test_a_large_broadcast() -> None:
     assert told(joins, executed(plan(64 * MIB + 32), s1=(0, 5))) == {}
 
 
-def shuffled(small: int, large: int = 500 * MIB, kind: str = "Inner", rows: int = 10) -> EndedExecution:
+def shuffled(
+    small: int,
+    large: int = 500 * MIB,
+    kind: str = "Inner",
+    scan: str = "Scan parquet db.small",
+    at: str = "",
+    rows: int = 10,
+) -> EndedExecution:
     plan = Plan()(0, f"SortMergeJoin [a#1], [b#2], {kind}", 3, rows=rows)(
         1, "Sort [a#1 ASC]", 3, sort_time=80 * S
     )(2, "Exchange hashpartitioning(a#1, 8)", 1, data_size=large)(3, "Scan parquet db.large", 1, rows=990)(
         1, "Sort [b#2 ASC]", 3, sort_time=0
-    )(2, "Exchange hashpartitioning(b#2, 8)", 2, data_size=small)(3, "Scan parquet db.small", 2, rows=9)
+    )(2, "Exchange hashpartitioning(b#2, 8)", 2, data_size=small)(3, scan, 2, {"Location": at}, rows=9)
     return executed(plan, s1=(0, 10), s2=(0, 1), s3=(10, 50))
 
 
@@ -95,6 +103,16 @@ def test_a_missing_broadcast() -> None:
     issue = told(joins, shuffled(MIB))["missing-broadcast"]
     assert issue.lost_ms == 40 * S * 990 // 1_000
     assert "though its other side (db.small) has 1 MiB only" in issue.sentence
+    assert "/*+ BROADCAST(db.small) */" in issue.advice
+
+
+def test_the_hint_of_a_missing_broadcast_can_be_written() -> None:
+    """A hint takes a table or an alias, and no path."""
+    issue = told(joins, shuffled(MIB, scan="Scan parquet", at="InMemoryFileIndex(1 paths)[file:/s]"))[
+        "missing-broadcast"
+    ]
+    assert "though its other side (file:/s) has 1 MiB only" in issue.sentence
+    assert "/*+ BROADCAST(alias) */" in issue.advice
 
 
 def test_a_missing_broadcast_of_a_join_of_which_much_comes_out() -> None:
@@ -177,8 +195,16 @@ def test_why_there_are_few_tasks() -> None:
     assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1]) is None
 
 
+CACHE, CACHED_TABLE = "InMemoryTableScan", "Scan In-memory table scores"
+
+
 def scored(
-    limit: int, stage: int, rows: int = 50, cached: bool = False, of_cache: int = 50, computed: int = 50
+    limit: int,
+    stage: int,
+    rows: int = 50,
+    cached: str = "",
+    of_cache: int = 50,
+    computed: int = 50,
 ) -> EndedExecution:
     """Return an execution that keeps some of the scores that it computes, or reads from a cache.
 
@@ -186,14 +212,14 @@ def scored(
         limit: what a score is compared with.
         stage: it runs in this.
         rows: of the table.
-        cached: whether a cache is to keep the scores.
+        cached: what Spark calls the scan of a cache that is to keep the scores; empty for no cache.
         of_cache: how many it reads from there.
         computed: how many of them are computed because the cache has them not.
     """
     depth = 1 if cached else 0
     plan = Plan()(0, f"Filter (score#{stage} > {limit})", stage, rows=5)
     if cached:
-        plan(1, f"InMemoryTableScan [score#{stage}]", stage, rows=of_cache)
+        plan(1, f"{cached} [score#{stage}]", stage, rows=of_cache)
     computed = computed if cached else rows
     metrics = {"rows": computed} if computed else {}
     plan(depth + 1, f"Project [slow(id#{stage}) AS score#{stage}]")
@@ -219,11 +245,15 @@ def test_what_is_computed_again() -> None:
     "healthy",
     [
         [scored(0, 0, rows=50), scored(1, 1, rows=51), scored(2, 2, rows=52)],
-        [scored(0, 0), scored(1, 1, cached=True), scored(2, 2, cached=True, computed=0)],
+        [scored(0, 0), scored(1, 1, cached=CACHE), scored(2, 2, cached=CACHE, computed=0)],
         [
-            scored(0, 0, cached=True, of_cache=10, computed=10),
-            scored(1, 1, cached=True, computed=40),
-            scored(2, 2, cached=True, computed=0),
+            scored(0, 0, cached=CACHE, of_cache=10, computed=10),
+            scored(1, 1, cached=CACHE, computed=40),
+            scored(2, 2, cached=CACHE, computed=0),
+        ],
+        [
+            scored(0, 0, cached=CACHED_TABLE),
+            *(scored(n, n, cached=CACHED_TABLE, computed=0) for n in (1, 2, 3)),
         ],
         [scored(0, 0), scored(0, 1)],
     ],
@@ -231,6 +261,7 @@ def test_what_is_computed_again() -> None:
         "a table that grows",
         "cached after the first time",
         "a cache that is filled bit by bit",
+        "a table that is cached by its name",
         "twice the same",
     ],
 )
@@ -240,9 +271,67 @@ def test_what_is_not_computed_again(healthy: list[EndedExecution]) -> None:
 
 def test_a_cache_that_does_not_keep_its_rows() -> None:
     """30 of 50 are computed a second time."""
-    (issue,) = again(scored(0, 0, cached=True), scored(1, 1, cached=True, computed=30))
+    (issue,) = again(scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=30))
     assert issue.lost_ms == 40 * S * 30 // 80
     assert "is cached, and yet 80 rows of 50 are computed, in 2 SQL executions" in issue.sentence
+
+
+def test_plans_that_are_deeper_than_calls_of_python_may_be() -> None:
+    """As those of a loop that adds a window to a DataFrame each time."""
+
+    def deep(stage: int) -> EndedExecution:
+        plan = Plan()
+        for depth in range(998):
+            plan(depth, f"Project [k#{stage} AS k{depth}#{stage}]")
+        return executed(plan(998, "Scan parquet db.t", stage, rows=9), **{f"s{stage}": (0, 20)})
+
+    execution = deep(1)
+    assert Executions(Thresholds()).issues(execution) == []
+    assert len(execution.nodes_by_stage()[1]) == 999
+    assert execution.plans[0].rows == 9
+    assert len(execution.plans[0].signature().splitlines()) == 999
+    assert len(list(execution.plans[0].within_stage())) == 999
+    (issue,) = again(deep(1), deep(2), deep(3))
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("Scan parquet db.t", "db.t"),
+        ("Scan hive spark_catalog.default.übersicht", "spark_catalog.default.übersicht"),
+        ("Scan JDBCRelation(public.orders) [numPartitions=1]", "public.orders"),
+        ("Scan JDBCRelation(orders) [numPartitions=4] spark_catalog.default.o", "spark_catalog.default.o"),
+        ("Scan JDBCRelation((select id from t where pin = '1') SPARK_GEN_SUBQ_0) [numPartitions=1]", ""),
+        ("Scan JDBC v1 Relation from v2 scan h2.people", "h2.people"),
+        ("Scan JDBC v1 Relation from v2 scan", ""),
+        ("Scan ElasticsearchRelation(Map(user -> u, pass -> secret),SQLContext@1,None)", ""),
+        ("Scan ElasticsearchRelation(Map(user -> u, pass -> secr", ""),
+        ("Scan In-memory table scores", "scores"),
+        ("InMemoryTableScan", ""),
+        ("BatchScan spark_catalog.db.t", "spark_catalog.db.t"),
+        ("BatchScan ", ""),
+        ("Scan ExistingRDD", ""),
+    ],
+)
+def test_the_table_of_a_scan(name: str, table: str) -> None:
+    plan = {"Plans": [[[0, name, f"{name} [id#1]", {}, []]]]}
+    (node,) = read_plans(plan, {})
+    assert node.table() == table
+
+
+def test_what_is_written_again() -> None:
+    """A cache could keep what is written, and not the write."""
+
+    def written(stage: int) -> EndedExecution:
+        plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out, false, Parquet")(
+            1, "WriteFiles"
+        )
+        plan(2, f"Project [slow(id#{stage})]")(3, "Scan parquet db.t", stage, rows=50)
+        return executed(plan, **{f"s{stage}": (0, 20)})
+
+    (issue,) = again(written(1), written(2), written(3))
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
 
 
 def test_the_same_action_three_times() -> None:
@@ -285,7 +374,7 @@ def unread(*executions: EndedExecution, by_rdd: bool = False) -> list[Issue]:
 
 
 def test_a_cache_that_is_never_read() -> None:
-    (issue,) = unread(scored(0, 0, cached=True))
+    (issue,) = unread(scored(0, 0, cached=CACHE))
     assert (issue.kind, issue.share_ms, issue.lost_ms) == ("cache-never-read", 20 * S, None)
     assert (
         "Project of db.t is cached, for save at a.py:1, and read from there by nothing else" in issue.sentence
@@ -293,7 +382,7 @@ def test_a_cache_that_is_never_read() -> None:
 
 
 def test_a_cache_that_something_reads() -> None:
-    filled, read = scored(0, 0, cached=True), scored(1, 1, cached=True, computed=0)
+    filled, read = scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=0)
     assert unread(filled, read) == []
     assert unread(filled, by_rdd=True) == []
     assert unread(scored(0, 0)) == []

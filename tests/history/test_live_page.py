@@ -185,6 +185,7 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
     ("arguments", "said"),
     [
         (("--serve", "here"), "--serve here: expected [HOST:]PORT"),
+        (("--serve", "1" * 5_000), "expected [HOST:]PORT, with a port from 0 to 65535"),
         (("--serve", "0", "--html", "x.html"), "--serve reads with DuckDB and writes no files"),
         (("--serve", "0", "--engine", "spark"), "--serve reads with DuckDB and writes no files"),
         (("--serve", "0", "--serve-token", "env:NOT_THERE"), "env:NAME of a variable that is set"),

@@ -505,6 +505,22 @@ def test_tables_on_a_full_disk(
     assert sorted(str(path) for path in tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_tables_where_something_else_is(duckdb: DuckDb, tmp_path: Path, kind: str) -> None:
+    """It is named, it stays, and no table is written: neither those before it nor those after it."""
+    (tmp_path / "elsewhere").mkdir()
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    there = folder / "runs"
+    there.touch() if kind == "file" else there.symlink_to(tmp_path / "elsewhere")
+    columns = {name: {"app_id": "VARCHAR"} for name in ("issues", "runs", "uptime")}
+    with pytest.raises(ConfigError, match=f"{there} is a file or a link; expected a folder, or none"):
+        duckdb.tables_to_parquet({name: [{"app_id": "a"}] for name in columns}, columns, str(folder))
+
+    assert list(folder.iterdir()) == [there]
+    assert there.is_symlink() == (kind == "link")
+
+
 def _full_at(write_table: Any, name: str) -> Any:
     def to_parquet(sql: str, folder: str) -> None:
         write_table(sql, folder)

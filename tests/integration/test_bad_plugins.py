@@ -165,3 +165,37 @@ def test_attaching_once_more(tmp_path: Path) -> None:
     assert lines[6].startswith("False True <Attachment to local-")
     assert f"to {tmp_path / 'b'}" in lines[6]
     assert statuses(file_events(tmp_path / "b"), "application") == ["CREATED", "RUNNING", "FINISHED"]
+
+
+def test_a_configuration_of_other_types(tmp_path: Path) -> None:
+    """Booleans and numbers are texts as with Spark; the rest is named, and what is right goes on."""
+    script = tmp_path / "other_types.py"
+    script.write_text(
+        "import pathlib\n"
+        "from pyspark.sql import SparkSession\n"
+        "import spark_events\n"
+        "spark = SparkSession.builder.master('local[1]').appName('types').getOrCreate()\n"
+        f"path = pathlib.Path({str(tmp_path / 'events')!r})\n"
+        "conf = {'spark.events.reporter.f.factory.class': 'file_log', 'spark.events.reporter.f.path': path,\n"
+        "  'spark.events.reporter.f.queue.size': 500, 'spark.events.failure.locals': True,\n"
+        "  'spark.events.checkpoint.sla': None, 7: 'x'}\n"
+        "try:\n"
+        "    spark_events.attach(spark, conf=conf, strict=True)\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, len(error.problems))\n"
+        "print(spark_events.attach(spark, conf='spark.events.task=false').active)\n"
+        "attachment = spark_events.attach(spark, conf=conf)\n"
+        "print(spark_events.attach(spark, conf=conf) is attachment)\n"
+        "spark.stop()\n"
+        "attachment.wait_closed()\n"
+    )
+    run = App([sys.executable, str(script)], {}, tmp_path).end()
+
+    assert run.code == 0, run.err[-3000:]
+    assert run.out.splitlines() == ["ConfigError 2", "False", "True"]
+    assert statuses(file_events(tmp_path / "events"), "application")[-1] == "FINISHED"
+    assert "spark.events.checkpoint.sla: a NoneType is not allowed; expected a text" in run.err
+    assert "conf: a key is a int; expected a text" in run.err
+    assert "conf is a str; expected a mapping of keys" in run.err
+    assert "Traceback" not in run.err
+    assert "another configuration" not in run.err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from spark_events.listeners.run import Run
 from spark_events.listeners.spark_listeners import Dispatcher
 from tests.support import spark_records as r
@@ -43,6 +45,13 @@ def test_a_stage_works_for_the_job_that_began_first() -> None:
     handed({"Event": "SparkListenerJobEnd", "Job ID": 0}, run=run)
     assert run.job_of(2) is second
     assert run.job_of(1) is None
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "²", "9" * 5_000])
+def test_a_job_whose_execution_is_no_number_is_of_none(text: str) -> None:
+    """It is a local property, which anybody may set."""
+    run = handed(job(0, 1, spark_sql_execution_id=text), job(1, 2, spark_sql_execution_root_id=text))
+    assert [each.execution for each in run.jobs.values()] == [None, None]
 
 
 def test_a_job_is_of_the_outermost_execution() -> None:

@@ -248,6 +248,10 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "said"),
     [
         (BOMB, "m.yaml:5: more than 50,000 values, with each alias"),
+        (
+            f"a: &a {'x' * 100_000}\nb:\n" + "  - *a\n" * 50,
+            "m.yaml:43: more than 4,194,304 characters, with each alias",
+        ),
         ("a: &a\n  b: *a\n", "m.yaml:2: alias *a is inside the node that it refers to"),
         ("a:\n  " + "[" * 5_000 + "]" * 5_000, "m.yaml:2: more than 50 nested levels"),
         ("a: " + "x" * 2_000_000, "m.yaml:1: 2,000,003 characters; a manifest may have at most 1,048,576"),
@@ -261,7 +265,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: !!bool x", "m.yaml:1: 'x' is not allowed; expected a YAML bool"),
         ("a: \0", "m.yaml:1: not YAML: unacceptable character #x0000"),
     ],
-    ids=["bomb", "itself", "nested", "long", "date", "number", "sixties", "hex", "bool", "nul"],
+    ids=["bomb", "long-bomb", "itself", "nested", "long", "date", "number", "sixties", "hex", "bool", "nul"],
 )
 def test_a_manifest_that_means_no_good(text: str, said: str) -> None:
     """A bound, with its line, before anything is made of it; for templates as well."""

@@ -214,6 +214,11 @@ class TestErrors:
             ({"code": "raise SystemExit(3)"}, "code: calls sys.exit(3)", None),
             ({"code": "x = 1"}, "code: execution_output is not set", None),
             ({"code": "execution_output = 5"}, "code: execution_output is a int", None),
+            (
+                {"code": "def f(x: str): ...\nexecution_output = f.__annotations__['x']"},
+                "code: execution_output is a type",  # and no text, as by ``from __future__``
+                None,
+            ),
         ],
     )
     def test_a_query_that_cannot_be(self, analyst: Analyst, keys: Any, words: str, line: int | None) -> None:

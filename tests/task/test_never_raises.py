@@ -110,6 +110,43 @@ def test_all_that_is_public_is_tried() -> None:
     assert [name for name in methods - of_runtime if f".{name}(" not in source and name not in source] == []
 
 
+def test_attributes_and_labels_have_any_name(registry: Registry) -> None:
+    """Also those of the arguments of the call; without a value by position, they are these."""
+    task.event("Login", name="alice", self="x")
+    task.event("Mail", "it was sent", "WARN", body="Hello", severity="high")
+    task.event(name="Named", body="by name", severity="ERROR")
+    with task.span("fetch", name="rates"), task.span(name="parse"):
+        pass
+    task.metrics.counter("logins", name="alice", self="x").inc()
+    task.metrics.counter(name="by_name").inc()
+
+    values = sent(registry)
+    told = [(each["name"], each["body"], each["severity"], each["attributes"]) for each in values["events"]]
+    assert told == [
+        ("Login", "", "INFO", {"name": "alice", "self": "x"}),
+        ("Mail", "it was sent", "WARN", {"body": "Hello", "severity": "high"}),
+        ("Named", "by name", "ERROR", {}),
+    ]
+    spans = [(each["name"], each["attributes"]) for each in values["spans"]]
+    assert spans == [("fetch", {"name": "rates"}), ("parse", {})]
+    metrics = [(name, dict(labels)) for _, name, labels, _ in values["metrics"]]
+    assert metrics == [("logins", {"name": "alice", "self": "x"}), ("by_name", {})]
+
+
+def test_calls_with_too_little_or_too_much(registry: Registry, caplog: pytest.LogCaptureFixture) -> None:
+    task.event()
+    task.event("Much", "b", "INFO", "more", 5)
+    with task.span("fetch", "more"):
+        task.metrics.counter("rows", "more").inc()
+
+    values = sent(registry)
+    assert [each["name"] for each in values["events"]] == ["", "Much"]
+    assert [name for _, name, _, _ in values["metrics"]] == ["rows"]
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 3
+    assert all("left out" in sentence for sentence in said)
+
+
 FUZZED = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150
 )

@@ -132,6 +132,23 @@ def test_a_stored_line_that_cannot_be_read(folder: Path) -> None:
     assert "1 skipped: lines that are no JSON, or not such as events are (one is in" in done.stderr
 
 
+@pytest.mark.parametrize("attributes", [None, 5, [], "x"])
+def test_stored_events_whose_attributes_are_none(tmp_path: Path, attributes: Any) -> None:
+    """They are skipped, and that is said; no application comes of them."""
+    good = {"app_name": "a", "app_id": "a-1", "job.kind": "application", "newJobStatus": "RUNNING"}
+    with (tmp_path / "a.events.000001.jsonl").open("w") as file:
+        for number, given in enumerate((good, attributes, attributes)):
+            name = "PerformanceIssueEvent" if number == 2 else "JobStatusChangeEvent"
+            event = {"eventName": name, "eventId": str(number), "timeUnixNano": "1764081000000000000"}
+            file.write(json.dumps({**event, "attributes": given}) + "\n")
+    done = why(tmp_path, ".", "--json", "why.json")
+
+    assert done.returncode == 1, done.stderr[-2_000:]
+    assert "2 skipped: lines that are no JSON, or not such as events are (one is in" in done.stderr
+    (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
+    assert explained["app_name"] == "a"
+
+
 def test_a_span_behind_a_byte_order_mark(tmp_path: Path) -> None:
     """It is read."""
     attributes = {"app_name": "a", "app_id": "1", "timeUse.driver": 5}

@@ -71,5 +71,6 @@ def write_whole(path: Path, content: bytes) -> None:
             new.replace(target)
         finally:
             new.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:  # the latter of links in a circle, before Python 3.13
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path}: cannot be written: {reason}") from error

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.diagnosis.plans.node import MetricValue, Node
+from spark_events.diagnosis.plans.node import IN_MEMORY, MetricValue, Node
 
-IN_MEMORY = "InMemoryTableScan"
 _INTERNAL = "internal.metrics."
 _MEASURED_BYTES = 8 << 10
 _RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
@@ -98,12 +97,13 @@ class EndedExecution:
         return covered_ms
 
 
-def _executed(node: Node) -> Iterator[Node]:
-    yield node
-    if node.name == IN_MEMORY and not fills_cache(node):
-        return
-    for child in node.children:
-        yield from _executed(child)
+def _executed(plan: Node) -> Iterator[Node]:
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if node.name != IN_MEMORY or fills_cache(node):
+            waiting += reversed(node.children)
 
 
 def fills_cache(scan: Node) -> bool:

@@ -25,6 +25,7 @@ _LARGER_SIDE = 8
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
 _FEW_OF = 10
 """Where one of so many rows comes out of a join, or fewer, what is done with those takes no time."""
+_IDENTIFIER = re.compile(r"[\w.]+")
 _BUILD_MS = ("time to build", "time to broadcast")
 _CAN_BROADCAST = {
     "Inner": (0, 1),
@@ -146,6 +147,7 @@ def _missing_broadcast(node: Node, execution: EndedExecution, thresholds: Thresh
     large_side = sides[1 - small]
     assert large_side is not None  # both are there
     keys, name = _keys(node), ", ".join(node.children[small].tables())
+    hinted = name if _IDENTIFIER.fullmatch(name) else "alias"  # no path, and no more than one
     yield Issue(
         MISSING_BROADCAST,
         f"{MISSING_BROADCAST} {keys}",
@@ -153,7 +155,7 @@ def _missing_broadcast(node: Node, execution: EndedExecution, thresholds: Thresh
         None,
         f"the join on {keys} shuffles and sorts {size(sizes[1 - small])}, though its other side"
         f"{f' ({name})' if name else ''} has {size(sizes[small])} only",
-        f"Broadcast the small side: the hint /*+ BROADCAST({name or 'alias'}) */ or broadcast(df), or a "
+        f"Broadcast the small side: the hint /*+ BROADCAST({hinted}) */ or broadcast(df), or a "
         "spark.sql.autoBroadcastJoinThreshold that it fits under; with that, spark.sql.adaptive.enabled=true "
         "finds out by itself.",
         evidence={"join.keys": keys, "join.smallBytes": sizes[small], "join.largeBytes": sizes[1 - small]},

@@ -48,6 +48,13 @@ _PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
 _ONE_LOCATION = re.compile(r"\[([^\],]*)")
 _WRITTEN = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?|dbfs|viewfs|webhdfs|oss|cosn):/[^\s,\]]*")
 _COLUMN = re.compile(r"([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
+_TABLE = re.compile(r"[\w.$-]+")
+_JDBC_TABLE = re.compile(r"JDBCRelation\(([\w.$\"`-]+)\) \[numPartitions=\d+\]")
+_CACHED_TABLE = "Scan In-memory table "
+IN_MEMORY = "InMemoryTableScan"
+"""The scan of a cache; of one that has a table's name, Spark calls it by that."""
+_OTHER_ROWS = ("Generate", "Expand", "Sample")
+"""Nodes out of which more or fewer rows come than go into them."""
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
 
 
@@ -81,19 +88,24 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node, and all below it."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        """Yield this node, and all below it; a plan may be too deep for recursion."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
 
     @property
     def rows(self) -> int | None:
         """How many rows come out of it; None if nobody has counted them."""
-        for name in (ROWS, _SHUFFLED_ROWS):
-            if name in self.metrics:
-                return self.metrics[name]
-        keeps_rows = len(self.children) == 1 and self.name not in ("Generate", "Expand", "Sample")
-        return self.children[0].rows if keeps_rows else None
+        node = self
+        while True:
+            for name in (ROWS, _SHUFFLED_ROWS):
+                if name in node.metrics:
+                    return node.metrics[name]
+            if len(node.children) != 1 or node.name in _OTHER_ROWS:
+                return None
+            node = node.children[0]
 
     @property
     def is_exchange(self) -> bool:
@@ -122,10 +134,11 @@ class Node:
 
     def within_stage(self) -> Iterator[Node]:
         """Yield this node, and those below it that run in the same stage."""
-        yield self
-        for child in self.children:
-            if not child.is_exchange:
-                yield from child.within_stage()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += [child for child in reversed(node.children) if not child.is_exchange]
 
     def tables(self) -> list[str]:
         """Return what it reads, each once: names of tables, or paths."""
@@ -137,12 +150,12 @@ class Node:
 
     def table(self) -> str:
         """Return the table or the path that a scan reads, or a write writes; empty if it does neither."""
-        name = self.name.removeprefix("Scan ").removeprefix("BatchScan ")
-        words = name.split()
-        if len(words) > 1 and self.name.startswith("Scan "):
-            return words[-1]  # a format, and the table's name
+        if self.name == IN_MEMORY:
+            return self.text.removeprefix(_CACHED_TABLE).split(" ")[0] if _CACHED_TABLE in self.text else ""
+        if self.name.startswith("Scan ") and (table := _scanned(self.name.removeprefix("Scan "))):
+            return table
         if self.name.startswith("BatchScan "):
-            return words[0]
+            return next(iter(self.name.split()[1:]), "")
         if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
             return match[1]
         if self.name.startswith(("Execute ", "Append", "Overwrite", "Scan ExistingRDD")):
@@ -156,6 +169,18 @@ class Node:
             f"{len(node.children)} {without_ids(node.text)} {without_ids(node.metadata.get('Location', ''))}"
             for node in self.walk()
         )
+
+
+def _scanned(relation: str) -> str:
+    """Return the table in the name of a scan, behind a format or a relation; empty if there is none.
+
+    A relation may be described with all of its options, and its description be cut: none of that is a table.
+    """
+    if match := _JDBC_TABLE.fullmatch(relation):
+        return match[1]
+    described, _, table = relation.rpartition(" ")
+    is_whole = " " not in described or described.endswith((")", "]", " v2 scan"))
+    return table if described and is_whole and _TABLE.fullmatch(table) else ""
 
 
 def without_ids(text: str) -> str:
@@ -190,6 +215,8 @@ def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> N
             path.pop()
         if name in _AROUND or name.endswith(_AROUND_ENDS):
             continue
+        if name.startswith(_CACHED_TABLE):
+            name = IN_MEMORY
         known = [(PLAN_METRICS[index], values[number]) for index, number in metrics if number in values]
         node = Node(
             name,

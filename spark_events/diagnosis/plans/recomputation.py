@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.execution import IN_MEMORY, EndedExecution, fills_cache
-from spark_events.diagnosis.plans.node import Node, without_ids
+from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
+from spark_events.diagnosis.plans.node import IN_MEMORY, Node, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
+_WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
+_NOT_KEPT = ("Reused", "Subquery", *_WRITES)
+"""How the names of nodes begin that no cache could keep: what others compute, and writes."""
 _SIZES = ("number of files read", "size of files read")
 
 
@@ -137,24 +140,25 @@ class Recomputation:
             if part.cached and part.times == part.scans == 1:
                 yield _unread(part)
 
-    def _take(self, node: Node, where: _Where, parts: list[_Part]) -> _Digest:
-        """Take a node after those below it, add what was computed to the parts, and return its digest."""
-        if node.name == IN_MEMORY:
-            self._take_cache(node, where, parts)
-            return _IN_CACHE
-        below = [self._take(child, where, parts) for child in node.children]
-        digest = _digest(node, where, below)
-        is_more = digest.size > 1 or where.cached  # than reading a table
-        if digest.comparable and is_more and not node.is_exchange:
-            self._add(digest, node, where, parts)
-        return digest
+    def _take(self, plan: Node, where: _Where, parts: list[_Part]) -> None:
+        """Take a plan, node after node, and add what was computed to the parts."""
+        digests: dict[int, _Digest] = {}
+        for node, cached, computed in _bottom_up(plan):
+            if node.name == IN_MEMORY:
+                if computed:
+                    self._take_cache(node, digests)
+                digests[id(node)] = _IN_CACHE
+                continue
+            place = where._replace(cached=cached)
+            digest = digests[id(node)] = _digest(node, place, [digests[id(child)] for child in node.children])
+            is_more = digest.size > 1 or cached  # than reading a table
+            if computed and digest.comparable and is_more and not node.is_exchange:
+                self._add(digest, node, place, parts)
 
-    def _take_cache(self, scan: Node, where: _Where, parts: list[_Part]) -> None:
-        """Take what a cache keeps, if this execution has computed some of it, and how much the cache has."""
-        where = where._replace(cached=True)
+    def _take_cache(self, scan: Node, digests: Mapping[int, _Digest]) -> None:
+        """Take how much a cache has of what is below its scan."""
         for child in scan.children:
-            digest = self._take(child, where, parts) if fills_cache(scan) else _digest_of_all(child, where)
-            part = self._parts.get(digest.name)
+            part = self._parts.get(digests[id(child)].name)
             if part is not None:
                 part.scans += 1
             if part is not None and "], [" not in scan.text:  # which would be a filter
@@ -187,16 +191,27 @@ def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
         parts += [str(node.rows), *(str(node.metrics.get(name)) for name in _SIZES)]
     for part in (*parts, *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")
-    own = not node.name.startswith(("Reused", "Subquery"))
+    own = not node.name.startswith(_NOT_KEPT)
     size = 1 + sum(each.size for each in below)
     return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
 
 
-def _digest_of_all(node: Node, where: _Where) -> _Digest:
-    """Return the digest of a node that was not computed now."""
-    if node.name == IN_MEMORY:
-        return _IN_CACHE
-    return _digest(node, where, [_digest_of_all(child, where) for child in node.children])
+def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
+    """Yield the nodes of a plan, each after those below it; a plan may be too deep for recursion.
+
+    Yields:
+        A node, whether it is below a cache, and whether this execution has computed it.
+    """
+    waiting = [(plan, False, True, False)]
+    while waiting:
+        node, cached, computed, is_below_done = waiting.pop()
+        is_scan = node.name == IN_MEMORY
+        if is_below_done or (is_scan and not computed):
+            yield node, cached, computed
+            continue
+        waiting.append((node, cached, computed, True))
+        fills = computed and (not is_scan or fills_cache(node))
+        waiting += [(child, cached or is_scan, fills, False) for child in reversed(node.children)]
 
 
 def _issue(part: _Part) -> Issue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -179,12 +180,21 @@ def all_or_none(folder: Path) -> Iterator[Path]:
     """Give a new folder, whose folders replace those of their names in another folder at the end.
 
     After an error none is moved, and the other folder is not made.
+
+    Raises:
+        NotADirectoryError: there is a file or a link of such a name, which is not replaced.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     new = folder / f".{uuid.uuid4().hex}.new"
     try:
         new.mkdir(parents=True)
         yield new
+        for path in new.iterdir():
+            there = folder / path.name
+            if there.is_symlink() or (there.exists() and not there.is_dir()):
+                raise NotADirectoryError(
+                    errno.ENOTDIR, f"{there} is a file or a link; expected a folder, or none"
+                )
         for path in new.iterdir():
             shutil.rmtree(folder / path.name, ignore_errors=True)
             path.rename(folder / path.name)

@@ -138,6 +138,8 @@ class DuckDb:
     ) -> Iterator[tuple[str, int, dict[str, str | None]]]:
         """Yield the id, the time in ms since the epoch, and the attributes of each stored event of a name.
 
+        One whose attributes are none counts as unreadable.
+
         Raises:
             ConfigError: there is nothing to read at a path, or it cannot be read.
         """
@@ -146,7 +148,7 @@ class DuckDb:
             yield from self.rows(
                 f"SELECT event_id, time_ms, attributes FROM {self._events(files, _LINE)} "
                 f"WHERE event_name = {_text(name)} AND event_id IS NOT NULL AND time_ms IS NOT NULL "
-                "ORDER BY time_ms, event_id"
+                "AND attributes IS NOT NULL ORDER BY time_ms, event_id"
             )
         except (duckdb.Error, _StorageError) as error:
             raise _unreadable(paths, error) from error

@@ -130,7 +130,9 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
 
     scope: dict[str, Any] = {"spark": session, "__name__": f"manifest {manifest.name}"}
     try:
-        exec(compile(manifest.code or "", f"<code of {manifest.name}>", "exec"), scope)
+        # Else it would inherit the __future__ statements of this module.
+        code = compile(manifest.code or "", f"<code of {manifest.name}>", "exec", dont_inherit=True)
+        exec(code, scope)
     except SystemExit as error:
         raise QueryError(f"code: calls sys.exit({error.code!r}); it may only set {_RESULT}") from error
     except SyntaxError as error:

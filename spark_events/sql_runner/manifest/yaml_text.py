@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError, needs_extra
 
@@ -15,6 +15,7 @@ MOST_BYTES = 1 << 20
 """Of a manifest or a template."""
 _DEEPEST = 50
 _MOST_NODES = 50_000
+_MOST_CHARACTERS = 4 * MOST_BYTES
 _LARGEST = 2**63
 _NO_VALUE = (ValueError, KeyError, AttributeError)
 """Raised by PyYAML on a text that is no value of its type, beside errors of its own."""
@@ -108,6 +109,16 @@ def _block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _block)
 
 
+class _Size(NamedTuple):
+    """How much is in a node, with each alias counted as what it refers to."""
+
+    values: int = 0
+    characters: int = 0
+
+    def plus(self, other: _Size) -> _Size:
+        return _Size(self.values + other.values, self.characters + other.characters)
+
+
 def _demand_bounds(text: str, file: str) -> None:
     """Raise if a text exceeds the size, depth or number of nodes that a manifest may have.
 
@@ -116,32 +127,44 @@ def _demand_bounds(text: str, file: str) -> None:
     """
     if len(text) > MOST_BYTES:
         raise ConfigError(f"{file}:1: {len(text):,} characters; a manifest may have at most {MOST_BYTES:,}")
-    sizes: dict[str, int] = {}
+    sizes: dict[str, _Size] = {}
     open_anchors: list[str | None] = []
-    nodes = [0]
+    inside: list[_Size] = []
+    whole = _Size()
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         place = f"{file}:{event.start_mark.line + 1 if event.start_mark else 1}"
+        size = _Size()
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in open_anchors:
                 raise ConfigError(f"{place}: alias *{event.anchor} is inside the node that it refers to")
-            nodes[-1] += sizes.get(str(event.anchor), 1)
+            size = sizes.get(str(event.anchor), _Size(1))
         elif isinstance(event, yaml.CollectionStartEvent):
             open_anchors.append(event.anchor)
-            nodes.append(1)
+            inside.append(_Size())
+            size = _Size(1)
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, size = open_anchors.pop(), nodes.pop()
-            nodes[-1] += size
+            anchor, of_node = open_anchors.pop(), inside.pop()
             if anchor is not None:
-                sizes[anchor] = size
+                sizes[anchor] = of_node
+            inside = [*inside[:-1], inside[-1].plus(of_node)] if inside else inside
         elif isinstance(event, yaml.ScalarEvent):
-            nodes[-1] += 1
-        if len(open_anchors) > _DEEPEST:
-            raise ConfigError(f"{place}: more than {_DEEPEST} nested levels; expected fewer")
-        if sum(nodes) > _MOST_NODES:
-            raise ConfigError(
-                f"{place}: more than {_MOST_NODES:,} values, with each alias (*name) counted as what it "
-                "refers to; expected fewer"
-            )
+            size = _Size(1, len(event.value))
+            if event.anchor is not None:
+                sizes[event.anchor] = size
+        whole = whole.plus(size)
+        if inside:
+            inside[-1] = inside[-1].plus(size)
+        _demand_bounds_of(whole, len(open_anchors), place)
+
+
+def _demand_bounds_of(whole: _Size, depth: int, place: str) -> None:
+    if depth > _DEEPEST:
+        raise ConfigError(f"{place}: more than {_DEEPEST} nested levels; expected fewer")
+    counted = "with each alias (*name) counted as what it refers to; expected fewer"
+    if whole.values > _MOST_NODES:
+        raise ConfigError(f"{place}: more than {_MOST_NODES:,} values, {counted}")
+    if whole.characters > _MOST_CHARACTERS:
+        raise ConfigError(f"{place}: more than {_MOST_CHARACTERS:,} characters, {counted}")
 
 
 def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]]:

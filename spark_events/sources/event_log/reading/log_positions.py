@@ -126,6 +126,6 @@ def _name_of(key: str | bytes) -> str:
 def default_path(folder: str) -> Path:
     """Return the path of the positions for a folder of logs, below the user's state folder (XDG)."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    absolute = folder if "://" in folder else str(Path(folder).resolve())
+    absolute = folder if "://" in folder else os.path.realpath(folder)
     digest = hashlib.blake2b(absolute.encode(), digest_size=6).hexdigest()
     return Path(base) / "spark-events" / f"follow-{digest}.sqlite"

@@ -1,0 +1,58 @@
+"""The driver's Python of ``spark-events run``: an application runs in it as in Python itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+_APPLICATION = '''"""An application."""
+from typing import get_type_hints
+
+def outer():
+    class Local:
+        pass
+
+    def function(given: Local, number: int = 3) -> Local:
+        return given
+
+    return function
+
+total: int = 3
+print(outer().__annotations__["number"], get_type_hints(outer())["number"], __annotations__, __doc__, __name__)
+'''
+
+
+def output(*arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+def test_annotations_of_the_application_are_what_python_makes_of_them(tmp_path: Path) -> None:
+    application = tmp_path / "app.py"
+    application.write_text(_APPLICATION)
+
+    run = output("-m", "spark_events.submit.driver_python", str(application))
+
+    assert run == output(str(application))
+    assert "<class 'int'>" in run
+
+
+def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> None:
+    """Applications patch builtins in the first, and tools read sources by the second."""
+    application = tmp_path / "app.py"
+    application.write_text("__builtins__.print(__loader__.get_source('__main__'), __loader__.path)\n")
+
+    run = subprocess.run(
+        [Path(sys.executable).with_name("spark-events-python"), application],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+    assert run == output(str(application))
