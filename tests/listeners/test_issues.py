@@ -251,8 +251,9 @@ def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties
     begins["Properties"] = properties
     size = {"Name": "internal.metrics.resultSize", "Value": 400 << 20}
     ends["Stage Info"] |= {"Accumulables": [size], "Completion Time": T0 + 20 * S}
-    feed = Feed()(r.application_start(), r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends)
-    feed(r.job_end(20 * S), *job(30 * S, [S], 130 * S, job=1, stage_id=1), r.application_end(200 * S))
+    feed = Feed(extra={"spark.events.issue.idle-cores.time": "10min"})
+    feed(r.application_start(), r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends)
+    feed(r.job_end(20 * S), *job(100 * S, [S], 130 * S, job=1, stage_id=1), r.application_end(300 * S))
     told = {event.attributes["issue"] for event in issues(feed)}
     assert told == (set() if properties else {"collect"})
 
