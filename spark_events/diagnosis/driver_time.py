@@ -47,6 +47,7 @@ class DriverTime:
         # With the pause before each, and where that was, if not before the stage's own place.
         self._stages: dict[tuple[int, int], tuple[str, _Pauses]] = {}
         self._queries: set[str] = set()
+        self._ending = False
         self._executions = 0
         self._last_ms: int | None = None
         self._wall_ms = 0
@@ -75,8 +76,9 @@ class DriverTime:
         self._queries.add(run_id)
 
     def query_ended(self, run_id: str, time_ms: int) -> None:
-        """Called when a streaming query has ended."""
+        """Called when a streaming query has ended, at the latest: an event log does not say when."""
         self._advance(time_ms)
+        self._ending = run_id in self._queries or self._ending
         self._queries.discard(run_id)
 
     def executions(self, change: int, time_ms: int) -> None:
@@ -208,7 +210,9 @@ class DriverTime:
     def _advance(self, time_ms: int) -> None:
         passed_ms = max(0, time_ms - self._last_ms) if self._last_ms is not None else 0
         self._last_ms = max(time_ms, self._last_ms or 0)
-        if not self.cores or self._queries or not passed_ms:
+        of_query = self._queries or self._ending
+        self._ending = self._ending and not passed_ms
+        if not self.cores or of_query or not passed_ms:
             return
         self._wall_ms += passed_ms
         if not self._stages:

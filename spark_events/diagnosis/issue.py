@@ -23,6 +23,7 @@ class Issue:
         evidence: the figures behind it, by name of an event's attribute.
         share_ms: how long what it is about took, in ms, where nobody knows how long it would take otherwise;
             None where ``lost_ms`` says what it cost.
+        uneven_ms: what a late task would have cost if it had more data than others, in ms; None if not late.
         stages: the stages that would have taken less time; what all issues of a stage cost is no more than
             the stage took.
     """
@@ -37,6 +38,7 @@ class Issue:
     evidence: Mapping[str, AttributeValue] = field(default_factory=dict)
     share_ms: int | None = None
     stages: frozenset[int] = frozenset()
+    uneven_ms: int | None = None
 
     def plus(self, newer: Issue) -> Issue:
         """Return a newer issue of the same cause, with what both have cost."""

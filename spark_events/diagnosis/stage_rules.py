@@ -24,6 +24,8 @@ from spark_events.diagnosis.thresholds import (
 )
 
 _TAIL = "tail"
+_LEAST_TASK_MS = 4
+"""For so long a task runs, however little it does."""
 _DATA_RATIO = 2
 _TOGETHER_MS = 500
 """Tasks that are launched within this time begin together."""
@@ -117,8 +119,8 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
     more_ms = own_ms - run.median
-    least_ms = stage.as_wall_ms(run.total if skewed else run.total - more_ms)
-    lost_ms = max(0, min(more_ms, stage.wall_ms - least_ms))
+    uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(run.total)))
+    lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(run.total - more_ms)))
     times = f"{duration(own_ms)}, the median {duration(run.median)}"
     if skewed:
         sentence = (
@@ -141,7 +143,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     return Issue(
         SKEW if skewed else STRAGGLER,
         _TAIL,
-        lost_ms,
+        uneven_ms if skewed else lost_ms,
         None,
         sentence,
         advice,
@@ -155,6 +157,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "p95.runTimeMs": run.p95,
             "median.readBytes": read.median,
         },
+        uneven_ms=uneven_ms,
     )
 
 
@@ -233,11 +236,12 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if measured.tasks > thresholds.many_tasks and run.median < thresholds.short_task_ms:
         delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
         around_ms = delay.total + start.total
+        overhead_ms = around_ms + measured.tasks * min(run.median, _LEAST_TASK_MS)
         return Issue(
             TASK_COUNT,
             TASK_COUNT,
             # Tasks that are so short end faster than the driver can send others.
-            max(stage.as_wall_ms(around_ms), stage.wall_ms - stage.as_wall_ms(run.total)),
+            max(stage.as_wall_ms(overhead_ms), stage.wall_ms - stage.as_wall_ms(run.total)),
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",

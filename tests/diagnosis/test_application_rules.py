@@ -152,3 +152,15 @@ def test_unused_memory() -> None:
     assert "spark.executor.memory=2560m" in issue.advice
     assert unused_memory({"1": 4 * GIB}, 8 * GIB, Thresholds()) is None
     assert unused_memory({}, 8 * GIB, Thresholds()) is None
+
+
+def test_nobody_knows_when_a_query_has_ended_in_an_event_log() -> None:
+    """Its end comes at the time of the record before it: what follows, up to the next one, may be its own."""
+    time = driver()
+    ran(time, 0, S)
+    time.query_started("run", S)
+    time.query_ended("run", 2 * S)
+    ran(time, 65 * MIN, 66 * MIN)
+    assert told(time, 66 * MIN) == {}
+    ran(time, 75 * MIN, 76 * MIN)
+    assert told(time, 76 * MIN)["idle-cores"].lost_ms == 9 * MIN

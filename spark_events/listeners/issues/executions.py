@@ -93,7 +93,12 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
     if issue.kind == STRAGGLER and (exploded := _exploded(nodes)):
         made, of, arrays = exploded
         known = f"explode of {arrays} makes {made:,} rows of {of:,} here, and nobody counts how many of each"
-        return replace(issue, sentence=f"{issue.sentence}; {known}", advice=f"{_LONG_ARRAYS} {issue.advice}")
+        return replace(
+            issue,
+            lost_ms=issue.lost_ms if issue.uneven_ms is None else min(issue.lost_ms or 0, issue.uneven_ms),
+            sentence=f"{issue.sentence}; {known}",
+            advice=f"{_LONG_ARRAYS} {issue.advice}",
+        )
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
         evidence = {**issue.evidence, "shuffle.keys": keys}
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
