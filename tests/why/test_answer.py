@@ -1,0 +1,64 @@
+"""The answer in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_events.diagnosis.thresholds import KINDS
+from spark_events.why.answer import ABSENCES, answer
+from spark_events.why.found_issue import FoundIssue
+
+S = 1_000
+COST_NO_TIME = {"spill", "memory", "state-growth", "source-stopped", "stream-behind", "cache-never-read"}
+
+
+def issue(
+    kind: str, lost_ms: int | None, about: str = "stage 3.0 (count at a.py:1)", **evidence: Any
+) -> FoundIssue:
+    return FoundIssue(kind, "WARN", about, "…", "…", lost_ms, None, evidence)
+
+
+def test_what_costs_most() -> None:
+    issues = [issue("spill", None), issue("skew", 28 * S), issue("gc", 2 * S)]
+    assert answer(issues, 40 * S, {}) == (
+        "It would take 12.0 s instead of 40.0 s without the uneven data of stage 3.0 (count at a.py:1)."
+    )
+
+
+def test_of_a_streaming_query() -> None:
+    """How long its application ran says nothing."""
+    late = issue("straggler", 30 * S, "query 'orders'", durationMs=120 * S)
+    assert answer([late], 9_000 * S, {}) == (
+        "The work of query 'orders' would take 1 min 30 s instead of 2 min without the late task of its stages."
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (
+            {"driver alone": 30 * S, "garbage collection": 70 * S},
+            "Most of its time, 70 %, is garbage collection.",
+        ),
+        (None, ""),
+    ],
+    ids=["its ledger is known", "only its events"],
+)
+def test_without_an_issue_that_costs_time(parts: dict[str, int] | None, told: str) -> None:
+    assert answer([issue("memory", None)], 100 * S, parts).replace("70.00", "70") == told
+
+
+def test_an_issue_that_is_all_of_it() -> None:
+    assert answer([issue("skew", 40 * S)], 40 * S, {}).startswith("Most of its time goes to the uneven data")
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS} - COST_NO_TIME))
+def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
+    sentence = answer([issue(kind, S, host="10.0.0.7")], 4 * S, None)
+    assert "None" not in sentence and sentence.startswith("It would take 3.0 s instead of 4.0 s without ")
+
+
+def test_no_other_kind_has_one() -> None:
+    assert {*ABSENCES} == {*KINDS} - COST_NO_TIME
