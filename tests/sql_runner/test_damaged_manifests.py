@@ -10,6 +10,7 @@ import pytest
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.store import layout
 from tests.support.query_shop import Bench
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 DAMAGED = b"\xff\xfe\xff"
@@ -87,3 +88,17 @@ def test_without_a_manifest_is_named_by_prune(hosted: Bench) -> None:
 
     assert (results["cheap"].action, results["other"].failed) == (Action.NOTHING, True)
     assert "manifests/other.yaml" in results["other"].text
+
+
+def test_of_a_query_that_could_not_start_because_of_it(bench: Bench) -> None:
+    """Without its record, nobody knows whether there should be a checkpoint."""
+    bench.shop.order(1)
+    (given,) = bench.deploy(bench.shop.manifest())
+    assert "has never run" in given.text
+    bench.store.write(layout.manifest("cheap"), DAMAGED)
+    with bench.hosting():
+        wait_until(lambda: bench.status().restarts > 0, "it does not start")
+        (result,) = bench.deploy(bench.shop.manifest())
+
+        assert (result.action, result.failed) == (Action.RECORD, False), result.text
+        runs_whole(bench)

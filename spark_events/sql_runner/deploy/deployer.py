@@ -20,6 +20,7 @@ from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
 from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
 from spark_events.sql_runner.store.host_files import Before
+from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease, this_process
 from spark_events.sql_runner.store.savepoints import SavepointError
 from spark_events.sql_runner.store.store import Store
@@ -148,6 +149,10 @@ class Deployer:
         if action is Action.STOP:
             return self._stop(current, savepoint=True)
         if action is Action.RECORD and current.deployed is not None and current.order is not None:
+            if current.damage and current.status is not None and current.status.has_failed_to_start:
+                # The damaged record, which is gone now, may have kept it from starting.
+                again = replace(current.deployed, meta=replace(current.deployed.meta, deployment=new_id()))
+                return "", self._steps.start(again, current.order.definitions, current.before, current)
             return "", self._steps.await_start(current.deployed, current.order, current.before)
         before = _to_go_back_to(current)
         # The state of what is undone, or of a version that has never begun, is of no use.
