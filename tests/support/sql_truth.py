@@ -282,10 +282,10 @@ class Sequence:
         query = self._world.any_query()
         if self._world.meta(query) is None:
             return
+        damaged = {name for name, row in self._world.status().items() if row.is_damaged}
         self._world.kept.write(layout.manifest(query.name), b"\xff\xfe")
-        rows = self._world.status()
-        for name, row in rows.items():
-            if (name == query.name) is not row.is_damaged:
+        for name, row in self._world.status().items():
+            if row.is_damaged is not (name == query.name or name in damaged):
                 self._world.oracle.fault(f"the manifest of {query.name} was damaged: {row}")
 
     def _full_store(self) -> None:
