@@ -9,6 +9,7 @@ import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.history import read_history
 from tests.support.query_shop import Bench
 from tests.support.waiting import wait_until
 
@@ -102,3 +103,40 @@ def test_of_a_query_that_could_not_start_because_of_it(bench: Bench) -> None:
 
         assert (result.action, result.failed) == (Action.RECORD, False), result.text
         runs_whole(bench)
+
+
+@pytest.mark.parametrize("has_savepoint", [True, False])
+def test_of_a_query_whose_checkpoint_is_gone_too(bench: Bench, has_savepoint: bool) -> None:
+    """In an empty checkpoint it would begin anew, and write everything again without a word."""
+    manifest = bench.shop.manifest()
+    with bench.hosting():
+        bench.shop.order(1)
+        bench.deploy(manifest)
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+        if has_savepoint:
+            bench.stop("cheap", savepoint=True)
+            bench.deploy(manifest)
+        saved = bench.shop.cheap_ids()
+        bench.shop.order(1)
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+    written = bench.shop.ids()
+    bench.store.delete(bench.meta().checkpoint)
+    bench.store.write(layout.manifest("cheap"), DAMAGED)
+    with bench.hosting():
+        wait_until(lambda: bench.status().restarts > 0, "it does not start")
+        (result,) = bench.deploy(manifest)
+
+        if has_savepoint:
+            assert (result.action, result.failed) == (Action.RESUME, False), result.text
+            (entry,) = read_history(bench.store, "cheap")[-1:]
+            assert "1 later micro-batches: their rows are written again" in entry.reason
+            bench.shop.order(1)
+            twice = sorted([*bench.shop.cheap_ids(), *(set(written) - set(saved))])
+            bench.shop.wait_ids(twice)
+        else:
+            assert (result.action, result.failed) == (Action.FAIL, True), result.text
+            assert "there is no savepoint or checkpoint of version 1" in result.text
+            assert bench.shop.ids() == written
+            (result,) = bench.deploy(manifest, clean=True)
+            assert not result.failed, result.text
+            runs_whole(bench, version=2)

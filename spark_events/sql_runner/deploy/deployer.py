@@ -14,11 +14,11 @@ from spark_events.sql_runner.deploy.host_link import DeploymentError
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
-from spark_events.sql_runner.deploy.steps import DONE, Steps
+from spark_events.sql_runner.deploy.steps import Steps
 from spark_events.sql_runner.deploy.waiting import Interrupted
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
-from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
+from spark_events.sql_runner.store.history import BEGUN, DONE, Deployment, HistoryEntry
 from spark_events.sql_runner.store.host_files import Before
 from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease, this_process
@@ -155,8 +155,10 @@ class Deployer:
                 return "", self._steps.start(again, current.order.definitions, current.before, current)
             return "", self._steps.await_start(current.deployed, current.order, current.before)
         before = _to_go_back_to(current)
-        # The state of what is undone, or of a version that has never begun, is of no use.
-        keep = planned.undone is None and (action is not Action.REPLACE or _is_proven(current))
+        # The state of what is undone, of a version that has never begun, or that is not whole, is of no use.
+        keep = planned.undone is None and (
+            action is Action.RESTART or (action is Action.REPLACE and _is_proven(current))
+        )
         savepoint = self._steps.stop(current, savepoint=keep, before=before) if current.running else ""
         deployed = self._next_deployed(planned)
         return savepoint, self._steps.start(deployed, self._definitions, before, current)

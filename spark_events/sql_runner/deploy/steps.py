@@ -14,13 +14,12 @@ from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.manifest import properties as props
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
+from spark_events.sql_runner.store.history import DONE
 from spark_events.sql_runner.store.host_files import RUN, STOP, Before, Order, QueryStatus
 from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.savepoints import SavepointError, find_states, latest_state, restore
 from spark_events.sql_runner.store.store import Store
-
-DONE = "done"
 
 
 class Steps:

@@ -14,6 +14,8 @@ from spark_events.sql_runner.store.store import Store, StoreError
 
 BEGUN = "it has begun; if no deployment is running any more, the deployer was killed before it ended"
 """The result of an entry whose deployment has not ended."""
+DONE = "done"
+"""How the result of an entry begins whose deployment went well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class Deployment:
     result: str
     who: str
     savepoint: str = ""
+
+    @property
+    def went_well(self) -> bool:
+        """Whether everything was done."""
+        return self.result.startswith(DONE)
 
 
 class HistoryEntry:
