@@ -18,7 +18,7 @@ from spark_events.sql_runner.deploy.steps import Steps
 from spark_events.sql_runner.deploy.waiting import Interrupted
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
-from spark_events.sql_runner.store.history import BEGUN, DONE, Deployment, HistoryEntry
+from spark_events.sql_runner.store.history import BEGUN, DONE, Deployment, HistoryEntry, was_deployed
 from spark_events.sql_runner.store.host_files import Before
 from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease, this_process
@@ -142,7 +142,7 @@ class Deployer:
         action, current = planned.decision.action, planned.current
         if action is Action.FAIL:
             raise DeploymentError(planned.decision.reason + self._steps.bring_back(current))
-        self._remove_damaged(current)
+        self._mend_record(current)
         if action is Action.NOTHING:
             self._update_record(planned)
             return "", DONE
@@ -150,7 +150,7 @@ class Deployer:
             return self._stop(current, savepoint=True)
         if action is Action.RECORD and current.deployed is not None and current.order is not None:
             if current.damage and current.status is not None and current.status.has_failed_to_start:
-                # The damaged record, which is gone now, may have kept it from starting.
+                # The damaged record, which is mended now, may have kept it from starting.
                 again = replace(current.deployed, meta=replace(current.deployed.meta, deployment=new_id()))
                 return "", self._steps.start(again, current.order.definitions, current.before, current)
             return "", self._steps.await_start(current.deployed, current.order, current.before)
@@ -168,10 +168,14 @@ class Deployer:
             return self._steps.stop(current, savepoint), DONE
         return "", self._steps.stop_when_back(current, savepoint)
 
-    def _remove_damaged(self, current: QuerySnapshot) -> None:
-        """Remove a record that nobody understands: as without one, what is deployed is what was ordered."""
-        if current.damage and current.recorded is None:
-            self._lease.check()
+    def _mend_record(self, current: QuerySnapshot) -> None:
+        """Write a damaged record anew, from the last order; remove that of a version that has never run."""
+        if not current.damage or current.recorded is not None:
+            return
+        self._lease.check()
+        if current.deployed and was_deployed(self._store, current.name, current.version):
+            write_deployed(self._store, current.deployed)
+        else:
             self._store.delete(layout.manifest(current.name))
 
     def _update_record(self, planned: PlannedQuery) -> None:

@@ -19,7 +19,7 @@ from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.checkpoints import damage
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
-from spark_events.sql_runner.store.history import read_history
+from spark_events.sql_runner.store.history import was_deployed
 from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
 from spark_events.sql_runner.store.store import Store
 
@@ -242,8 +242,7 @@ class Planner:
         """Return whether the version was recorded as deployed; where the record is damaged, history knows."""
         if not current.damage:
             return not current.pending
-        entries = read_history(self._store, current.name)
-        return any(entry.version == current.version and entry.went_well for entry in entries)
+        return was_deployed(self._store, current.name, current.version)
 
     def _fixed(self, deployed: DeployedQuery | None, state: QueryState | None) -> dict[str, str]:
         """Return the properties that the state from which a query goes on has fixed."""

@@ -75,6 +75,11 @@ def read_history(store: Store, name: str) -> list[Deployment]:
     return [_read_entry(store, path, entry) for path, entry in entries if entry is not None]
 
 
+def was_deployed(store: Store, name: str, version: int) -> bool:
+    """Return whether a deployment of a version has ever gone well."""
+    return any(entry.version == version and entry.went_well for entry in read_history(store, name))
+
+
 def _read_entry(store: Store, path: str, entry: bytes) -> Deployment:
     try:
         return Deployment(**orjson.loads(entry))
