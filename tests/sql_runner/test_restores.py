@@ -150,6 +150,29 @@ class TestLostState:
             shop.order(1)
             shop.wait_ids(shop.cheap_ids())
 
+    def test_a_failed_version_gives_way_to_an_older_state_and_says_so(self, bench: Bench) -> None:
+        shop = bench.shop
+        shop.order(1)
+        with bench.hosting():
+            bench.deploy(shop.manifest())
+            bench.wait_batch(0)
+            savepoint = bench.stop("cheap", savepoint=True).savepoint
+            bench.deploy(shop.manifest())
+            saved = shop.cheap_ids()
+            shop.order(1)
+            shop.wait_ids(shop.cheap_ids())
+        later = sorted(set(shop.cheap_ids()) - set(saved))
+        bench.store.delete(bench.meta().checkpoint)
+        with bench.hosting():
+            bench.wait_state("FAILED")
+            sql = f"SELECT id, raise_error('no such price') + price AS price FROM {shop.prefix}orders"
+            (result,) = bench.deploy(shop.manifest(sql=sql))
+
+            assert result.failed
+            assert "version 1 runs again as it was deployed, from savepoint" in result.text
+            assert f"{savepoint}, batch 0; what it has written since comes twice" in result.text
+            shop.wait_ids(sorted([*saved, *later, *later]))
+
     def test_a_savepoint_of_what_is_gone_is_none(self, hosted: Bench) -> None:
         hosted.shop.order(1)
         hosted.deploy(hosted.shop.manifest())

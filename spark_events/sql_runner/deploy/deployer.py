@@ -207,7 +207,8 @@ class Deployer:
         if planned.decision.action in (Action.START, Action.REPLACE) or before is None:
             meta = Meta.new(name, planned.decision.version, host, **known)
         else:
-            meta = replace(self._steps.resumed(name, before.meta), host=host, **known)
+            resumed, _ = self._steps.resumed(name, before.meta)
+            meta = replace(resumed, host=host, **known)
         return DeployedQuery(planned.manifest, meta)
 
 
