@@ -126,6 +126,29 @@ class TestFiles:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_batch_with_state_that_was_written_but_not_committed(bench: Bench, version: int) -> None:
+    """Its application was killed in between; Spark's log drops the batch, and so nothing changes the state."""
+    shop = bench.shop
+    code = f"execution_output = spark.readStream.table('{shop.prefix}orders').select('id', 'price')"
+    with bench.hosting():
+        for number in range(version):
+            shop.order(1)
+            more = f".where('price < 5 AND id > -{number + 1}').dropDuplicates(['id'])"
+            bench.deploy(shop.manifest(code=code + more))
+            shop.wait_ids(shop.cheap_ids(), version=number + 1)
+    checkpoint = bench.meta().checkpoint
+    last = progress(bench.store, checkpoint).committed
+    bench.store.delete(f"{checkpoint}/commits/{last}")
+    bench.store.delete(f"{checkpoint}/commits/.{last}.crc")
+    shop.order(1)
+    with bench.hosting():
+        shop.wait_ids(shop.cheap_ids(), version=version)
+        row = bench.status()
+        assert (row.restarts, row.error) == (0, "")
+
+
+@pytest.mark.spark
 class TestLostState:
     def test_a_checkpoint_that_went_while_the_application_was_away(self, bench: Bench) -> None:
         """Spark would begin anew, without the state, and without a word."""
