@@ -126,6 +126,29 @@ class TestFiles:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_batch_with_state_that_was_written_but_not_committed(bench: Bench, version: int) -> None:
+    """Its application was killed in between; Spark's log drops the batch, and so nothing changes the state."""
+    shop = bench.shop
+    code = f"execution_output = spark.readStream.table('{shop.prefix}orders').select('id', 'price')"
+    with bench.hosting():
+        for number in range(version):
+            shop.order(1)
+            more = f".where('price < 5 AND id > -{number + 1}').dropDuplicates(['id'])"
+            bench.deploy(shop.manifest(code=code + more))
+            shop.wait_ids(shop.cheap_ids(), version=number + 1)
+    checkpoint = bench.meta().checkpoint
+    last = progress(bench.store, checkpoint).committed
+    bench.store.delete(f"{checkpoint}/commits/{last}")
+    bench.store.delete(f"{checkpoint}/commits/.{last}.crc")
+    shop.order(1)
+    with bench.hosting():
+        shop.wait_ids(shop.cheap_ids(), version=version)
+        row = bench.status()
+        assert (row.restarts, row.error) == (0, "")
+
+
+@pytest.mark.spark
 class TestLostState:
     def test_a_checkpoint_that_went_while_the_application_was_away(self, bench: Bench) -> None:
         """Spark would begin anew, without the state, and without a word."""
@@ -149,6 +172,29 @@ class TestLostState:
             bench.deploy(shop.manifest(trigger={"processing-time": "100 milliseconds"}))
             shop.order(1)
             shop.wait_ids(shop.cheap_ids())
+
+    def test_a_failed_version_gives_way_to_an_older_state_and_says_so(self, bench: Bench) -> None:
+        shop = bench.shop
+        shop.order(1)
+        with bench.hosting():
+            bench.deploy(shop.manifest())
+            bench.wait_batch(0)
+            savepoint = bench.stop("cheap", savepoint=True).savepoint
+            bench.deploy(shop.manifest())
+            saved = shop.cheap_ids()
+            shop.order(1)
+            shop.wait_ids(shop.cheap_ids())
+        later = sorted(set(shop.cheap_ids()) - set(saved))
+        bench.store.delete(bench.meta().checkpoint)
+        with bench.hosting():
+            bench.wait_state("FAILED")
+            sql = f"SELECT id, raise_error('no such price') + price AS price FROM {shop.prefix}orders"
+            (result,) = bench.deploy(shop.manifest(sql=sql))
+
+            assert result.failed
+            assert "version 1 runs again as it was deployed, from savepoint" in result.text
+            assert f"{savepoint}, batch 0; what it has written since comes twice" in result.text
+            shop.wait_ids(sorted([*saved, *later, *later]))
 
     def test_a_savepoint_of_what_is_gone_is_none(self, hosted: Bench) -> None:
         hosted.shop.order(1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.support.sql_simulated import SimulatedWorld, simulate
 from tests.support.sql_truth import Sequence
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(7_200)
 
@@ -22,7 +24,9 @@ pytestmark = pytest.mark.timeout(7_200)
 )
 def test_every_row_is_accounted_for(tmp_path: Path, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(monkeypatch)
+    before = set(threading.enumerate())
     wrong = [
         text for seed in seeds for text in Sequence(SimulatedWorld(tmp_path / f"{seed}", seed), 14).run()
     ]
     assert not wrong, "\n".join(wrong)
+    wait_until(lambda: set(threading.enumerate()) <= before, "all threads of processes that were killed end")

@@ -30,12 +30,10 @@ class Life:
 
     Attributes:
         dead: whether it has been killed.
-        steps_left: after how many more steps it is killed; None if it is not.
     """
 
     def __init__(self, is_writable: Callable[[], bool]) -> None:
         self.dead = False
-        self.steps_left: int | None = None
         self._is_writable = is_writable
         self._goes_on = threading.Event()
         self._goes_on.set()
@@ -57,9 +55,6 @@ class Life:
             OSError: the store cannot be written.
         """
         self._goes_on.wait()
-        if self.steps_left is not None:
-            self.steps_left -= 1
-            self.dead = self.dead or self.steps_left < 0
         if self.dead:
             raise Killed
         if writes and not self._is_writable():
@@ -117,6 +112,7 @@ class FakeQuery:
     def _run(self) -> None:
         try:
             while not self._stopped and not self.after_batch:
+                self._life.step()
                 self._trigger()
                 time.sleep(0.002)
         except _BrokenOff:

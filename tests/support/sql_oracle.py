@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.waiting import wait_until
 
-SAID_TWICE = ("come twice", "is written again")
+SAID_TWICE = ("come twice", "comes twice", "is written again")
 Version = tuple[str, int]
 """The name of a query and its version: what a row says of itself."""
 
@@ -23,7 +23,7 @@ class Query:
         text: changes with each change of the query.
         at_once: how many files it reads in a micro-batch; its configuration.
         twice: by version, how often more than once a row may be there.
-        told: what the plans of its deployments said.
+        told: what the plans of its deployments, and their results, said.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Oracle:
         said = any(word in text for text in query.told for word in SAID_TWICE)
         # A deployer without Spark reads no log but that of a folder.
         if max(found.values()) > 1 and self._target.tables and not said:
-            self.fault(f"{version}: no plan said that rows come twice")
+            self.fault(f"{version}: neither a plan nor a result said that rows come twice")
 
     def _of(self, query: Query, version: Version) -> Counter[int]:
         return Counter(number for number, of in self._target.rows(query.table) if of == version)

@@ -161,7 +161,7 @@ class Sequence:
             self._world.kept.delete(meta.checkpoint)
 
     def _lose_checkpoint(self) -> None:
-        """Lose a checkpoint while the session is away."""
+        """Lose a checkpoint while the session is away; sometimes the manifest is damaged, too."""
         query = self._world.any_query()
         self._world.deploy()
         meta = self._world.meta(query)
@@ -172,9 +172,13 @@ class Sequence:
         self._world.session.kill(self._chance.choice(["jvm", "both"]))
         self._world.oracle.may_come_twice(query, meta.query_version)
         self._world.kept.delete(meta.checkpoint)
+        if self._chance.random() < 0.3:
+            self._world.kept.write(layout.manifest(query.name), b"\xff\xfe")
         self._world.session.start()
         # A deployment that comes before the session has looked would find the query about to run.
-        wait_until(lambda: self._world.status()[query.name].state == "FAILED", "its loss is seen")
+        wait_until(
+            lambda: self._world.status()[query.name].state in ("FAILED", "RESTARTING"), "its loss is seen"
+        )
 
     def _rolled_back(self, least: int = 1) -> list[tuple[Query, Meta, str]]:
         query = self._stop()
@@ -282,10 +286,10 @@ class Sequence:
         query = self._world.any_query()
         if self._world.meta(query) is None:
             return
+        damaged = {name for name, row in self._world.status().items() if row.is_damaged}
         self._world.kept.write(layout.manifest(query.name), b"\xff\xfe")
-        rows = self._world.status()
-        for name, row in rows.items():
-            if (name == query.name) is not row.is_damaged:
+        for name, row in self._world.status().items():
+            if row.is_damaged is not (name == query.name or name in damaged):
                 self._world.oracle.fault(f"the manifest of {query.name} was damaged: {row}")
 
     def _full_store(self) -> None:

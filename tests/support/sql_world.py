@@ -179,6 +179,9 @@ class World:
                     query.told.append(decided["reason"])
         for name, result in said.results.items():
             self.note(f"  {name}: {'failed' if result['failed'] else 'ok'}: {result['text']}")
+            for query in self.queries:
+                if query.name == name:
+                    query.told.append(result["text"])
             if name in said.decided and said.decided[name]["action"] not in ("nothing", "error"):
                 self._check_history(name, said.decided[name], result["text"])
         if said.error or said.code:

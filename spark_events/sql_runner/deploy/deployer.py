@@ -14,12 +14,13 @@ from spark_events.sql_runner.deploy.host_link import DeploymentError
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
-from spark_events.sql_runner.deploy.steps import DONE, Steps
+from spark_events.sql_runner.deploy.steps import Steps
 from spark_events.sql_runner.deploy.waiting import Interrupted
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
-from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
+from spark_events.sql_runner.store.history import BEGUN, DONE, Deployment, HistoryEntry, was_deployed
 from spark_events.sql_runner.store.host_files import Before
+from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease, this_process
 from spark_events.sql_runner.store.savepoints import SavepointError
 from spark_events.sql_runner.store.store import Store
@@ -141,17 +142,23 @@ class Deployer:
         action, current = planned.decision.action, planned.current
         if action is Action.FAIL:
             raise DeploymentError(planned.decision.reason + self._steps.bring_back(current))
-        self._remove_damaged(current)
+        self._mend_record(current)
         if action is Action.NOTHING:
             self._update_record(planned)
             return "", DONE
         if action is Action.STOP:
             return self._stop(current, savepoint=True)
         if action is Action.RECORD and current.deployed is not None and current.order is not None:
+            if current.damage and current.status is not None and current.status.has_failed_to_start:
+                # The damaged record, which is mended now, may have kept it from starting.
+                again = replace(current.deployed, meta=replace(current.deployed.meta, deployment=new_id()))
+                return "", self._steps.start(again, current.order.definitions, current.before, current)
             return "", self._steps.await_start(current.deployed, current.order, current.before)
         before = _to_go_back_to(current)
-        # The state of what is undone, or of a version that has never begun, is of no use.
-        keep = planned.undone is None and (action is not Action.REPLACE or _is_proven(current))
+        # The state of what is undone, of a version that has never begun, or that is not whole, is of no use.
+        keep = planned.undone is None and (
+            action is Action.RESTART or (action is Action.REPLACE and _is_proven(current))
+        )
         savepoint = self._steps.stop(current, savepoint=keep, before=before) if current.running else ""
         deployed = self._next_deployed(planned)
         return savepoint, self._steps.start(deployed, self._definitions, before, current)
@@ -161,10 +168,14 @@ class Deployer:
             return self._steps.stop(current, savepoint), DONE
         return "", self._steps.stop_when_back(current, savepoint)
 
-    def _remove_damaged(self, current: QuerySnapshot) -> None:
-        """Remove a record that nobody understands: as without one, what is deployed is what was ordered."""
-        if current.damage and current.recorded is None:
-            self._lease.check()
+    def _mend_record(self, current: QuerySnapshot) -> None:
+        """Write a damaged record anew, from the last order; remove that of a version that has never run."""
+        if not current.damage or current.recorded is not None:
+            return
+        self._lease.check()
+        if current.deployed and was_deployed(self._store, current.name, current.version):
+            write_deployed(self._store, current.deployed)
+        else:
             self._store.delete(layout.manifest(current.name))
 
     def _update_record(self, planned: PlannedQuery) -> None:
@@ -196,7 +207,8 @@ class Deployer:
         if planned.decision.action in (Action.START, Action.REPLACE) or before is None:
             meta = Meta.new(name, planned.decision.version, host, **known)
         else:
-            meta = replace(self._steps.resumed(name, before.meta), host=host, **known)
+            resumed, _ = self._steps.resumed(name, before.meta)
+            meta = replace(resumed, host=host, **known)
         return DeployedQuery(planned.manifest, meta)
 
 

@@ -19,6 +19,7 @@ from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.checkpoints import damage
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
+from spark_events.sql_runner.store.history import was_deployed
 from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
 from spark_events.sql_runner.store.store import Store
 
@@ -227,10 +228,21 @@ class Planner:
         )
 
     def _is_about_to_fail(self, current: QuerySnapshot) -> bool:
-        """Return whether the application has just come back, and will find the checkpoint gone or damaged."""
-        if current.recorded is None or current.pending or (current.status and current.status.run_id):
+        """Return whether a query has not started yet in a checkpoint that has been gone or damaged since.
+
+        Its application has just come back, say.
+        """
+        if current.deployed is None or (current.status and current.status.run_id):
             return False
-        return bool(damage(self._store, current.recorded.meta.checkpoint))
+        if not damage(self._store, current.deployed.meta.checkpoint):
+            return False
+        return self._had_begun(current)
+
+    def _had_begun(self, current: QuerySnapshot) -> bool:
+        """Return whether the version was recorded as deployed; where the record is damaged, history knows."""
+        if not current.damage:
+            return not current.pending
+        return was_deployed(self._store, current.name, current.version)
 
     def _fixed(self, deployed: DeployedQuery | None, state: QueryState | None) -> dict[str, str]:
         """Return the properties that the state from which a query goes on has fixed."""

@@ -14,13 +14,18 @@ from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.manifest import properties as props
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
+from spark_events.sql_runner.store.history import DONE
 from spark_events.sql_runner.store.host_files import RUN, STOP, Before, Order, QueryStatus
 from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease
-from spark_events.sql_runner.store.savepoints import SavepointError, find_states, latest_state, restore
+from spark_events.sql_runner.store.savepoints import (
+    QueryState,
+    SavepointError,
+    find_states,
+    latest_state,
+    restore,
+)
 from spark_events.sql_runner.store.store import Store
-
-DONE = "done"
 
 
 class Steps:
@@ -145,8 +150,8 @@ class Steps:
             return ""
         return self._go_back(current.deployed if current.ordered else None, before, current)
 
-    def resumed(self, name: str, meta: Meta, failed: Meta | None = None) -> Meta:
-        """Return the meta with which a version continues in a new deployment, from its latest state.
+    def resumed(self, name: str, meta: Meta, failed: Meta | None = None) -> tuple[Meta, QueryState]:
+        """Return the meta with which a version continues in a new deployment, and its latest state.
 
         Args:
             name: the query's.
@@ -169,7 +174,7 @@ class Steps:
         if state.is_savepoint:
             query_id = str(uuid4())
             checkpoint = restore(self._store, name, meta.query_version, state.path, query_id)
-        return replace(meta, checkpoint=checkpoint, query_id=query_id, deployment=new_id())
+        return replace(meta, checkpoint=checkpoint, query_id=query_id, deployment=new_id()), state
 
     def _link(self, host: str) -> HostLink:
         return HostLink(self._store, host, self._lease.check, self.waiting)
@@ -233,11 +238,13 @@ class Steps:
         if current is not None:
             leave |= {each.link.host for each in (current.host, *current.elsewhere)}
         try:
-            meta = self.resumed(previous.manifest.name, previous.meta, failed.meta if failed else None)
+            meta, state = self.resumed(previous.manifest.name, previous.meta, failed.meta if failed else None)
             self._run_again(DeployedQuery(previous.manifest, meta), before.definitions, leave - {meta.host})
         except (DeploymentError, SavepointError) as error:
             return f"; version {version} is to run again, but could not be started: {error}"
-        return f"; version {version} runs again as it was deployed"
+        # Its checkpoint, which would have come first, was gone or damaged.
+        since = f", from {state}; what it has written since comes twice" if state.is_savepoint else ""
+        return f"; version {version} runs again as it was deployed{since}"
 
     def _run_again(self, deployed: DeployedQuery, definitions: tuple[str, ...], leave: Iterable[str]) -> None:
         """Start what ran before. If it fails, its order stays: it fails as it would have without us."""

@@ -14,6 +14,8 @@ from spark_events.sql_runner.store.store import Store, StoreError
 
 BEGUN = "it has begun; if no deployment is running any more, the deployer was killed before it ended"
 """The result of an entry whose deployment has not ended."""
+DONE = "done"
+"""How the result of an entry begins whose deployment went well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class Deployment:
     result: str
     who: str
     savepoint: str = ""
+
+    @property
+    def went_well(self) -> bool:
+        """Whether everything was done."""
+        return self.result.startswith(DONE)
 
 
 class HistoryEntry:
@@ -66,6 +73,11 @@ def read_history(store: Store, name: str) -> list[Deployment]:
     paths = [f"{folder}/{file}" for file in store.names(folder)]
     entries = ((path, store.read(path)) for path in paths)
     return [_read_entry(store, path, entry) for path, entry in entries if entry is not None]
+
+
+def was_deployed(store: Store, name: str, version: int) -> bool:
+    """Return whether a deployment of a version has ever gone well."""
+    return any(entry.version == version and entry.went_well for entry in read_history(store, name))
 
 
 def _read_entry(store: Store, path: str, entry: bytes) -> Deployment:
