@@ -1,0 +1,57 @@
+"""The ledger of each stored log adds up to its run, and to its cores, counted from the log's lines alone."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import orjson
+import pytest
+import zstandard
+
+from spark_events.why.read_logs import explain_logs
+from tests.support.sample_logs import NAMES
+from tests.support.stored_logs import recorded_logs
+
+
+def core_ms(log: Path, ended_ms: int) -> int:
+    """Return for how long the cores of all executors were there, in ms."""
+    files = sorted(log.glob("events_*")) if log.is_dir() else [log]
+    whole_ms, since = 0, {}
+    for line in (line for file in files for line in _lines(file)):
+        record = orjson.loads(line)
+        if record["Event"] == "SparkListenerExecutorAdded":
+            cores = int(record["Executor Info"]["Total Cores"])
+            since.setdefault(record["Executor ID"], (record["Timestamp"], cores))
+        elif record["Event"] == "SparkListenerExecutorRemoved" and record["Executor ID"] in since:
+            begun_ms, cores = since.pop(record["Executor ID"])
+            whole_ms += cores * (record["Timestamp"] - begun_ms)
+    return whole_ms + sum(cores * (ended_ms - begun_ms) for begun_ms, cores in since.values())
+
+
+def _lines(file: Path) -> list[bytes]:
+    content = file.read_bytes()
+    if ".zst" in file.name:
+        content = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(content)).read()
+    return [line for line in content.splitlines() if line.startswith(b"{") and line.endswith(b"}")]
+
+
+def check(log: Path) -> None:
+    explanations, _ = explain_logs([str(log)], {})
+    (explained,) = [each for each in explanations if each.core_ms is not None]
+    assert explained.parts is not None
+    assert explained.core_ms is not None
+    assert sum(explained.parts.values()) == explained.duration_ms
+    assert sum(explained.core_ms.values()) == pytest.approx(core_ms(log, explained.ended_ms), abs=5)
+    assert sum(issue.lost_ms or 0 for issue in explained.issues) <= explained.duration_ms
+
+
+@pytest.mark.parametrize("name", ["sample", "slow", "lifecycle", "executor_faults"])
+def test_recorded_log(tmp_path: Path, name: str) -> None:
+    check(recorded_logs(tmp_path)[name])
+
+
+def test_sample_logs(event_logs: Path) -> None:
+    """Spark's own samples."""
+    for name in NAMES:
+        check(event_logs / name)
