@@ -21,8 +21,8 @@ class ExecutorChurn:
         self._missed: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._losses = 0
         self._missing_core_ms = self._failed_ms = 0
+        self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._last = ""
-        self._last_ms = 0
 
     @property
     def is_churn(self) -> bool:
@@ -48,21 +48,24 @@ class ExecutorChurn:
         cores = self._cores.pop(executor, 0)
         if cores:
             self._losses += 1
-            self._last, self._last_ms = reason, time_ms
+            self._last = reason
             self._missed.append((time_ms, cores))
+            self._recent.append((time_ms, cores))
 
     def gone(self, executor: str) -> None:
         """Called when an executor was removed that was to go."""
         self._cores.pop(executor, None)
 
-    def takes_failures(self, failed_ms: int, since_ms: int) -> bool:
+    def takes_failures(self, failed: int, failed_ms: int, since_ms: int) -> bool:
         """Add how long the failed attempts of a stage had run, if they went with executors.
 
         Args:
-            failed_ms: in ms.
+            failed: how many; with an executor goes at most one for each of its cores.
+            failed_ms: how long they had run, in ms.
             since_ms: when the stage began, in ms since the epoch.
         """
-        if not self.is_churn or self._last_ms < since_ms:
+        lost_cores = sum(cores for time_ms, cores in self._recent if time_ms >= since_ms)
+        if not self.is_churn or failed > lost_cores:
             return False
         self._failed_ms += failed_ms
         return True

@@ -21,7 +21,7 @@ def churn(losses: int) -> ExecutorChurn:
 def test_what_losses_cost() -> None:
     """On four cores: 3 x 10 s without two of them, and 40 s of tasks."""
     rule = churn(3)
-    assert rule.takes_failures(40 * S, 250 * S)
+    assert rule.takes_failures(2, 40 * S, 250 * S)
     issue = rule.issue()
     assert issue is not None
     assert (issue.kind, issue.lost_ms) == ("executor-churn", 25 * S)
@@ -29,12 +29,12 @@ def test_what_losses_cost() -> None:
 
 
 def test_failures_of_a_stage_that_began_after_the_losses() -> None:
-    assert not churn(3).takes_failures(40 * S, 301 * S)
+    assert not churn(3).takes_failures(1, 40 * S, 301 * S)
 
 
 def test_one_loss_is_no_churn() -> None:
     rule = churn(1)
-    assert not rule.takes_failures(40 * S, 0)
+    assert not rule.takes_failures(1, 40 * S, 0)
     assert rule.issue() is None
 
 
@@ -45,3 +45,8 @@ def test_executors_that_were_to_go_and_one_that_nobody_knows() -> None:
     rule.lost("1", "killed", S)
     rule.lost("7", "killed", S)
     assert rule.issue() is None
+
+
+def test_more_failures_than_executors_had_cores() -> None:
+    """Then tasks have failed by themselves, too: of the last stage, two went with an executor at most."""
+    assert not churn(3).takes_failures(3, 40 * S, 250 * S)

@@ -157,7 +157,7 @@ class ApplicationIssues(Timeless):
     def explains_retries(self, measured: TasksMeasured) -> bool:
         """Return whether tasks of a stage failed with executors that are lost again and again."""
         return not measured.fetch_failures and self._churn.takes_failures(
-            measured.failed_ms, measured.first_ms
+            measured.failed, measured.failed_ms, measured.first_ms
         )
 
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
