@@ -1,0 +1,107 @@
+"""A streaming query in YARN's cluster mode, under ``spark-events run``: its driver is killed, then an executor."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import App, AppRun, cli
+from tests.support.file_log import Event, events_and_spans, file_events, of_name
+from tests.support.paths import APPS
+from tests.support.waiting import free_port, http_get
+from tests.support.yarn_cluster import YarnCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
+FIRST, SECOND = "1", "2"
+QUERY, CHECKPOINTS = {"job__kind": "query"}, "CheckpointEvent"
+
+
+class Story:
+    """The application from its submission to its end, with what happened to it in between.
+
+    Attributes:
+        application: its id.
+        metrics: of the second attempt, after its query has begun.
+        lost: the executor that was killed.
+        run: how spark-submit ended.
+        submitted: whether YARN has had one application alone.
+    """
+
+    def __init__(self, folder: Path, yarn: YarnCluster) -> None:
+        self.folder, self._yarn = folder, yarn
+        self._events, go, port = folder / "events", folder / "go", free_port()
+        conf = {
+            **yarn.conf(),
+            **events_and_spans(self._events),
+            "spark.metrics.reporter.page.factory.class": "prometheus",
+            # The first attempt's page stays for a while, until its last values are scraped.
+            "spark.metrics.reporter.page.port": f"{port}-{port + 5}",
+            "spark.events.heartbeat.interval": "1s",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": str(folder),
+            "spark.yarn.maxAppAttempts": "2",
+        }
+        (folder / "mine.txt").write_text("a file of the user's")
+        words = ["--deploy-mode", "cluster", "--files", "mine.txt", str(APPS / "watched_orders.py")]
+        checkpoint = f"{yarn.hdfs.url}/checkpoints/orders"
+        more = {"HADOOP_CONF_DIR": str(yarn.conf_dir)}
+        self._app = App(cli("run", *words, checkpoint, str(go)), conf, folder, more=more)
+        self._wait(lambda: self.of(FIRST, CHECKPOINTS), "the query runs")
+        self.application = self.events[0]["attributes"]["app_id"]
+        os.kill(yarn.driver(self.application), signal.SIGKILL)
+        self._wait(lambda: self.of(SECOND, CHECKPOINTS), "it runs again")
+        self._wait(lambda: yarn.executors(self.application), "it has executors")
+        pages = (http_get(f"http://127.0.0.1:{port + more}/metrics") for more in range(6))
+        self.metrics = next(page for page in pages if 'app_attempt_id="2"' in page)
+        self.lost, pid = min(yarn.executors(self.application).items())
+        os.kill(pid, signal.SIGKILL)
+        self._wait(lambda: self.of(SECOND, "ExecutorLostEvent"), "the executor is lost")
+        checkpoints = len(self.of(SECOND, CHECKPOINTS))
+        self._wait(lambda: len(self.of(SECOND, CHECKPOINTS)) > checkpoints + 1, "the query goes on")
+        go.touch()
+        self.run: AppRun = self._app.end()
+
+    @property
+    def events(self) -> list[Event]:
+        return file_events(self._events)
+
+    def of(self, attempt: str, name: str, **attributes: Any) -> list[Event]:
+        return of_name(self.events, name, app_attempt_id=attempt, **attributes)
+
+    def report(self) -> dict[str, Any]:
+        command = cli("report", str(self._events), "--json")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
+    def _wait(self, condition: Any, what: str) -> None:
+        try:
+            self._app.wait_for(condition, what)
+        except AssertionError as error:
+            application = next(iter(self.events), {}).get("attributes", {}).get("app_id", "application_*")
+            raise AssertionError(f"{error}\n{self._yarn.logs(application)}") from None
+
+
+@pytest.fixture(scope="module")
+def story(yarn: YarnCluster, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    return Story(tmp_path_factory.mktemp("story"), yarn)
+
+
+def states(events: list[Event]) -> list[str]:
+    return [event["attributes"]["newJobStatus"] for event in events]
+
+
+def test_it(story: Story) -> None:
+    print(json.dumps(story.report(), indent=1)[:6000])
+    for e in story.events:
+        if e["eventName"] not in ("CheckpointEvent", "HeartbeatEvent"):
+            print(e["eventName"], e["body"], {k: v for k, v in e["attributes"].items() if not k.startswith("exception.st")})
+    print(story.run)
+    print([l for l in story.metrics.splitlines() if "restart" in l or "uptime" in l or "job_status" in l or "downtime" in l])
+    assert 0
