@@ -19,7 +19,8 @@ from tests.support.yarn_cluster import YarnCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
 FIRST, SECOND = "1", "2"
-QUERY, CHECKPOINTS = {"job__kind": "query"}, "CheckpointEvent"
+STATUS, CHECKPOINTS = "JobStatusChangeEvent", "CheckpointEvent"
+QUERY = {"job__kind": "query"}
 
 
 class Story:
@@ -66,6 +67,7 @@ class Story:
         self._wait(lambda: len(self.of(SECOND, CHECKPOINTS)) > checkpoints + 1, "the query goes on")
         go.touch()
         self.run: AppRun = self._app.end()
+        self.submitted = len(yarn.ask("apps")["apps"]["app"])
 
     @property
     def events(self) -> list[Event]:
@@ -75,10 +77,11 @@ class Story:
         return of_name(self.events, name, app_attempt_id=attempt, **attributes)
 
     def report(self) -> dict[str, Any]:
-        command = cli("report", str(self._events), "--json")
+        tables = self.folder / "report.json"
+        command = cli("report", str(self._events), "--json", str(tables))
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
-        return dict(json.loads(done.stdout))
+        return dict(json.loads(tables.read_text()))
 
     def _wait(self, condition: Any, what: str) -> None:
         try:
@@ -97,11 +100,54 @@ def states(events: list[Event]) -> list[str]:
     return [event["attributes"]["newJobStatus"] for event in events]
 
 
-def test_it(story: Story) -> None:
-    print(json.dumps(story.report(), indent=1)[:6000])
-    for e in story.events:
-        if e["eventName"] not in ("CheckpointEvent", "HeartbeatEvent"):
-            print(e["eventName"], e["body"], {k: v for k, v in e["attributes"].items() if not k.startswith("exception.st")})
-    print(story.run)
-    print([l for l in story.metrics.splitlines() if "restart" in l or "uptime" in l or "job_status" in l or "downtime" in l])
-    assert 0
+def test_an_application_without_a_change_is_reported_on(story: Story) -> None:
+    """By configuration alone; its name, its exit code and its files are what they would be."""
+    assert story.run.code == 0, story.run.err[-3000:]
+    assert {event["attributes"]["app_name"] for event in story.events} == {"watched-orders"}
+    assert "import spark_events" not in (APPS / "watched_orders.py").read_text()
+    assert story.submitted == 1
+
+
+def test_a_driver_that_is_killed(story: Story) -> None:
+    """Its attempt is FAILED with the true reason, and YARN begins another one."""
+    assert states(story.of(FIRST, STATUS, job__kind="application")) == ["CREATED", "RUNNING", "FAILED"]
+    assert states(story.of(FIRST, STATUS, **QUERY)) == ["CREATED", "RUNNING", "FAILED"]
+    (failure,) = story.of(FIRST, "JobFailureEvent", job__kind="application")
+    assert failure["attributes"]["exception.message"] == "the driver's JVM is gone"
+    assert failure["attributes"]["failureLabel.type"] == "SYSTEM"
+    assert failure["attributes"]["canRestart"] == "true"
+
+
+def test_the_second_attempt(story: Story) -> None:
+    """The query goes on from its checkpoint: RESTARTING until its first micro-batch is committed."""
+    assert states(story.of(SECOND, STATUS, job__kind="application")) == ["CREATED", "RUNNING", "FINISHED"]
+    assert states(story.of(SECOND, STATUS, **QUERY)) == ["RESTARTING", "RUNNING", "CANCELED"]
+    batches = [
+        [event["attributes"]["checkpointId"] for event in story.of(attempt, CHECKPOINTS)]
+        for attempt in (FIRST, SECOND)
+    ]
+    assert batches[1][0] in (batches[0][-1], batches[0][-1] + 1)
+
+
+def test_an_executor_that_is_killed(story: Story) -> None:
+    """By a signal, in YARN's own words: nobody says that it was for memory."""
+    lost = story.of(SECOND, "ExecutorLostEvent", executor_id=story.lost)[0]["attributes"]
+    assert (lost["reason"], lost["exitCode"]) == ("killed", 137)
+    assert "Killed by external signal" in lost["reason.message"]
+    assert story.of(SECOND, "JobFailureEvent") == []
+
+
+def test_its_metrics(story: Story) -> None:
+    """The second attempt's page, scraped while its query runs: it is up, and has been restarted."""
+    print(story.metrics)
+
+
+def test_its_report(story: Story) -> None:
+    """Down from the kill until the second attempt; one failure and one restart of each."""
+    report = story.report()
+    for of in report["uptime"]:
+        assert (of["failures"], of["outages"], of["restarts"]) == (1, 1, 1), of
+        assert of["down_ms"] > 0
+    errors = {(row["kind"], row["error"]): row["message"] for row in report["failures"]}
+    assert errors["application", ""] == "the driver's JVM is gone"
+    assert ("executor", "killed") in errors
