@@ -351,7 +351,9 @@ LAUNCHER = REPO / "spark_events" / "submit" / "driver_python.sh"
 def launched(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program as Spark does in a container."""
     path = folder / "app.py"
-    path.write_text("import sys; print(sys.argv[1:], 'spark_events.submit.driver_python' in sys.orig_argv)")
+    path.write_text(
+        "import sys; print(__file__, sys.argv, 'spark_events.submit.driver_python' in sys.modules)"
+    )
     env = {"PATH": os.environ["PATH"], **environment}
     return subprocess.run(
         [str(LAUNCHER), str(path), "x y"], env=env, capture_output=True, text=True, cwd=folder, check=False
@@ -368,17 +370,25 @@ def test_the_drivers_python_in_a_container(tmp_path: Path, named: str) -> None:
     later = names[names.index(named) + 1 :]
     done = launched(tmp_path, PYTHONPATH=str(REPO), **{named: "./python"}, **dict.fromkeys(later, "nowhere"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "['x y'] True\n"
+    path = str(tmp_path / "app.py")
+    assert done.stdout == f"{path} {[path, 'x y']} True\n"
 
 
-def test_a_driver_whose_python_has_no_spark_events(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("", "No module named 'spark_events'"), (str(REPO), "No module named ")],
+    ids=["without it", "without what it needs"],
+)
+def test_a_driver_whose_python_has_no_spark_events(tmp_path: Path, path: str, said: str) -> None:
     """It runs all the same, and says what to do."""
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    done = launched(tmp_path, PYSPARK_PYTHON=str(venv / "bin" / "python"))
+    done = launched(tmp_path, PYSPARK_PYTHON=str(venv / "bin" / "python"), PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "['x y'] False\n"
-    assert "has no spark-events, so this application is not reported on: ship an environment" in done.stderr
+    app = str(tmp_path / "app.py")
+    assert done.stdout == f"{app} {[app, 'x y']} False\n"
+    assert f"cannot import spark-events (ModuleNotFoundError: {said}" in done.stderr
+    assert "so this application is not reported on: ship an environment" in done.stderr
 
 
 def test_an_application_that_is_not_there(tmp_path: Path) -> None:

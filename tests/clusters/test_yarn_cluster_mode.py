@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from spark_events.sources.event_log.follow import Follower
+from spark_events.sources.event_log.reading.log_positions import LogPositions
 from tests.support.applications import App, AppRun, cli
 from tests.support.file_log import Event, events_and_spans, file_events, of_name
 from tests.support.paths import APPS
-from tests.support.waiting import free_port, http_get
+from tests.support.plugins import Collecting
+from tests.support.waiting import free_port, http_get, wait_until
 from tests.support.yarn_cluster import YarnCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
@@ -139,7 +142,30 @@ def test_an_executor_that_is_killed(story: Story) -> None:
 
 def test_its_metrics(story: Story) -> None:
     """The second attempt's page, scraped while its query runs: it is up, and has been restarted."""
-    print(story.metrics)
+    labels = 'app_name="watched-orders",query_name="orders"'
+    assert f"spark_query_num_restarts{{{labels}}} 1.0" in story.metrics
+    assert f'spark_query_status{{{labels},status="RUNNING"}} 1.0' in story.metrics
+
+
+def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
+    """The log of the first attempt has no end; that of the second proves at once that it is over."""
+    conf = {"spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory"}
+    before = len(Collecting.instances)
+    follower = Follower(str(story.folder), conf, LogPositions(tmp_path / "state"), complete_too=True)
+
+    def last_states() -> dict[str, str]:
+        follower.poll()
+        events = [event for reporter in Collecting.instances[before:] for event in reporter.events]
+        changes = [event for event in events if event.attributes.get("job.kind") == "application"]
+        return {
+            str(event.variables["app_attempt_id"]): str(event.attributes["newJobStatus"])
+            for event in changes
+            if event.name == STATUS
+        }
+
+    wait_until(lambda: last_states() == {FIRST: "FAILED", SECOND: "FINISHED"}, "both have ended", 60)
+    follower.stop()
+    follower.run()
 
 
 def test_its_report(story: Story) -> None:

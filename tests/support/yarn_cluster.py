@@ -88,7 +88,10 @@ class YarnCluster:
         """Start all, and wait until YARN has its nodes."""
         self._start("resource-manager", "resourcemanager.ResourceManager", self.conf_dir)
         for number in range(NODES):
-            files = {f"yarn.nodemanager.{kind}-dirs": self._folder / f"node-{number}" / kind for kind in ("local", "log")}
+            files = {
+                f"yarn.nodemanager.{kind}-dirs": self._folder / f"node-{number}" / kind
+                for kind in ("local", "log")
+            }
             conf_dir = self._configure(f"conf-{number}", {**_NODE, **files})
             self._start(f"node-{number}", "nodemanager.NodeManager", conf_dir)
 
