@@ -16,7 +16,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: docs help setup setup35 setup41 archive demo test soak smoke35 connectors check format dashboards settings bench clean
+.PHONY: docs help setup setup35 setup41 archive demo test soak clusters smoke35 connectors check format dashboards settings bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -72,6 +72,10 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
 	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py tests/history/test_object_store.py \
 	  -k 'connectors or delta or object_store' $(PYTEST_ARGS)
+
+clusters: archive ## Run the tests of a real YARN, with two nodes and HDFS (10 min; needs Maven, once)
+	.ci/get-jars yarn
+	$(BIN)/python -m pytest tests/clusters -m '' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports, spelling, prose and the age of figures
 	$(BIN)/ruff format --check .

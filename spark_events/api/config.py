@@ -65,11 +65,13 @@ class ReporterConfig:
         prefix: what stands before each key in Spark's configuration, with the dot at its end.
         values: the options as they were written.
         application: whose events these will be; empty while a configuration is only checked.
+        spark: Spark's whole configuration, for keys that other tools set; it may have secrets.
     """
 
     prefix: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     application: ApplicationInfo = ApplicationInfo()
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def below(cls, prefix: str, conf: Mapping[str, str]) -> ReporterConfig:

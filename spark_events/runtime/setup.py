@@ -194,7 +194,7 @@ def read_setups(
     errors: list[ConfigError] = []
     for name, own in _chosen(conf, kind, errors).items():
         values = {**_shared_by_all(conf, kind), **own}
-        config = ReporterConfig(f"{kind.prefix}{name}.", values, application or ApplicationInfo())
+        config = ReporterConfig(f"{kind.prefix}{name}.", values, application or ApplicationInfo(), conf)
         try:
             setups.append(_read_setup(kind, name, config))
         except ConfigError as error:

@@ -19,7 +19,7 @@ from spark_events.sources.attach import Attachment, attach
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver_log import tell
 from spark_events.submit import supervisor
-from spark_events.submit.spark_submit import USERS_PYTHON
+from spark_events.submit.cluster_mode import USERS_PYTHON
 
 _OPEN_WAIT_MS = 10_000
 

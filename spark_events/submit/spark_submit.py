@@ -15,17 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
-from spark_events.listeners.settings import read_settings, turned_off
+from spark_events.listeners.settings import ListenerSettings, read_settings, turned_off
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.settings import key_of
 from spark_events.sources import driver_log
 from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
+from spark_events.submit.cluster_mode import DRIVER_PYTHON, LAUNCHER, PYTHON, USERS_PYTHON, cluster_settings
 
-DRIVER_PYTHON = "spark.pyspark.driver.python"
-LAUNCHER = "spark-events-python"
-_PYTHON = "spark.pyspark.python"
-USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
-"""The environment variable that says which interpreter the user asked for."""
 # spark-submit's options that take no value; all others do.
 _QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
 _SWITCHES = _QUESTIONS | {"--verbose", "-v", "--supervise"}
@@ -37,8 +34,8 @@ Usage: spark-events run [spark-submit options] app.py [arguments]
 Submits a Python application with spark-submit, and attaches the reporters that
 its configuration names (spark-defaults.conf, --conf or --properties-file).
 
-This works in client mode. In cluster mode, call spark_events.attach(spark) in
-the application. Without one of the two, the settings have no effect.
+In cluster mode, on YARN and Kubernetes, the driver's Python in the container
+has to have spark-events, too: in the archive of its environment, or its image.
 
   spark-events check --connect           check the settings first
   spark-events run --master yarn app.py  run the application
@@ -61,7 +58,8 @@ def submit(arguments: Sequence[str]) -> None:
         arguments: as for spark-submit: options, the application, its own arguments.
 
     Raises:
-        ConfigError: there is no application, no Spark, or it is no Python application in client mode.
+        ConfigError: there is no application, no Spark, or it is no Python application; or the cluster runs
+            no Python drivers.
     """
     if not arguments:
         raise ConfigError(
@@ -74,7 +72,8 @@ def submit(arguments: Sequence[str]) -> None:
     if off:
         driver_log.install()
         logger.warning("nothing is reported: %s turns spark-events off", off)
-    elif sys.platform == "linux":  # elsewhere nothing tells the end of a driver that is killed
+    elif sys.platform == "linux" and not _in_cluster_mode(options):
+        # Elsewhere nothing tells the end of a driver that is killed; in cluster mode the driver is no child.
         command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]
     try:
         os.execvpe(command[0], command, environment)
@@ -93,9 +92,9 @@ def plain_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     python: dict[str, str] = {}
     if application and application[0].endswith(".py") and _deploy_mode(options, conf) == "client":
         named = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
-        if not any(map(environment.get, named)) and not conf.keys() & {DRIVER_PYTHON, _PYTHON}:
+        if not any(map(environment.get, named)) and not conf.keys() & {DRIVER_PYTHON, PYTHON}:
             local = conf.get("spark.master", "local").startswith("local")
-            python = {DRIVER_PYTHON: sys.executable, **({_PYTHON: sys.executable} if local else {})}
+            python = {DRIVER_PYTHON: sys.executable, **({PYTHON: sys.executable} if local else {})}
     ours = [word for key, value in python.items() for word in ("--conf", f"{key}={value}")]
     return [spark_submit_program(), *ours, *arguments], environment
 
@@ -109,8 +108,9 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
     options, application = _split(arguments)
     _refuse_other_languages(options, application)
     conf = _configuration(options)
-    _refuse_cluster_mode(options, conf)
     environment = dict(os.environ)
+    if _deploy_mode(options, conf) == "cluster":
+        return _cluster_command(options, application, conf), environment
     # The user's interpreter would replace ours; the launcher continues in it later.
     theirs = [option for option in options if _conf_of(option)[0] == DRIVER_PYTHON]
     users = _conf_of(theirs[-1])[1] if theirs else None
@@ -126,6 +126,24 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
         *_sink_options(conf),
         *application,
     ], environment
+
+
+def _cluster_command(
+    options: Sequence[tuple[str, ...]], application: Sequence[str], conf: Mapping[str, str]
+) -> list[str]:
+    asking = any(option[0] in _QUESTIONS for option in options)
+    settings = {} if asking else cluster_settings(conf)
+    if read_settings(conf)[0].sink_ports is not None and f"{DRIVER_SINK}port" not in conf:
+        driver_log.install()
+        logger.warning(
+            "%s has no effect in cluster mode: where the driver will run is not known yet; the metrics of "
+            "executors' heartbeats are reported all the same",
+            key_of(ListenerSettings, "sink_ports"),
+        )
+    kept = [word for option in options if _conf_of(option)[0] not in settings for word in option]
+    # After theirs: of several values of a key, the last counts.
+    ours = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    return [spark_submit_program(), *kept, *ours, *application]
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
@@ -172,12 +190,8 @@ def _sink_options(conf: Mapping[str, str]) -> list[str]:
     return [word for key, value in sink.items() for word in ("--conf", f"{key}={value}")]
 
 
-def _refuse_cluster_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> None:
-    if _deploy_mode(options, conf) == "cluster":
-        raise ConfigError(
-            "deploy mode 'cluster': spark-events run works in client mode; in cluster mode, call "
-            "spark_events.attach(spark) in the application"
-        )
+def _in_cluster_mode(options: Sequence[tuple[str, ...]]) -> bool:
+    return _deploy_mode(options, _configuration(options)) == "cluster"
 
 
 def _deploy_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> str:

@@ -15,7 +15,8 @@ from spark_events.api import ConfigError
 from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.configuration.check import check
 from spark_events.listeners.settings import turned_off
-from spark_events.submit.spark_submit import USERS_PYTHON, plain_command, submit_command
+from spark_events.submit.cluster_mode import USERS_PYTHON
+from spark_events.submit.spark_submit import plain_command, submit_command
 from tests.support.applications import cli
 from tests.support.paths import REPO
 from tests.support.waiting import free_port
@@ -258,29 +259,137 @@ class TestSubmit:
         with pytest.raises(ConfigError, match="Python file"):
             submit_command(words)
 
-    @pytest.mark.parametrize(
-        "words",
-        [
-            ["--deploy-mode", "cluster", "a.py"],
-            ["--deploy-mode=cluster", "a.py"],
-            ["--conf", "spark.submit.deployMode=cluster", "a.py"],
-        ],
-    )
-    def test_no_cluster_mode(self, words: list[str]) -> None:
-        """Cluster mode is refused, however it is asked for."""
-        with pytest.raises(ConfigError, match="client mode"):
-            submit_command(words)
-
-    def test_cluster_mode_in_the_file(self, tmp_path: Path) -> None:
-        """So it is in a properties file, unless the command line says otherwise."""
-        path = properties(tmp_path, "spark.submit.deployMode cluster\n")
-        with pytest.raises(ConfigError, match="client mode"):
-            submit_command(["--properties-file", path, "a.py"])
-        assert submit_command(["--properties-file", path, "--deploy-mode", "client", "a.py"])
-
     def test_help_is_spark_submits(self) -> None:
         """Questions go to spark-submit."""
         assert submit_command(["--version"])[0][-1] == "--version"
+
+
+PYTHON = "spark.pyspark.driver.python"
+FILES = "spark.yarn.dist.files"
+
+
+class TestClusterMode:
+    """The driver's Python attaches where the driver runs, by configuration alone."""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["--master", "yarn", "--deploy-mode", "cluster"],
+            ["--master=yarn", "--deploy-mode=cluster"],
+            ["--conf", "spark.master=yarn", "--conf", "spark.submit.deployMode=cluster"],
+        ],
+    )
+    def test_yarn(self, words: list[str]) -> None:
+        """However it is asked for: options, application and arguments stay; a script goes with the files."""
+        command, environment = submit_command([*words, "--conf", f"{FILES}=mine.txt", "a.py", "x"])
+        settings = dict(word.split("=", 1) for word in command if "=" in word and word.startswith("spark."))
+
+        assert command[1 : len(words) + 1] == words
+        assert command[-2:] == ["a.py", "x"]
+        assert settings[PYTHON] == "./spark-events-python"
+        mine, script = settings[FILES].split(",")
+        assert mine == "mine.txt"
+        assert script.endswith("driver_python.sh#spark-events-python")
+        assert not [word for word in command if USERS_PYTHON in word]
+        assert USERS_PYTHON not in environment
+
+    def test_cluster_mode_in_the_file(self, tmp_path: Path) -> None:
+        """So it is in a properties file, unless the command line says otherwise."""
+        lines = "spark.submit.deployMode cluster\nspark.master yarn\nspark.pyspark.python ./env/bin/python\n"
+        path = properties(tmp_path, lines)
+        command, _ = submit_command(["--properties-file", path, "a.py"])
+        assert f"{PYTHON}=./spark-events-python" in command
+        assert f"spark.yarn.appMasterEnv.{USERS_PYTHON}=./env/bin/python" in command
+        command, _ = submit_command(["--properties-file", path, "--deploy-mode", "client", "a.py"])
+        assert not [word for word in command if FILES in word]
+
+    def test_kubernetes(self) -> None:
+        """The image has the launcher; it goes on in the interpreter that the driver would have had."""
+        own = "spark.kubernetes.driverEnv.PYSPARK_PYTHON=/opt/py"
+        words = ["--master", "k8s://https://h", "--deploy-mode", "cluster", "--conf", own]
+        command, _ = submit_command([*words, "local:///opt/a.py"])
+        assert command[1:] == [
+            *words,
+            "--conf",
+            f"{PYTHON}=spark-events-python",
+            "--conf",
+            f"spark.kubernetes.driverEnv.{USERS_PYTHON}=/opt/py",
+            "local:///opt/a.py",
+        ]
+
+    def test_the_users_python_is_kept(self) -> None:
+        """In place of the option that named it: of two, spark-submit would take the last."""
+        words = ["--master", "yarn", "--deploy-mode", "cluster", "--conf", f"{PYTHON}=/opt/py"]
+        command, _ = submit_command([*words, "a.py"])
+        assert [word for word in command if word.startswith(PYTHON)] == [f"{PYTHON}=./spark-events-python"]
+        assert f"spark.yarn.appMasterEnv.{USERS_PYTHON}=/opt/py" in command
+
+    @pytest.mark.parametrize("master", [["--master", "spark://m:7077"], []])
+    def test_where_it_cannot_be(self, master: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        """Spark itself has no Python drivers in other clusters."""
+        monkeypatch.delenv("MASTER", raising=False)
+        with pytest.raises(ConfigError, match=r"YARN and Kubernetes; .* --deploy-mode client"):
+            submit_command([*master, "--deploy-mode", "cluster", "a.py"])
+
+    def test_metrics_that_cannot_be_sent(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Nobody knows yet where the driver will take them."""
+        words = [
+            "--master",
+            "yarn",
+            "--deploy-mode",
+            "cluster",
+            "--conf",
+            "spark.metrics.executors.sink.port=9999",
+        ]
+        command, _ = submit_command([*words, "a.py"])
+        assert "spark.metrics.executors.sink.port has no effect in cluster mode" in caplog.text
+        assert not [word for word in command if "sparkEvents" in word]
+
+
+LAUNCHER = REPO / "spark_events" / "submit" / "driver_python.sh"
+
+
+def launched(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as Spark does in a container."""
+    path = folder / "app.py"
+    path.write_text(
+        "import sys; print(__file__, sys.argv, 'spark_events.submit.driver_python' in sys.modules)"
+    )
+    env = {"PATH": os.environ["PATH"], **environment}
+    return subprocess.run(
+        [str(LAUNCHER), str(path), "x y"], env=env, capture_output=True, text=True, cwd=folder, check=False
+    )
+
+
+@pytest.mark.parametrize("named", [USERS_PYTHON, "PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"])
+def test_the_drivers_python_in_a_container(tmp_path: Path, named: str) -> None:
+    """The first that is named, with spark-events in it; a relative one is of an archive in the container."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    names = (USERS_PYTHON, "PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
+    later = names[names.index(named) + 1 :]
+    done = launched(tmp_path, PYTHONPATH=str(REPO), **{named: "./python"}, **dict.fromkeys(later, "nowhere"))
+    assert (done.returncode, done.stderr) == (0, "")
+    path = str(tmp_path / "app.py")
+    assert done.stdout == f"{path} {[path, 'x y']} True\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("", "No module named 'spark_events'"), (str(REPO), "No module named ")],
+    ids=["without it", "without what it needs"],
+)
+def test_a_driver_whose_python_has_no_spark_events(tmp_path: Path, path: str, said: str) -> None:
+    """It runs all the same, and says what to do."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    done = launched(tmp_path, PYSPARK_PYTHON=str(venv / "bin" / "python"), PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    app = str(tmp_path / "app.py")
+    assert done.stdout == f"{app} {[app, 'x y']} False\n"
+    assert f"cannot import spark-events (ModuleNotFoundError: {said}" in done.stderr
+    assert "so this application is not reported on: ship an environment" in done.stderr
 
 
 def test_an_application_that_is_not_there(tmp_path: Path) -> None:
@@ -413,7 +522,7 @@ def test_help_of_run() -> None:
     done = run("run", "--help")
 
     assert "Usage: spark-events run [spark-submit options] app.py [arguments]" in done.stdout
-    assert "Without one of the two, the settings have no effect." in done.stdout
+    assert "In cluster mode, on YARN and Kubernetes, the driver's Python in the container" in done.stdout
     assert "--deploy-mode" in done.stdout + done.stderr
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 from spark_events_openlineage.factory import transport_config
 
 from spark_events.api import ConfigError, ReporterConfig
 from spark_events.configuration.check import check
+from tests.support.applications import cli
+from tests.support.event_log_sample import small_log
 
 JAAS = 'org.apache.kafka.PlainLoginModule required username="spark" password="s3cr3t-1";'
 PREFIX = "spark.job-status-changed.listener.kafka."
@@ -52,3 +58,61 @@ def test_only_passwords_are_secret(monkeypatch: pytest.MonkeyPatch, password: st
 
     assert sum("plain text" in text for text in result.warnings) == warned
     assert "'server-1 required ******'" in result.problems[0]
+
+
+TASK, DAG = "0197d6ab-0000-7000-8000-000000000001", "0197d6ab-0000-7000-8000-000000000002"
+OF_AIRFLOW = {
+    "spark.openlineage.parentJobNamespace": "prod",
+    "spark.openlineage.parentJobName": "nightly.load",
+    "spark.openlineage.parentRunId": TASK,
+    "spark.openlineage.rootParentJobNamespace": "prod",
+    "spark.openlineage.rootParentJobName": "nightly",
+    "spark.openlineage.rootParentRunId": DAG,
+}
+OWN = "spark.job-status-changed.listener.catalogue."
+
+
+def replayed(folder: Path, conf: dict[str, str]) -> tuple[list[dict[str, object]], str]:
+    """Replay an event log with a listener that writes a file; return what it wrote, and what was said."""
+    log, file = folder / "app-1", folder / "lineage.jsonl"
+    log.write_bytes(small_log())
+    own = {"factory.class": "openlineage", "transport.type": "file", "transport.path": str(file)}
+    conf = {**{OWN + key: value for key, value in own.items()}, **conf}
+    words = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    done = subprocess.run(cli("replay", str(log), *words), capture_output=True, text=True, timeout=60)
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [json.loads(line) for line in lines], done.stderr
+
+
+@pytest.mark.parametrize("named", ["by Airflow", "by the option", "by the environment"])
+def test_the_run_that_an_application_belongs_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """The listener's own option goes before what Airflow's SparkSubmitOperator sets, and that before variables."""
+    monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"prod/variable/{TASK}")
+    conf = {} if named == "by the environment" else OF_AIRFLOW
+    if named == "by the option":
+        conf = {**conf, f"{OWN}parent": f"prod/option/{TASK}"}
+    events, _ = replayed(tmp_path, conf)
+    facet = events[0]["run"]["facets"]["parent"]  # type: ignore[index]
+
+    names = {"by Airflow": "nightly.load", "by the option": "option", "by the environment": "variable"}
+    assert (facet["job"]["name"], facet["run"]["runId"]) == (names[named], TASK)
+    root = facet["root"]["job"]["name"], facet["root"]["run"]["runId"]
+    assert root == (("variable", TASK) if named == "by the environment" else ("nightly", DAG))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("parentRunId", "manual__2026", "'manual__2026' is not allowed; expected the UUID of a run"),
+        (
+            "parentJobName",
+            "",
+            "missing; spark.openlineage.parentRunId names a run only together with its job",
+        ),
+    ],
+)
+def test_properties_that_name_no_run(tmp_path: Path, key: str, value: str, said: str) -> None:
+    _, stderr = replayed(tmp_path, {**OF_AIRFLOW, f"spark.openlineage.{key}": value})
+    assert f"spark.openlineage.{key}: {said}" in " ".join(stderr.split())

@@ -29,6 +29,32 @@ def test_application_that_fails_by_exit_code() -> None:
     assert failure.attributes["isGlobalFailure"] == "true"
 
 
+MOST, INTERVAL = "spark.yarn.maxAppAttempts", "spark.yarn.am.attemptFailuresValidityInterval"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "conf", "told", "severity"),
+    [
+        ("1", {MOST: "2"}, "true", "WARN"),
+        ("2", {MOST: "2"}, "false", "ERROR"),
+        ("2", {MOST: "2", INTERVAL: "1h"}, None, "ERROR"),
+        ("1", {}, None, "ERROR"),
+        (None, {MOST: "2"}, "false", "ERROR"),
+    ],
+    ids=["attempts are left", "the last", "failures are forgotten", "only YARN knows", "client mode"],
+)
+def test_whether_yarn_starts_an_application_again(
+    attempt: str | None, conf: dict[str, str], told: str | None, severity: str
+) -> None:
+    own = {} if attempt is None else {"App Attempt ID": attempt}
+    environment = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": conf}
+    feed = Feed()(r.application_start(**own), environment, r.application_end(10, ExitCode=3))
+    (failure,) = seen(feed.end(), "JobFailureEvent")
+
+    assert failure.attributes.get("canRestart") == told
+    assert failure.severity.name == severity
+
+
 def test_open_queries_end_with_the_application() -> None:
     """Nothing stays RUNNING forever in a history because Spark stopped first."""
     for end, status in ((r.application_end(900), "CANCELED"), (r.application_end(900, ExitCode=1), "FAILED")):

@@ -238,6 +238,78 @@ def test_a_dead_application(
     assert len(set(following.ids)) == len(following.ids)
 
 
+FIRST, SECOND = "application_1795000000000_0001_1", "application_1795000000000_0001_2"
+
+
+def attempt(number: str) -> list[bytes]:
+    """Return the lines of one attempt of an application of YARN's, with a query that runs, and its end."""
+    own = b'"App ID":"application_1795000000000_0001","App Attempt ID":"%s"' % number.encode()
+    of_sample = b'"App ID":"app-20261118120000-0001"'
+    assert any(of_sample in line for line in LINES)
+    return [line.replace(of_sample, own) for line in LINES]
+
+
+@pytest.mark.parametrize("rolling", [False, True], ids=["one file", "rolling"])
+def test_an_attempt_that_another_one_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rolling: bool
+) -> None:
+    """It is over as soon as the next one has a log, and not only when its own has not grown for an hour."""
+    following = Following(tmp_path)
+    following.write(f"{FIRST}.inprogress", *attempt("1")[:-3])
+    following.poll()
+    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 30_000)
+    following.poll()
+    assert new_statuses(following.events, "application") == ["CREATED", "RUNNING"]
+
+    if rolling:
+        folder = following.logs / f"eventlog_v2_{SECOND}"
+        folder.mkdir()
+        (folder / f"events_1_{SECOND}").write_bytes(b"".join(attempt("2")))
+        (folder / f"appstatus_{SECOND}").touch()
+    else:
+        following.write(SECOND, *attempt("2"))
+    following.poll()
+
+    first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
+    assert new_statuses(first, "application") == ["CREATED", "RUNNING", "FAILED"]
+    assert new_statuses(first, "query") == ["CREATED", "RUNNING", "FAILED"]
+    failed = [event for event in first if event.name == "JobFailureEvent"][-1]
+    assert failed.attributes["exception.message"] == (
+        "the event log has no end, and attempt 2 of the application has begun"
+    )
+    assert failed.attributes["canRestart"] == "true"
+    changes = [event for event in first if event.attributes.get("newJobStatus") == "FAILED"]
+    assert [event.attributes["outcome"] for event in changes] == ["assumed", "assumed"]
+    assert following.state_of(FIRST) == DEAD
+    second = [event for event in following.events if event.variables["app_attempt_id"] == "2"]
+    assert new_statuses(second, "application") == ["CREATED", "RUNNING", "FINISHED"]
+
+
+def test_an_attempt_that_writes_although_another_one_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node may have been lost to YARN alone: it is RUNNING again, and over once it has rested longer."""
+    following = Following(tmp_path)
+    following.write(f"{FIRST}.inprogress", *attempt("1")[:-5])
+    following.write(f"{SECOND}.inprogress", *attempt("2")[:-3])
+    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 30_000)
+    following.poll()
+    assert following.state_of(FIRST) == DEAD
+
+    following.write(f"{FIRST}.inprogress", *attempt("1")[-5:-3])
+    following.poll()
+    of_first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
+    assert new_statuses(of_first, "application")[-1] == "RUNNING"
+
+    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 90_000)
+    following.poll()
+    of_first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
+    assert new_statuses(of_first, "application")[-1] == "FAILED"
+    of_second = [event for event in following.events if event.variables["app_attempt_id"] == "2"]
+    assert new_statuses(of_second, "application") == ["CREATED", "RUNNING"]
+    assert len(set(following.ids)) == len(following.ids)
+
+
 def test_a_rolling_log_that_is_compacted_meanwhile(following: Following, tmp_path: Path) -> None:
     """Parts come, and the first ones go: Spark's History Server makes one of them."""
     folder = following.logs / "eventlog_v2_app-1"

@@ -183,9 +183,10 @@ class Hdfs:
 
     Args:
         folder: for their files.
+        profile: of their jars.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, profile: str = "hdfs") -> None:
         self._folder = folder
         self.url = f"hdfs://127.0.0.1:{free_port()}"
         self.web = f"127.0.0.1:{free_port()}"
@@ -206,7 +207,7 @@ class Hdfs:
             (folder / name).write_text(f"<configuration>{keys}</configuration>")
         for name in ("hdfs", "datanode"):  # the pages, which the jars do not have
             (folder / "webapps" / name).mkdir(parents=True)
-        path = ":".join(map(str, [folder, *jars("hdfs")]))
+        path = ":".join(map(str, [folder, *jars(profile)]))
         # Its REST server is older than Java's modules.
         opened = ["--add-opens", "java.base/java.lang=ALL-UNNAMED"]
         self._command = [_java(), "-Xmx256m", *opened, "-cp", path]

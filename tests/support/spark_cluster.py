@@ -65,7 +65,7 @@ class SparkCluster:
         parent_wanted = str(self._workers[worker].pid)
         return {
             command[command.index("--executor-id") + 1]: pid
-            for pid, (parent, command) in _processes().items()
+            for pid, (parent, command) in processes().items()
             if parent == parent_wanted and "--executor-id" in command
         }
 
@@ -73,7 +73,7 @@ class SparkCluster:
         """Return a process, those that it started, and those that they started."""
         family = [pid]
         for member in family:
-            family += [child for child, (parent, _) in _processes().items() if parent == str(member)]
+            family += [child for child, (parent, _) in processes().items() if parent == str(member)]
         return family
 
     def kill_worker(self, number: int) -> None:
@@ -125,7 +125,7 @@ def running_spark_cluster(workers: Sequence[str] = (HOST,), cores: int = 2) -> I
             cluster.stop()
 
 
-def _processes() -> Mapping[int, tuple[str, list[str]]]:
+def processes() -> Mapping[int, tuple[str, list[str]]]:
     """Return the parent and the command of each process of this machine."""
     processes = {}
     for folder in Path("/proc").glob("[0-9]*"):

@@ -17,7 +17,7 @@ from spark_events.api import (
     needs_extra,
     option_types,
 )
-from spark_events_openlineage.parents import ParentRun, parse_parent
+from spark_events_openlineage.parents import ParentRun, parent_of_properties, parse_parent
 from spark_events_openlineage.secret_values import revealed, with_secrets
 
 if TYPE_CHECKING:
@@ -78,12 +78,14 @@ MOST_INPUTS = Option(
 PARENT = Option.optional(
     "parent",
     option_types.STRING,
-    "namespace/name/run id of the run that the application belongs to; by default OPENLINEAGE_PARENT_ID",
+    "namespace/name/run id of the run that the application belongs to; by default what Spark's properties "
+    "spark.openlineage.parentJobNamespace, parentJobName and parentRunId say, or OPENLINEAGE_PARENT_ID",
 )
 ROOT_PARENT = Option.optional(
     "root.parent",
     option_types.STRING,
-    "the same for the outermost run; by default OPENLINEAGE_ROOT_PARENT_ID",
+    "the same for the outermost run; by default spark.openlineage.rootParentJobNamespace, rootParentJobName "
+    "and rootParentRunId, or OPENLINEAGE_ROOT_PARENT_ID",
 )
 
 
@@ -126,8 +128,8 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
             reads=config.get(READS),
             applications=config.get(APPLICATIONS),
             most_inputs=config.get(MOST_INPUTS),
-            parent=parent_run(config, PARENT, "OPENLINEAGE_PARENT_ID"),
-            root=parent_run(config, ROOT_PARENT, "OPENLINEAGE_ROOT_PARENT_ID"),
+            parent=parent_run(config, PARENT, "parent", "OPENLINEAGE_PARENT_ID"),
+            root=parent_run(config, ROOT_PARENT, "rootParent", "OPENLINEAGE_ROOT_PARENT_ID"),
         )
         return OpenLineageListener(settings, destination)
 
@@ -148,13 +150,27 @@ def _destination(config: ReporterConfig) -> Destination:
     return Destination(transport_config(config), config.key(TRANSPORT.name))
 
 
-def parent_run(config: ReporterConfig, option: Option[str | None], variable: str) -> ParentRun | None:
-    """Return the run that an option names, or else a variable of the environment; None where neither does.
+def parent_run(
+    config: ReporterConfig, option: Option[str | None], role: str, variable: str
+) -> ParentRun | None:
+    """Return the run that an option names, or else Spark's properties, or else a variable of the environment.
+
+    Args:
+        config: the listener's options, and Spark's properties.
+        option: of ours.
+        role: what the names of Spark's properties begin with, below ``spark.openlineage.``.
+        variable: of the environment.
+
+    Returns:
+        The run; None where none of them names one.
 
     Raises:
         ConfigError: it names no run.
     """
-    text = config.get(option) or os.environ.get(variable)
+    text = config.get(option)
+    if not text and (parent := parent_of_properties(config.spark, role)):
+        return parent
+    text = text or os.environ.get(variable)
     try:
         return parse_parent(text) if text else None
     except ValueError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
 from spark_events.listeners import spark_records
+from spark_events.listeners.application.attempts import Attempts
 from spark_events.listeners.application.job_status import JobStatusTracker, StatusMetrics
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, ended_span
@@ -16,7 +17,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.record_fields import APP_ID, APP_NAME, EXIT_CODE
-from spark_events.listeners.spark_records import EXIT_SIGNAL, INTERACTIVE, OUTCOME_ASSUMED
+from spark_events.listeners.spark_records import EXIT_SIGNAL, INTERACTIVE, OUTCOME_ASSUMED, RESTARTED
 
 
 class ApplicationListener(Timeless):
@@ -34,6 +35,7 @@ class ApplicationListener(Timeless):
         self._context = context
         self._timeline = timeline
         application = context.emitter.application
+        self._attempts = Attempts(application.attempt_id)
         entity = Entity("application", "", f"application {application.name!r}")
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
         series = context.scopes.application()
@@ -57,6 +59,7 @@ class ApplicationListener(Timeless):
         """What it hears."""
         return {
             spark_records.APPLICATION_START: early(self.on_start),
+            spark_records.ENVIRONMENT_UPDATE: self._attempts.on_environment,
             spark_records.APPLICATION_END: self.on_end,
             spark_records.APPLICATION_DEAD: self.on_dead,
             spark_records.APPLICATION_ALIVE: early(self.on_alive),
@@ -73,7 +76,7 @@ class ApplicationListener(Timeless):
         outcome = outcome_of(record, self._context.settings.stop_signals)
         failure = outcome.failure
         if failure is not None:
-            self._report(failure, time_ms)
+            self._report(failure, time_ms, self._attempts.has_more)
         self.tracker.change(outcome.status, time_ms, failure=failure, attributes=outcome.attributes)
         self._span(time_ms, failure)
 
@@ -81,17 +84,18 @@ class ApplicationListener(Timeless):
         """Called when an unfinished event log is no longer being written."""
         occasion = f"dead since {time_ms}"
         failure = Failure(str(record["Reason"]))
-        self._report(failure, time_ms, occasion)
-        self.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
+        restarts = True if record.get(RESTARTED) else self._attempts.has_more
+        self._report(failure, time_ms, restarts, occasion)
+        self.tracker.change(JobStatus.FAILED, time_ms, occasion, failure, assumed_of(record))
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
         """Called when that log is written again: the application was wrongly considered dead."""
         self.tracker.revive(time_ms)
 
-    def _report(self, failure: Failure, time_ms: int, occasion: str = "") -> None:
+    def _report(self, failure: Failure, time_ms: int, restarts: bool | None, occasion: str = "") -> None:
         entity, group = self.tracker.entity, self.tracker.group
         self._context.failures.report(
-            failure, entity, group, time_ms, can_restart=False, is_global=True, occasion=occasion
+            failure, entity, group, time_ms, can_restart=restarts, is_global=True, occasion=occasion
         )
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:
@@ -162,8 +166,13 @@ class Outcome:
         return {
             "exit.code": self.exit_code,
             "exit.signal": self.exit_signal,
-            "outcome": "assumed" if self.assumed else None,
+            **assumed_of({OUTCOME_ASSUMED: self.assumed}),
         }
+
+
+def assumed_of(record: Mapping[str, Any]) -> Mapping[str, str | int | None]:
+    """Return the attribute of the events of an end that says whether it is a guess."""
+    return {"outcome": "assumed" if record.get(OUTCOME_ASSUMED) else None}
 
 
 def outcome_of(record: Mapping[str, Any], meant: Collection[str] = ()) -> Outcome:

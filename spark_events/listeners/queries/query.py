@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_events.api import CodePlace, Failure, JobStatus
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application import outcome_of
+from spark_events.listeners.application.application import assumed_of, outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Place
 from spark_events.listeners.failures.failures import parse_failure
@@ -143,7 +143,7 @@ class QueryListener:
             self._context.failures.report(
                 failure, run.entity, run.group, time_ms, is_global=True, occasion=occasion
             )
-            run.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
+            run.tracker.change(JobStatus.FAILED, time_ms, occasion, failure, assumed_of(record))
 
     def on_application_alive(self, record: dict[str, Any], time_ms: int) -> None:
         """Called when that log is written again."""

@@ -6,6 +6,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from itertools import chain
 from typing import Any
 
@@ -24,6 +25,7 @@ from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import BridgeMetrics, DriverBridge
 from spark_events.sources.driver.call_places import with_python_call
 from spark_events.sources.driver.ending.application_end import ApplicationEnd
+from spark_events.sources.driver.ending.container_kill import outliving_sigterm
 from spark_events.sources.driver.ending.end_inquiry import EndInquiry
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, ExitMarks
 from spark_events.sources.driver.ending.testament import Testament
@@ -143,11 +145,16 @@ class DriverSource:
     # -- in the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        with ExitStack() as until_delivered:
+            self._follow_to_the_end(until_delivered)
+
+    def _follow_to_the_end(self, until_delivered: ExitStack) -> None:
         from py4j.protocol import Py4JError  # comes with PySpark, which a machine that only checks may lack
 
         try:
             self._follow()
         except (Py4JError, OSError) as error:  # what py4j raises when the JVM disappears
+            until_delivered.enter_context(outliving_sigterm())
             if self._listeners.ended or self._stopping.is_set():
                 logger.debug("the driver's JVM is gone: %r", error)
             else:

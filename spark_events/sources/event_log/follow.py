@@ -22,7 +22,7 @@ from spark_events.sources.assembly import (
 )
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.followed_application import FollowedApplication
-from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles, latest_attempts
 from spark_events.sources.event_log.reading.log_positions import (
     DEAD,
     ENDED,
@@ -72,6 +72,7 @@ class Follower:
         self._positions = positions
         self._complete_too = complete_too
         self._followed: dict[str, FollowedApplication] = {}
+        self._attempts: Mapping[str, int] = {}
         self._lanes = Lanes()
         # By log, the registries of applications that have ended but whose series stay, and since when.
         self._lingering: OrderedDict[str, tuple[int, Registry]] = OrderedDict()
@@ -111,6 +112,7 @@ class Follower:
         self._last_warnings.pop(self.files.path, None)
         if self._positions.fresh:
             self._skip_complete_logs(logs)
+        self._attempts = latest_attempts(folders | logs.keys())
         more = False
         for log in logs.values():
             more = self._read_log(log) or more
@@ -215,7 +217,10 @@ class Follower:
             followed.mark_ended()
             self._ended.inc()
         elif not followed.end_state and time_ms - followed.last_write_ms >= self._settings.dead_after_ms:
-            followed.mark_dead(time_ms)
+            followed.mark_resting(time_ms)
+            self._dead.inc()
+        elif not followed.end_state and (later := followed.later_attempt(self._attempts, time_ms)):
+            followed.mark_followed_by(later)
             self._dead.inc()
         if followed.end_state and not followed.undelivered:
             self._stop_following(followed.log.name, followed.end_state)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
 from spark_events.listeners.record_fields import TIMESTAMP
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.listeners.spark_records import APPLICATION_ALIVE, APPLICATION_DEAD
+from spark_events.listeners.spark_records import (
+    APPLICATION_ALIVE,
+    APPLICATION_DEAD,
+    OUTCOME_ASSUMED,
+    RESTARTED,
+)
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.settings import key_of
@@ -20,6 +26,7 @@ from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, Lo
 from spark_events.sources.event_log.reading.tail import NOTHING_READ
 
 _BLOCKS_A_TURN = 128
+_REST_AFTER_REVIVAL_MS = 60_000
 
 
 class FollowedApplication:
@@ -110,22 +117,48 @@ class FollowedApplication:
         self.end_state = ENDED
         logger.info("%s has ended", self.title)
 
-    def mark_dead(self, time_ms: int) -> None:
+    def later_attempt(self, latest: Mapping[str, int], time_ms: int) -> int | None:
+        """Return the attempt that proves this one to be over; None if there is none, or not long enough.
+
+        YARN begins an attempt when the one before has ended. What that has written last may still arrive; if
+        it did after it had been called dead, more is waited for before it is called so again.
+
+        Args:
+            latest: the latest attempt of each application.
+            time_ms: now, in ms since the epoch.
+        """
+        application = self.logged.application
+        rest_ms = _REST_AFTER_REVIVAL_MS if self._was_dead else self._late_ms
+        if application is None or time_ms - self.last_write_ms < rest_ms:
+            return None
+        own, last = application.attempt_id, latest.get(application.id, 0)
+        return last if own.isdecimal() and int(own) < last else None
+
+    def mark_resting(self, time_ms: int) -> None:
         """Report it FAILED because its log is no longer written; this may be revoked later."""
+        resting_s = (time_ms - self.last_write_ms) // 1000
+        reason = (
+            f"the event log has no end, and nothing was written to it for {resting_s} s "
+            f"({key_of(ListenerSettings, 'dead_after_ms')})"
+        )
+        self._mark_dead(f"its log has had no record for {resting_s} s", {"Reason": reason})
+
+    def mark_followed_by(self, attempt: int) -> None:
+        """Report it FAILED because a later attempt has begun; this may be revoked if it writes again."""
+        reason = f"the event log has no end, and attempt {attempt} of the application has begun"
+        record = {"Reason": reason, RESTARTED: True, OUTCOME_ASSUMED: True}
+        self._mark_dead(f"attempt {attempt} of it has begun", record)
+
+    def _mark_dead(self, why: str, record: dict[str, Any]) -> None:
         self.end_state = DEAD
         if self.logged.listeners is None:
             logger.warning(
                 "%s: it has no SparkListenerApplicationStart record, and is no longer followed", self.title
             )
             return
-        resting_s = (time_ms - self.last_write_ms) // 1000
-        logger.warning("%s counts as FAILED: its log has had no record for %d s", self.title, resting_s)
-        reason = (
-            f"the event log has no end, and nothing was written to it for {resting_s} s "
-            f"({key_of(ListenerSettings, 'dead_after_ms')})"
-        )
+        logger.warning("%s counts as FAILED: %s", self.title, why)
         self.logged.listeners.on_record(
-            {"Event": APPLICATION_DEAD, TIMESTAMP: self.logged.clock_ms, "Reason": reason}
+            {"Event": APPLICATION_DEAD, TIMESTAMP: self.logged.clock_ms, **record}
         )
 
     def position(self, state: str) -> LogPosition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,7 @@ _CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
 _ROLLING = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _STATUS = "appstatus_"
+_ATTEMPT = re.compile(r"(application_\d+_\d+)_(\d{1,9})")
 # Spark before 1.3 wrote a folder of these.
 _OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
@@ -72,6 +73,15 @@ class EventLog:
     def size(self) -> int:
         """The size of all its files, in bytes."""
         return sum(part.size for part in self.parts)
+
+
+def latest_attempts(names: Iterable[str]) -> dict[str, int]:
+    """Return the latest attempt of each of YARN's applications, by the names of their logs."""
+    latest: dict[str, int] = {}
+    for match in filter(None, map(_ATTEMPT.fullmatch, names)):
+        application, attempt = match.group(1), int(match.group(2))
+        latest[application] = max(attempt, latest.get(application, 0))
+    return latest
 
 
 class LogFiles:

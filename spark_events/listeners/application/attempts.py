@@ -1,0 +1,41 @@
+"""Whether YARN starts an application again that fails: it does, in cluster mode, while attempts are left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.listeners.record_fields import SPARK_PROPERTIES
+
+_MOST_ATTEMPTS = "spark.yarn.maxAppAttempts"
+_FORGOTTEN_AFTER = "spark.yarn.am.attemptFailuresValidityInterval"
+"""With it, YARN forgets failures, so that no attempt need be the last."""
+
+
+class Attempts:
+    """The attempts of one application.
+
+    Args:
+        attempt_id: of the one that runs; empty where the cluster has no attempts.
+    """
+
+    def __init__(self, attempt_id: str) -> None:
+        self._own = int(attempt_id) if attempt_id.isdecimal() else None
+        self._most: int | None = None
+        self._forgets = False
+
+    @property
+    def has_more(self) -> bool | None:
+        """Whether another one follows if this fails; None if only YARN's own configuration says it."""
+        if self._own is None:
+            return False
+        if self._most is None:
+            return None
+        return True if self._own < self._most else None if self._forgets else False
+
+    def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle EnvironmentUpdate; the first has Spark's configuration."""
+        properties = record.get(SPARK_PROPERTIES) or {}
+        most = str(properties.get(_MOST_ATTEMPTS, ""))
+        if most.isdecimal():
+            self._most = int(most)
+        self._forgets = self._forgets or _FORGOTTEN_AFTER in properties
