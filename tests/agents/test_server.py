@@ -74,7 +74,8 @@ def test_each_tool(folder: Path) -> None:
     assert failures == {"failures": [], "rows": 0}
     # Of the application that a log tells of, stored events say nothing more.
     (explained,) = why["applications"]
-    assert explained["parts"]["driver alone"] == 50_000
+    parts = explained["parts"]
+    assert parts["driver alone"] + parts["driver within a query"] == 50_000
     assert explained["issues"][0]["lost_ms"] == 79_888
 
 
