@@ -100,7 +100,7 @@ docs: $(READY) ## Build the site of docs/ in build/site, and check its links
 settings: $(READY) ## Write the tables of settings, and of a report's tables, into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
 
-bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, history, lineage, executors, ctas and deployments, and write docs/benchmarks.md
+bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, history, lineage, executors, metrics in tasks, ctas and deployments, and write docs/benchmarks.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.attach
 	$(BIN)/python -m bench.latency
@@ -108,8 +108,10 @@ bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, 
 	$(BIN)/python -m bench.scrape
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.history
+	$(BIN)/python -m bench.store
 	$(BIN)/python -m bench.lineage
 	$(BIN)/python -m bench.executors
+	$(BIN)/python -m bench.task_metrics
 	$(BIN)/python -m bench.ctas
 	$(BIN)/python -m bench.deploy
 

@@ -28,7 +28,7 @@ class Entity:
     """The subject of an event.
 
     Attributes:
-        kind: ``application``, ``query``, ``job`` or ``stage``.
+        kind: its ``job.kind``, such as ``query`` or ``executor``; of what has only spans, ``sql_execution``.
         id: what distinguishes it from others of its kind in the application, such as a run id.
         title: its name in sentences.
         query_name: the streaming query that it is or belongs to; empty if none.

@@ -15,3 +15,8 @@ PERFORMANCE_ISSUE = "PerformanceIssueEvent"
 TASK_COUNTER = "TaskCounterEvent"
 HEARTBEAT = "HeartbeatEvent"
 RECORDS_DROPPED = "RecordsDroppedEvent"
+
+
+def all_names() -> frozenset[str]:
+    """Return all of them; an event of another name is one of the users' own code."""
+    return frozenset(text for name, text in globals().items() if name.isupper())

@@ -18,6 +18,7 @@ from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import EARLIEST_MS
 from spark_events.history.table import How
 from spark_events.history.tables.all_tables import TABLES
+from spark_events.runtime import event_names
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS
 from tests.support.s3_server import running_s3
@@ -342,6 +343,14 @@ def test_events_that_are_not_the_reports(duckdb: DuckDb, tmp_path: Path) -> None
 
     assert (reading.problems, reading.own) == ({}, 1)
     assert notes_on([reading], {}) == ["1 events are your own code's: they show only that it ran"]
+
+
+@pytest.mark.parametrize("name", sorted(event_names.all_names()))
+def test_no_event_of_the_framework_is_a_users_own(duckdb: DuckDb, tmp_path: Path, name: str) -> None:
+    """Nor is one that reports make nothing of."""
+    _, reading = read_history(duckdb, [str(write(tmp_path / "log", told().event(HOUR, name)))])
+
+    assert reading.own == 0
 
 
 def test_performance_issues(database: Database, tmp_path: Path) -> None:

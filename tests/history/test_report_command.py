@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from spark_events.history.tables.all_tables import TABLES
 from tests.support.applications import on_a_terminal
 from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MARKUP, MIN, T0, fleet, write
@@ -78,19 +79,7 @@ def test_tables(made: Run) -> None:
     from pyarrow import parquet
 
     names = {path.name for path in (made.folder / "tables").iterdir()}
-    assert names == {
-        "status_intervals",
-        "uptime",
-        "uptime_per_day",
-        "runs",
-        "checkpoint_sla",
-        "checkpoint_sla_per_day",
-        "failures",
-        "executors",
-        "issues",
-        "slower_runs",
-        "task_counters",
-    }
+    assert names == {table.name for table in TABLES}
     rows = parquet.read_table(made.folder / "tables" / "uptime").to_pylist()
     assert {row["app_name"]: row["up_ms"] for row in rows if row["kind"] == "application"} == {
         "shop": 31 * HOUR,

@@ -20,7 +20,8 @@ from spark_events.cli.why_tables import print_explanation
 from spark_events.diagnosis.cores_model import Estimate
 from spark_events.diagnosis.ledger import COMPUTING
 from spark_events.history.report import Report
-from spark_events.history.tables.all_tables import Tables
+from spark_events.history.table import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMES, Row, Table
+from spark_events.history.tables.all_tables import TABLES, Tables
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.sql_runner.deploy.decision import Action, Decision
@@ -104,30 +105,6 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         "last_ms": until_ms,
     }
     interval = {**whose, "kind": "query", "status": "RUNNING", "state": "up"}
-    executor = {
-        "app_name": text,
-        "executor_id": text,
-        "host": text,
-        "start_ms": time_ms,
-        "end_ms": until_ms,
-        "reason": text,
-        "expected": False,
-        "heap_highest": 1,
-        "heap_limit": 2,
-    }
-    issue = {
-        **whose,
-        **dict.fromkeys(("issue", "subject", "message", "advice"), text),
-        "time_ms": time_ms,
-        "lost_ms": 1_000,
-        "lost_bytes": None,
-    }
-    slower_run = {
-        **dict.fromkeys(("app_name", "app_id", "changed"), text),
-        **dict.fromkeys(("duration_ms", "usual_ms", "p95_ms", "compared"), 7),
-        "start_ms": time_ms,
-    }
-    task_counter = {**whose, "counter": text, "labels": text, "count": 7, "last_ms": time_ms}
     duration = {**whose, "time_ms": time_ms, "duration_ms": 5, "gap_ms": None}
     return Report(
         since_ms=time_ms,
@@ -135,17 +112,14 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         sla_ms=60_000,
         sla_by_query={text: 1_000},
         tables=Tables(
-            {
+            {table.name: [_row_of(table, text, time_ms)] for table in TABLES}
+            | {
                 "uptime": [uptime],
                 "uptime_per_day": [{**uptime, "date": "2026-11-20"}, {**uptime, "date": "2026-11-21"}],
                 "runs": [run],
                 "checkpoint_sla": [sla],
                 "checkpoint_sla_per_day": [{**sla, "date": "2026-11-20"}],
                 "failures": [failure],
-                "executors": [executor],
-                "issues": [issue],
-                "slower_runs": [slower_run],
-                "task_counters": [task_counter],
             }
         ),
         intervals=[{**interval, "start_ms": time_ms, "end_ms": until_ms}],
@@ -153,6 +127,15 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         notes=[text],
         records=1,
     )
+
+
+def _row_of(table: Table, text: str, time_ms: int) -> Row:
+    """Return a row of any table: what its columns may have, and the time where it shows a moment."""
+    values = {STRING: text, DATE: "2026-11-20", BIGINT: 7, DOUBLE: 50.0, BOOLEAN: False}
+    moments = {shown.value for shown in table.shown if shown.how in TIMES}
+    return {
+        column.name: time_ms if column.name in moments else values[column.type] for column in table.columns
+    }
 
 
 def explanation_of(text: str) -> Explanation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.listeners.spark_records import TABLE_TRANSITION
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
@@ -183,3 +184,12 @@ def test_counts_and_gauges() -> None:
     assert feed.metrics is not None
     counted = {name: m.count for name, (m, _) in feed.metrics.metrics.items() if name.endswith(".events")}
     assert sum(counted.values()) == len(events)
+
+
+def test_table_transaction_says_of_which_run() -> None:
+    """Its event has the variables of all events of an application, its id among them."""
+    transaction = {"txid": "t", "table": "sales", "state": "INTENT"}
+    record = {"Event": TABLE_TRANSITION, "Timestamp": T0 + 1, "transaction": transaction}
+    (event,) = seen(Feed()(r.application_start(), record).end(), "TableTransactionEvent")
+
+    assert event.variables == {"app_name": "app", "app_id": "app-1"}

@@ -10,6 +10,7 @@ from spark_events.api import JobStatus
 from spark_events.history.reading.dialect import Dialect
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
 from spark_events.listeners.executors.executor_ends import EXPECTED
+from spark_events.runtime import event_names
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
 EXECUTOR, OVERDUE, LOSS, ISSUE, COUNTER, SEEN = "executor", "overdue", "loss", "issue", "counter", "seen"
@@ -37,11 +38,8 @@ _FACT_OF_EVENT = {
     "CheckpointOverdueEvent": OVERDUE,
     "HeartbeatEvent": HEARTBEAT,
     "RecordsDroppedEvent": LOSS,
-    "AllSubtasksStatusChangeEvent": SEEN,
-    "BatchWillMissSlaEvent": SEEN,
-    "SourceIdleEvent": SEEN,
-    "TableTransactionEvent": SEEN,
 }
+"""Those that are more than ``seen``."""
 _MOST_MS, _MOST = 10**12, 10**15
 _MESSAGE_CHARACTERS = 500
 
@@ -91,7 +89,7 @@ def _of_event() -> str:
         f"THEN '{EXECUTOR}' "
         # A warning; what it was about, the stage's end says.
         f"WHEN {_IS_ISSUE} AND attributes['live'] = 'true' THEN '{SEEN}' {kinds} "
-        # An event of the users' own code shows that their application lives.
+        # All others, those of the users' own code among them, show that the application lives.
         f"ELSE '{SEEN}' END"
     )
 
@@ -274,7 +272,7 @@ def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
     return f"""
         WITH texts AS (
             SELECT event_name, file, unreadable, {texts},
-                coalesce(event_name NOT IN ({_list(_FACT_OF_EVENT)}), false) AS own
+                coalesce(event_name NOT IN ({_list(sorted(event_names.all_names()))}), false) AS own
             FROM {events} WHERE NOT other),
         typed AS (SELECT *, {numbers} FROM texts),
         judged AS (SELECT *, CASE WHEN {COLLAPSED} THEN 0 ELSE {odd} END AS odd_numbers,

@@ -45,5 +45,5 @@ class TableTransactionListener(Timeless):
             .set_attributes({name: reported.get(name) for name in _REPORTED})
         )
         entity = Entity("statement", txid, f"Table {table}")
-        group = self._context.scopes.application()
+        group = self._context.scopes.application_run()
         self._context.emitter.emit(event, entity, group, time_ms, (status,), status)
