@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, Thresholds
+from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS, Thresholds
 
 _MOST_PLACES = 1_000
 _LEAST_COLLECTED = 4 << 20
 _COLLECTED_PER_MS = 4 << 10
 """Python takes rows from the JVM at 4 MB a second or faster; longer pauses are for something else."""
-_LOOP = 20
-"""From so many jobs of one place on, it is a loop."""
+_LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
+"""From so many stages of one place on, it is a loop, or may become one; and how long each takes at most."""
 _AT_START = "before its first stage, beyond the usual minute"
 _AT_END, _OTHERS = "after its last stage", "others"
 _USUAL_START_MS = 60_000
@@ -24,11 +24,24 @@ _USUAL_START_MS = 60_000
 
 @dataclass(slots=True)
 class _Pauses:
-    """The time in which no stage ran before those of one place: how often, and how long in all, in ms."""
+    """The time in which no stage ran before those of one place, in ms.
+
+    Attributes:
+        number: how often.
+        within_ms: how much of it belonged to SQL executions.
+        stages, stages_ms: how many stages of the place have ended, and for how long any stage ran since the
+            pauses before them.
+    """
 
     number: int = 0
     time_ms: int = 0
     within_ms: int = 0
+    stages: int = 0
+    stages_ms: int = 0
+
+    def is_loop(self, least: int = _LOOP) -> bool:
+        """Whether a loop runs small jobs there, so many at least, one after the other."""
+        return self.number >= least and self.time_ms + self.stages_ms <= _SMALL_MS * self.stages
 
 
 class DriverTime:
@@ -50,12 +63,12 @@ class DriverTime:
         self._ending = False
         self._executions = 0
         self._last_ms: int | None = None
-        self._wall_ms = 0
+        self._wall_ms = self._busy_ms = 0
         self._pause = _Pauses()
         self._before: dict[str, _Pauses] = {}
         self._collected: dict[str, _Pauses] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
-        self._any_stage = False
+        self._any_stage = self._has_ended = False
         self.cores = 0
 
     def executor_added(self, executor: str, cores: int, time_ms: int) -> None:
@@ -107,11 +120,16 @@ class DriverTime:
         self._advance(time_ms)
         at, pause = self._stages.pop(key, ("", _Pauses()))
         self._book(at or place, pause)
+        busy_ms, self._busy_ms = self._busy_ms, 0
+        if not at and (before := self._before.get(place)) is not None:
+            before.stages += 1
+            before.stages_ms += busy_ms
         self._collects = (place, result_bytes) if result_bytes >= _LEAST_COLLECTED else None
 
     def end(self, time_ms: int) -> None:
         """Called at the end of the application."""
         self._advance(time_ms)
+        self._has_ended = True
         for at, pause in self._stages.values():
             self._book(at or _OTHERS, pause)
         self._stages.clear()
@@ -123,23 +141,28 @@ class DriverTime:
         self._advance(time_ms)
         for place, collected in self._collected.items():
             yield self._of_collect(place, collected)
-        alone_ms = sum(pause.time_ms for pause in self._before.values())
-        if alone_ms >= max(self._thresholds.idle_time_ms, self._thresholds.idle_share * self._wall_ms, 1):
-            yield self._of_driver(alone_ms)
+        least_ms = max(
+            self._thresholds.scaled(self._thresholds.idle_time_ms),
+            self._thresholds.idle_share * self._wall_ms,
+            1,
+        )
+        others = dict(self._before)
+        for place, pauses in self._before.items():
+            if pauses.is_loop() and pauses.time_ms + pauses.stages_ms >= least_ms:
+                yield _of_loop(place, others.pop(place))
+            elif not self._has_ended and pauses.is_loop(_MAY_BE_LOOP):
+                del others[place]
+        alone_ms = sum(pause.time_ms for pause in others.values())
+        if alone_ms >= least_ms:
+            yield self._of_driver(alone_ms, others)
 
-    def _of_driver(self, alone_ms: int) -> Issue:
-        pauses = self._before
+    def _of_driver(self, alone_ms: int, pauses: dict[str, _Pauses]) -> Issue:
         longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
         parts = [
             _described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20
         ]
         first = pauses[longest[0]]
-        if first.number >= _LOOP:
-            advice = (
-                "A loop in the driver runs a small job each time: let one job do all of it (a join, a "
-                "groupBy or a window in place of the loop), or run the jobs at the same time in threads."
-            )
-        elif first.within_ms * 2 > first.time_ms:
+        if first.within_ms * 2 > first.time_ms:
             advice = (
                 "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
                 "partitions, and a plan that is not built up in a loop make it shorter."
@@ -215,9 +238,25 @@ class DriverTime:
         if not self.cores or of_query or not passed_ms:
             return
         self._wall_ms += passed_ms
+        self._busy_ms += passed_ms if self._stages else 0
         if not self._stages:
             self._pause.time_ms += passed_ms
             self._pause.within_ms += passed_ms if self._executions else 0
+
+
+def _of_loop(place: str, pauses: _Pauses) -> Issue:
+    whole_ms, of = pauses.time_ms + pauses.stages_ms, place.removeprefix("stages of ")
+    return Issue(
+        SMALL_JOBS,
+        f"{SMALL_JOBS} {place}",
+        whole_ms * (pauses.stages - 1) // max(1, pauses.stages),
+        None,
+        f"{pauses.stages:,} small stages of {of} run one after the other, {duration(whole_ms)} in all, of "
+        f"which no stage runs for {duration(pauses.time_ms)}",
+        "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
+        "window in place of the loop), or run the jobs at the same time in threads.",
+        evidence={"loop.stages": pauses.stages, "loop.driverAloneMs": pauses.time_ms},
+    )
 
 
 def _described(place: str, pauses: _Pauses) -> str:

@@ -34,6 +34,7 @@ from spark_events.runtime.settings import setting
     UNREAD_CACHE,
     REWRITE,
     EXECUTOR_CHURN,
+    SMALL_JOBS,
     REGRESSION,
 ) = KINDS = (
     "skew",
@@ -62,8 +63,12 @@ from spark_events.runtime.settings import setting
     "cache-never-read",
     "rewrite-whole-files",
     "executor-churn",
+    "loop-of-small-jobs",
     "regression",
 )
+
+
+_USUAL_MIN_TIME_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class Thresholds:
     min_time_ms: int = setting(
         "spark.events.issue.min.time",
         types.DURATION,
-        30_000,
+        _USUAL_MIN_TIME_MS,
         "An issue that costs less time is not reported.",
     )
     min_share: float = setting(
@@ -143,7 +148,8 @@ class Thresholds:
         "spark.events.issue.idle-cores.time",
         types.DURATION,
         120_000,
-        "For `idle-cores`: for how long at least.",
+        "For `idle-cores` and `loop-of-small-jobs`: for how long at least; in proportion less where "
+        "`spark.events.issue.min.time` is below 30 s.",
     )
     many_tasks: int = setting(
         "spark.events.issue.task-count.many",
@@ -161,7 +167,8 @@ class Thresholds:
         "spark.events.issue.task-count.long",
         types.DURATION,
         60_000,
-        "For `task-count`: fewer tasks than half of the cores are too few if they take longer than this.",
+        "For `task-count`: fewer tasks than cores are too few if they take longer than this; in proportion "
+        "less where `spark.events.issue.min.time` is below 30 s.",
     )
     many_files: int = setting(
         "spark.events.issue.small-files.many",
@@ -252,6 +259,10 @@ class Thresholds:
         "Whether an issue has the first 200 characters of the description of its job, or of its SQL "
         "execution, which may be a statement's text.",
     )
+
+    def scaled(self, time_ms: int) -> int:
+        """Return a duration for those who look for issues smaller than 30 s: smaller in proportion."""
+        return min(time_ms, time_ms * self.min_time_ms // _USUAL_MIN_TIME_MS)
 
     @property
     def compares_runs(self) -> bool:

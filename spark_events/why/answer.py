@@ -29,6 +29,7 @@ ABSENCES = {
     kinds.COLLECT: "bringing a large result to the driver",
     kinds.REWRITE: "writing unchanged rows again in {about}",
     kinds.EXECUTOR_CHURN: "the loss of executors",
+    kinds.SMALL_JOBS: "the loop of small jobs",
     kinds.FOREACH_BATCH: "the code in foreachBatch",
     kinds.REGRESSION: "what made {about} slower than in its last runs",
 }

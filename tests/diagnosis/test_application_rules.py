@@ -87,10 +87,12 @@ def test_what_is_left_of_a_stage_that_never_ended() -> None:
 def test_a_loop_of_small_jobs() -> None:
     time = driver(idle_time_ms=MIN)
     for number in range(100):
-        ran(time, number * 10 * S, number * 10 * S + S, "count at loop.py:3")
-    issue = told(time, 1_000 * S)["idle-cores"]
-    assert issue.lost_ms == 99 * 9 * S
-    assert "in 99 pauses before count at loop.py:3" in issue.sentence
+        ran(time, number * 3 * S, number * 3 * S + S, "count at loop.py:3")
+    issue = told(time, 298 * S)["loop-of-small-jobs"]
+    assert issue.lost_ms == 98 * 3 * S
+    assert (
+        "99 small stages of count at loop.py:3 run one after the other, 4 min 57 s in all" in issue.sentence
+    )
     assert issue.advice.startswith("A loop in the driver")
 
 
@@ -164,3 +166,20 @@ def test_nobody_knows_when_a_query_has_ended_in_an_event_log() -> None:
     assert told(time, 66 * MIN) == {}
     ran(time, 75 * MIN, 76 * MIN)
     assert told(time, 76 * MIN)["idle-cores"].lost_ms == 9 * MIN
+
+
+def test_what_becomes_a_loop_is_not_told_before_as_something_else() -> None:
+    time = driver(idle_time_ms=10 * S)
+    for number in range(40):
+        ran(time, number * 3 * S, number * 3 * S + S, "count at loop.py:3")
+        assert "idle-cores" not in told(time, number * 3 * S + S)
+    assert "loop-of-small-jobs" in told(time, 118 * S)
+
+
+def test_a_few_jobs_are_no_loop_in_the_end() -> None:
+    time = driver(idle_time_ms=10 * S)
+    for number in range(8):
+        ran(time, number * 3 * S, number * 3 * S + S, "count at loop.py:3")
+    assert told(time, 22 * S) == {}
+    time.end(22 * S)
+    assert told(time, 22 * S)["idle-cores"].lost_ms == 14 * S
