@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -28,17 +29,19 @@ class SqlSession:
     Args:
         yarn: where it runs.
         folder: of manifests and tables.
+        conf: more of Spark's settings.
     """
 
-    def __init__(self, yarn: YarnCluster, folder: Path) -> None:
+    def __init__(self, yarn: YarnCluster, folder: Path, conf: Mapping[str, str] | None = None) -> None:
         self._yarn, self._folder = yarn, folder
         self._environment = {
             "HADOOP_CONF_DIR": str(yarn.conf_dir),
             "SPARK_EVENTS_WEBHDFS": yarn.hdfs.web,
-            "SPARK_EVENTS_SQL_STORE": f"{yarn.hdfs.url}/queries",
+            "SPARK_EVENTS_SQL_STORE": f"{yarn.hdfs.url}/{folder.name}",
         }
         conf = {
             **yarn.conf(),
+            **(conf or {}),
             "spark.executor.instances": "1",
             "spark.executor.cores": "3",
             "spark.yarn.maxAppAttempts": "2",
@@ -105,6 +108,9 @@ def order(folder: Path, number: int, price: int) -> None:
     unfinished.rename(folder / "orders" / f"{number}.json")
 
 
+FILES = ("--template-file", "template.yaml", "--table-definition-path", "tables.sql")
+
+
 def test_three_queries_outlive_their_driver(yarn: YarnCluster, tmp_path: Path) -> None:
     """Deployed while their session is still on its way to YARN; each row comes once."""
     manifests(tmp_path)
@@ -112,8 +118,7 @@ def test_three_queries_outlive_their_driver(yarn: YarnCluster, tmp_path: Path) -
     session = SqlSession(yarn, tmp_path)
     try:
         session.app.wait_for(lambda: session.application, "the session is submitted")
-        files = ("--template-file", "template.yaml", "--table-definition-path", "tables.sql")
-        session.command("deploy", "queries", *files, "--timeout", "500")
+        session.command("deploy", "queries", *FILES, "--timeout", "500")
         assert session.states() == ALL_RUNNING
         session.app.wait_for(lambda: session.rows("expensive_orders") == [1], "the first row is there")
 
@@ -131,3 +136,15 @@ def test_three_queries_outlive_their_driver(yarn: YarnCluster, tmp_path: Path) -
     finally:
         if not session.app.ended:
             session.app.kill()
+
+
+def test_a_session_that_is_only_submitted(yarn: YarnCluster, tmp_path: Path) -> None:
+    """Its command has ended, and nothing of it runs yet: a deployment waits for it all the same."""
+    manifests(tmp_path)
+    session = SqlSession(yarn, tmp_path, {"spark.yarn.submit.waitAppCompletion": "false"})
+    assert session.app.end().code == 0
+    session.command("deploy", "queries", *FILES, "--timeout", "500")
+    assert session.states() == ALL_RUNNING
+    session.command("session", "--end")
+    state = f"apps/{session.application}"
+    wait_until(lambda: yarn.ask(state)["app"]["finalStatus"] == "SUCCEEDED", "YARN has seen it end")

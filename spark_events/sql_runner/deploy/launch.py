@@ -11,7 +11,6 @@ from pathlib import Path
 from spark_events.api import ConfigError
 from spark_events.spark.conf import spark_submit_program
 from spark_events.spark.java_runtime import ensure_java
-from spark_events.spark.submit_options import configuration, deploy_mode, split
 from spark_events.sql_runner.deploy.placement import Placement
 
 _APPLICATION = Path(__file__).parents[1] / "host" / "application.py"
@@ -39,7 +38,7 @@ def submit_command(
     options = [*(["--master", placement.master] if placement.master else []), *placement.options]
     conf = {**placement.conf, **conf}
     own = {"spark.scheduler.mode": "FAIR", "spark.app.name": host.partition("-")[2] or host}
-    if _runs_here(conf, options) and not _has_python(conf, options):
+    if placement.runs_here and not _has_python(conf, options):
         own |= {_DRIVER_PYTHON: sys.executable, _WORKER_PYTHON: sys.executable}
     properties = [word for key, value in {**own, **conf}.items() for word in ("--conf", f"{key}={value}")]
     settings = ["--poll-ms", str(placement.poll_ms), "--lease-ms", str(placement.lease_ms)]
@@ -73,12 +72,6 @@ def submit(
 def tail(log: Path) -> str:
     """Return the end of an application's log."""
     return log.read_bytes()[-_TAIL:].decode(errors="replace")
-
-
-def _runs_here(conf: Mapping[str, str], options: Sequence[str]) -> bool:
-    """Return whether the driver runs on this machine; in a container, the interpreter has another path."""
-    given, _ = split(options)
-    return deploy_mode(given, {**configuration(given), **conf}) == "client"
 
 
 def _has_python(conf: Mapping[str, str], options: Sequence[str]) -> bool:
