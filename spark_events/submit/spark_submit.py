@@ -19,14 +19,10 @@ from spark_events.listeners.settings import ListenerSettings, read_settings, tur
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.settings import key_of
 from spark_events.sources import driver_log
-from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
+from spark_events.spark.conf import spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
+from spark_events.spark.submit_options import QUESTIONS, Option, conf_of, configuration, deploy_mode, split
 from spark_events.submit.cluster_mode import DRIVER_PYTHON, LAUNCHER, PYTHON, USERS_PYTHON, cluster_settings
-
-# spark-submit's options that take no value; all others do.
-_QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
-_SWITCHES = _QUESTIONS | {"--verbose", "-v", "--supervise"}
-
 
 HELP = """\
 Usage: spark-events run [spark-submit options] app.py [arguments]
@@ -47,7 +43,7 @@ Exits as the application does, or with 2 if the command line is wrong.
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
     """Return whether the options, those before the application, ask for help."""
-    options, _ = _split(arguments)
+    options, _ = split(arguments)
     return any(option[0] in ("--help", "-h") for option in options)
 
 
@@ -65,14 +61,15 @@ def submit(arguments: Sequence[str]) -> None:
         raise ConfigError(
             "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
         )
-    options, application = _split(arguments)
-    off = turned_off(_configuration(options))
+    options, application = split(arguments)
+    conf = configuration(options)
+    off = turned_off(conf)
     command, environment = plain_command(arguments) if off else submit_command(arguments)
     _refuse_missing_file(application)
     if off:
         driver_log.install()
         logger.warning("nothing is reported: %s turns spark-events off", off)
-    elif sys.platform == "linux" and not _in_cluster_mode(options):
+    elif sys.platform == "linux" and deploy_mode(options, conf) != "cluster":
         # Elsewhere nothing tells the end of a driver that is killed; in cluster mode the driver is no child.
         command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]
     try:
@@ -87,10 +84,10 @@ def plain_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     Only the interpreter stays the one that ``run`` uses, unless the user names another: an application whose
     packages are installed there would fail without it.
     """
-    options, application = _split(arguments)
-    conf, environment = _configuration(options), dict(os.environ)
+    options, application = split(arguments)
+    conf, environment = configuration(options), dict(os.environ)
     python: dict[str, str] = {}
-    if application and application[0].endswith(".py") and _deploy_mode(options, conf) == "client":
+    if application and application[0].endswith(".py") and deploy_mode(options, conf) == "client":
         named = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
         if not any(map(environment.get, named)) and not conf.keys() & {DRIVER_PYTHON, PYTHON}:
             local = conf.get("spark.master", "local").startswith("local")
@@ -105,16 +102,16 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
     Raises:
         ConfigError: as for ``submit``.
     """
-    options, application = _split(arguments)
+    options, application = split(arguments)
     _refuse_other_languages(options, application)
-    conf = _configuration(options)
+    conf = configuration(options)
     environment = dict(os.environ)
-    if _deploy_mode(options, conf) == "cluster":
+    if deploy_mode(options, conf) == "cluster":
         return _cluster_command(options, application, conf), environment
     # The user's interpreter would replace ours; the launcher continues in it later.
-    theirs = [option for option in options if _conf_of(option)[0] == DRIVER_PYTHON]
-    users = _conf_of(theirs[-1])[1] if theirs else None
-    users = users or os.environ.get("PYSPARK_DRIVER_PYTHON") or os.environ.get("PYSPARK_PYTHON")
+    theirs = [option for option in options if conf_of(option)[0] == DRIVER_PYTHON]
+    variables = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
+    users = conf.get(DRIVER_PYTHON) or next(filter(None, map(os.environ.get, variables)), None)
     if users:
         environment[USERS_PYTHON] = users
     kept = [word for option in options if option not in theirs for word in option]
@@ -129,9 +126,9 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
 
 
 def _cluster_command(
-    options: Sequence[tuple[str, ...]], application: Sequence[str], conf: Mapping[str, str]
+    options: Sequence[Option], application: Sequence[str], conf: Mapping[str, str]
 ) -> list[str]:
-    asking = any(option[0] in _QUESTIONS for option in options)
+    asking = any(option[0] in QUESTIONS for option in options)
     settings = {} if asking else cluster_settings(conf)
     if read_settings(conf)[0].sink_ports is not None and f"{DRIVER_SINK}port" not in conf:
         driver_log.install()
@@ -140,44 +137,10 @@ def _cluster_command(
             "executors' heartbeats are reported all the same",
             key_of(ListenerSettings, "sink_ports"),
         )
-    kept = [word for option in options if _conf_of(option)[0] not in settings for word in option]
+    kept = [word for option in options if conf_of(option)[0] not in settings for word in option]
     # After theirs: of several values of a key, the last counts.
     ours = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     return [spark_submit_program(), *kept, *ours, *application]
-
-
-def _split(arguments: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Return spark-submit's options, each with its value, and the application with its arguments."""
-    options: list[tuple[str, ...]] = []
-    rest = list(arguments)
-    while rest and rest[0].startswith("-"):
-        alone = rest[0] in _SWITCHES or "=" in rest[0] or len(rest) == 1
-        width = 1 if alone else 2
-        options.append(tuple(rest[:width]))
-        del rest[:width]
-    return options, rest
-
-
-def _value_of(option: tuple[str, ...], *names: str) -> str | None:
-    name, _, inline = option[0].partition("=")
-    if name not in names:
-        return None
-    return option[1] if len(option) == 2 else inline
-
-
-def _conf_of(option: tuple[str, ...]) -> tuple[str, str]:
-    key, _, value = (_value_of(option, "--conf", "-c") or "").partition("=")
-    return key, value
-
-
-def _configuration(options: Sequence[tuple[str, ...]]) -> dict[str, str]:
-    """Return the configuration that spark-submit will read from its options and files."""
-    files = [Path(path) for option in options if (path := _value_of(option, "--properties-file"))]
-    properties = files[-1] if files else default_properties_file()
-    conf = dict(read_properties(properties)) if properties else {}
-    conf |= {key: value for key, value in map(_conf_of, options) if key}
-    masters = [master for option in options if (master := _value_of(option, "--master"))]
-    return conf | {"spark.master": masters[-1]} if masters else conf
 
 
 def _sink_options(conf: Mapping[str, str]) -> list[str]:
@@ -190,15 +153,6 @@ def _sink_options(conf: Mapping[str, str]) -> list[str]:
     return [word for key, value in sink.items() for word in ("--conf", f"{key}={value}")]
 
 
-def _in_cluster_mode(options: Sequence[tuple[str, ...]]) -> bool:
-    return _deploy_mode(options, _configuration(options)) == "cluster"
-
-
-def _deploy_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> str:
-    given = [_value_of(option, "--deploy-mode") for option in options]
-    return next(filter(None, (*reversed(given), conf.get("spark.submit.deployMode"))), "client")
-
-
 def _refuse_missing_file(application: Sequence[str]) -> None:
     named = application[0] if application else ""
     if named.endswith(".py") and "://" not in named and not Path(named).is_file():
@@ -206,8 +160,8 @@ def _refuse_missing_file(application: Sequence[str]) -> None:
         raise ConfigError(f"can't open file {named!r}: there is no such file")
 
 
-def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Sequence[str]) -> None:
-    asking = any(option[0] in _QUESTIONS for option in options)
+def _refuse_other_languages(options: Sequence[Option], application: Sequence[str]) -> None:
+    asking = any(option[0] in QUESTIONS for option in options)
     if asking or (application and application[0].endswith(".py")):
         return
     given = repr(application[0]) if application else "nothing"

@@ -219,6 +219,13 @@ class TestSubmit:
         assert environment[USERS_PYTHON] == "/opt/py"
         assert command[3:] == ["app.py", "z"]
 
+    def test_the_users_python_in_the_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It goes before variables, as for spark-submit."""
+        monkeypatch.setenv("PYSPARK_PYTHON", "from-env")
+        path = properties(tmp_path, "spark.pyspark.driver.python /opt/py\n")
+        _, environment = submit_command(["--properties-file", path, "app.py"])
+        assert environment[USERS_PYTHON] == "/opt/py"
+
     def test_sparks_metrics_are_sent_to_the_driver(self) -> None:
         """If a port is configured: Spark is told before it starts; what you configure yourself is kept."""
         port = free_port()

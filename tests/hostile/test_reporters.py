@@ -138,6 +138,12 @@ def test_console(name: str) -> None:
     assert "\n" not in line
 
 
+def test_console_shows_the_first_line_that_says_anything() -> None:
+    """An event of your own may have a body of several lines, the first of them blank."""
+    event = event_of("\n  loaded 3 files\nfrom x").build({})
+    assert render(event).plain.rstrip().endswith(" loaded 3 files")
+
+
 @pytest.mark.parametrize("time_ms", TIMES_MS)
 def test_console_with_a_time_that_cannot_be(time_ms: int) -> None:
     assert "Name" in render(event_of("Name", time_ms).build({})).plain

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -265,3 +267,15 @@ def test_a_session_whose_starter_was_killed_is_not_starting(store: Store) -> Non
     store.write(layout.starting(HOST), json.dumps(values).encode())
 
     assert not HostLink(store, HOST).is_starting
+
+
+@pytest.mark.parametrize(("function", "is_starting"), [("mark_submitted", True), ("mark_starting", False)])
+def test_a_session_whose_submitter_has_ended(store: Store, function: str, is_starting: bool) -> None:
+    """Where spark-submit does not wait for its application, that is on its way to its cluster."""
+    program = (
+        f"from spark_events.sql_runner.store.starting import {function}\n"
+        "from spark_events.sql_runner.store.store import Store\n"
+        f"{function}(Store({store.url!r}), {HOST!r})"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert HostLink(store, HOST).is_starting == is_starting

@@ -56,6 +56,6 @@ def render(event: Event) -> Text:
     return Text.assemble(
         (f"{moment} ", "dim"),
         (f"{printable(event.name):<{_NAME_WIDTH}} ", "cyan"),
-        (printable(event.body.split("\n", 1)[0]), _STYLES.get(event.severity, "")),
+        (printable(event.body.strip().split("\n", 1)[0]), _STYLES.get(event.severity, "")),
         (f"  {printable(details)}" if details else "", "dim"),
     )

@@ -38,7 +38,7 @@ def submit_command(
     options = [*(["--master", placement.master] if placement.master else []), *placement.options]
     conf = {**placement.conf, **conf}
     own = {"spark.scheduler.mode": "FAIR", "spark.app.name": host.partition("-")[2] or host}
-    if not any(name in os.environ for name in _PYTHON_VARIABLES) and not _has_python(conf, options):
+    if placement.runs_here and not _has_python(conf, options):
         own |= {_DRIVER_PYTHON: sys.executable, _WORKER_PYTHON: sys.executable}
     properties = [word for key, value in {**own, **conf}.items() for word in ("--conf", f"{key}={value}")]
     settings = ["--poll-ms", str(placement.poll_ms), "--lease-ms", str(placement.lease_ms)]
@@ -75,6 +75,6 @@ def tail(log: Path) -> str:
 
 
 def _has_python(conf: Mapping[str, str], options: Sequence[str]) -> bool:
-    return any(
+    return any(name in os.environ for name in _PYTHON_VARIABLES) or any(
         key in conf or any(key in option for option in options) for key in (_DRIVER_PYTHON, _WORKER_PYTHON)
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.spark.submit_options import configuration, deploy_mode, split
 from spark_events.sql_runner.manifest.names import NAME, NAME_RULE
 from spark_events.sql_runner.store.layout import APPLICATION, SESSION
 
@@ -54,6 +55,12 @@ class Placement:
     def __post_init__(self) -> None:
         if not re.fullmatch(NAME, self.session):
             raise ConfigError.of_value("--session", self.session, NAME_RULE)
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether drivers run on this machine, and not in containers of their cluster."""
+        options, _ = split(self.options)
+        return deploy_mode(options, {**configuration(options), **self.conf}) == "client"
 
     @property
     def session_host(self) -> str:

@@ -11,7 +11,7 @@ from spark_events.api import ConfigError
 from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.deploy.launch import submit_command
 from spark_events.sql_runner.deploy.workspace import Workspace
-from spark_events.sql_runner.store.starting import clear_starting, mark_starting
+from spark_events.sql_runner.store.starting import clear_starting, mark_starting, mark_submitted
 from spark_events.sql_runner.store.store import StoreError
 
 
@@ -46,11 +46,16 @@ def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
     # Withdraw an old request that nobody was there to take; Ctrl-C during start-up makes a new one.
     link.withdraw_end_request()
     mark_starting(workspace.store, link.host)
+    is_on_its_way = False
     try:
-        return _run(command, link, on_stop)
+        code = _run(command, link, on_stop)
+        # The application removes the mark itself. Where spark-submit does not wait for it, nothing runs yet.
+        is_on_its_way = code == 0 and not workspace.placement.runs_here and link.is_starting
+        return code
     finally:
         with suppress(StoreError):  # the mark is over without it, as soon as this process is
-            clear_starting(workspace.store, link.host)
+            put = mark_submitted if is_on_its_way else clear_starting
+            put(workspace.store, link.host)
 
 
 def _run(command: Sequence[str], link: HostLink, on_stop: Callable[[], None]) -> int:

@@ -5,7 +5,7 @@ All functions raise ``StoreError`` if the store cannot be read or written.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import orjson
 
@@ -20,6 +20,12 @@ def mark_starting(store: Store, host: str) -> None:
     """Record that this process starts an application."""
     values = {"owner": asdict(Owner.this_process("")), "at_ms": store.clock.now_ms()}
     store.write(layout.starting(host), orjson.dumps(values))
+
+
+def mark_submitted(store: Store, host: str) -> None:
+    """Record that an application is on its way to its cluster, with no process that waits for it."""
+    owner = replace(Owner.this_process(""), started="")  # of such a one, nobody can say that it is dead
+    store.write(layout.starting(host), orjson.dumps({"owner": asdict(owner), "at_ms": store.clock.now_ms()}))
 
 
 def clear_starting(store: Store, host: str) -> None:

@@ -1,0 +1,97 @@
+"""Batch applications on YARN under ``spark-events run``: in both deploy modes, from an archive, failing, killed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.applications import App, AppRun, cli
+from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
+from tests.support.paths import APPS, REPO
+from tests.support.requirements import missing
+from tests.support.yarn_cluster import YarnCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
+CLUSTER = ("--deploy-mode", "cluster")
+SQUARES = str(APPS / "squares.py")
+
+
+def submitted(yarn: YarnCluster, folder: Path, *words: str) -> App:
+    conf = {
+        **yarn.conf(),
+        **events_and_spans(folder / "events"),
+        "spark.executor.instances": "1",
+        "spark.yarn.maxAppAttempts": "1",
+    }
+    return App(cli("run", *words), conf, folder, more={"HADOOP_CONF_DIR": str(yarn.conf_dir)})
+
+
+def ran(yarn: YarnCluster, folder: Path, *words: str) -> tuple[AppRun, list[Event]]:
+    run = submitted(yarn, folder, *words).end()
+    return run, file_events(folder / "events")
+
+
+@pytest.mark.parametrize("mode", [(), CLUSTER], ids=["client mode", "cluster mode"])
+def test_one_that_succeeds(yarn: YarnCluster, tmp_path: Path, mode: tuple[str, ...]) -> None:
+    run, events = ran(yarn, tmp_path, *mode, SQUARES)
+    assert run.code == 0, run.err[-3000:]
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    assert statuses(events, "job") == ["RUNNING", "FINISHED"]
+    assert {event["attributes"].get("app_attempt_id") for event in events} == {"1" if mode else None}
+
+
+@pytest.mark.parametrize("mode", [(), CLUSTER], ids=["client mode", "cluster mode"])
+def test_one_that_fails(yarn: YarnCluster, tmp_path: Path, mode: tuple[str, ...]) -> None:
+    """With its exception, the place in its code, and no attempt left; spark-submit says 1."""
+    run, events = ran(yarn, tmp_path, *mode, SQUARES, "fail")
+    assert run.code == 1
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FAILED"]
+    (failure,) = of_name(events, "JobFailureEvent", job__kind="application")
+    attributes = failure["attributes"]
+    assert failure["body"] == "application 'squares' failed: ValueError: 140 is not enough"
+    assert attributes["code.line.number"] == 10
+    assert attributes["canRestart"] == "false"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with spark-events in it, packed as docs/deploy.md says."""
+    if importlib.util.find_spec("venv_pack") is None:
+        missing("no venv-pack: pip install venv-pack setuptools")
+    folder = tmp_path_factory.mktemp("environment")
+    venv, packed = folder / "venv", folder / "environment.tar.gz"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", str(REPO)]
+    subprocess.run(pip, check=True, env=environment, timeout=400)
+    pack = [sys.executable, "-m", "venv_pack", "-p", str(venv), "-o", str(packed)]
+    subprocess.run(pack, check=True)
+    return packed
+
+
+def test_an_archive(yarn: YarnCluster, tmp_path: Path, archive: Path) -> None:
+    """The Python of the driver and of the executors is in it, with what spark-events needs."""
+    python = "spark.yarn.appMasterEnv.PYSPARK_PYTHON=./env/bin/python"
+    run, events = ran(yarn, tmp_path, *CLUSTER, "--archives", f"{archive}#env", "--conf", python, SQUARES)
+    assert run.code == 0, run.err[-3000:]
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+
+
+def test_one_that_yarn_kills(yarn: YarnCluster, tmp_path: Path) -> None:
+    """As ``yarn application -kill`` does: SIGKILL follows SIGTERM so soon that nobody can rely on a last word."""
+    go = tmp_path / "go"
+    app = submitted(
+        yarn, tmp_path, *CLUSTER, str(APPS / "watched_orders.py"), str(tmp_path / "state"), str(go)
+    )
+    events = tmp_path / "events"
+    app.wait_for(lambda: of_name(file_events(events), "CheckpointEvent"), "its query runs")
+    yarn.kill_application(file_events(events)[0]["attributes"]["app_id"])
+    assert app.end().code == 1
+    told = statuses(file_events(events), "application")
+    assert told[:2] == ["CREATED", "RUNNING"]
+    assert told[2:] in ([], ["FAILED"])
