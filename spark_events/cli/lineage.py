@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from spark_events.api.toolkit.formatting import moment
-from spark_events.cli.console import AsWide, err, out, plain, say
+from spark_events.cli.console import AsWide, err, out, plain, say, show_table
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 from spark_events.lineage.job_logs import read_job_logs
@@ -33,31 +33,35 @@ class DrawingForm(str, enum.Enum):
 
 def lineage(
     paths: Annotated[
-        list[Path], typer.Argument(help="Files that the job listener file_log wrote, or folders of them.")
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Files that the lineage listener file_log wrote, or folders of them."
+        ),
     ],
     of: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="What feeds this table or path, and what it feeds; or what this job reads and writes. "
-            "The end of the name is enough."
+            "The end of the name is enough.",
         ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: show columns.")] = False,
-    form: Annotated[DrawingForm, typer.Option("--as", help="Output format.")] = DrawingForm.TREE,
+    form: Annotated[DrawingForm, typer.Option("--format", help="Output format.")] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
-    Exits 2 if there is nothing to read, or no such data.
+    Exits 4 if there is nothing to read, or no such data.
     """
     flow = read_job_logs(paths)
     for path, count in flow.skipped.items():
-        _warn(f"{path}: skipped {count} line(s) that are not job events")
+        _warn(f"{path}: skipped {count} lines that are not job events")
     for path, reason in flow.torn.items():
         _warn(f"{path}: cannot be read to its end: {reason}")
     if of is not None:
         _draw_trees(flow, of, columns)
     elif form is DrawingForm.TREE:
-        out.print(_flows_table(flow))
+        show_table(_flows_table(flow))
     else:
         text = diagrams.mermaid(flow) if form is DrawingForm.MERMAID else diagrams.graphviz(flow)
         out.print(text, markup=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import UsageError
 from spark_events.listeners.settings import read_settings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.sources import driver_log
@@ -64,7 +65,7 @@ def submit(arguments: Sequence[str]) -> None:
         ConfigError: there is no application, no Spark, or it is no Python application in client mode.
     """
     if not arguments:
-        raise ConfigError(
+        raise UsageError(
             "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
         )
     options, application = _split(arguments)
@@ -174,7 +175,7 @@ def _sink_options(conf: Mapping[str, str]) -> list[str]:
 
 def _refuse_cluster_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> None:
     if _deploy_mode(options, conf) == "cluster":
-        raise ConfigError(
+        raise UsageError(
             "deploy mode 'cluster': spark-events run works in client mode; in cluster mode, call "
             "spark_events.attach(spark) in the application"
         )
@@ -189,7 +190,7 @@ def _refuse_missing_file(application: Sequence[str]) -> None:
     named = application[0] if application else ""
     if named.endswith(".py") and "://" not in named and not Path(named).is_file():
         # As Python says it, and with the exit code that Python has for it.
-        raise ConfigError(f"can't open file {named!r}: there is no such file")
+        raise UsageError(f"can't open file {named!r}: there is no such file")
 
 
 def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Sequence[str]) -> None:
@@ -197,7 +198,7 @@ def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Seq
     if asking or (application and application[0].endswith(".py")):
         return
     given = repr(application[0]) if application else "nothing"
-    raise ConfigError(
+    raise UsageError(
         f"the application is {given}; expected a Python file (*.py). For jars, Scala, R and SQL, let Spark "
         "write its event log (spark.eventLog.enabled=true)"
     )

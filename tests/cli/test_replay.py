@@ -285,7 +285,7 @@ def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str)
     if kind == "json":
         return
     again = run(str(logs), "--on-spark", "--output", str(out), "--format", kind, "--master", master)
-    assert again.returncode == 2
+    assert again.returncode == 3
     assert "--mode overwrite" in again.stderr
     assert "Traceback" not in again.stderr
 
@@ -295,7 +295,7 @@ def test_executors_without_the_package(logs: Path, tmp_path: Path, java: str) ->
     """One sentence says what is missing there, and what to do."""
     bare = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
     done = run(str(logs), "--on-spark", "--output", str(tmp_path / "out"), PYSPARK_PYTHON=str(bare))
-    assert done.returncode == 2, done.stderr[-2000:]
+    assert done.returncode == 3, done.stderr[-2000:]
     assert "the executors' Python has no " in done.stderr
     assert "spark.archives" in done.stderr
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import plain, plain_lines, say
+from spark_events.cli.console import plain, plain_lines, say, show_table
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
@@ -105,7 +105,7 @@ def show_status(rows: Sequence[QueryRow], console: Console, now: int | None = No
             "in": plain(row.application),
         }
         table.add_row(*(cells[name] for name in shown))
-    console.print(table)
+    show_table(table, console)
     for row in rows:
         if row.restarted_ms:
             times = ", ".join(moment(at_ms) for at_ms in row.restarted_ms[:_SHOWN_RESTARTS])
