@@ -50,7 +50,7 @@ def test_check_of_the_shipped_configuration() -> None:
     done = run("check", "--properties-file", str(REPO / "conf" / "spark-defaults.conf"))
 
     assert done.returncode == 0, done.stderr
-    assert "3 reporters" in done.stdout
+    assert "1 reporter" in done.stdout
 
 
 def test_check_names_each_mistake(tmp_path: Path) -> None:
@@ -531,3 +531,23 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (3, False), done.stderr
     with pytest.raises(ConfigError, match=f"{link}: cannot be written"):
         write_whole(link, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "of_spark", "key"),
+    [
+        ("/tmp/spark-events", {}, "spark.eventLog.dir"),
+        ("file:///logs/x/", {"spark.eventLog.dir": "file:/logs/x"}, "spark.eventLog.dir"),
+        ("/logs/h", {"spark.history.fs.logDirectory": "/logs/h"}, "spark.history.fs.logDirectory"),
+        ("/logs/mine", {"spark.eventLog.dir": "hdfs:///logs/mine"}, ""),
+        ("/tmp/spark-events", {"spark.eventLog.dir": "/a", "spark.history.fs.logDirectory": "/a"}, ""),
+    ],
+)
+def test_a_folder_that_is_sparks_own(path: str, of_spark: dict[str, str], key: str) -> None:
+    """Two kinds of files in one folder, and neither reader knows which is whose."""
+    reporter = "spark.events.reporter.f"
+    result = check({f"{reporter}.factory.class": "file_log", f"{reporter}.path": path, **of_spark}, False)
+    warnings = [warning for warning in result.warnings if "Spark's own event logs" in warning]
+
+    assert result.problems == []
+    assert [f"({key})" in warning for warning in warnings] == ([True] if key else [])

@@ -92,20 +92,20 @@ def test_without_a_reporter(logs: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["/nowhere"], 2, "/nowhere: no such file or folder"),
+        (["/nowhere"], 4, "/nowhere: no such file or folder"),
         (
             ["{logs}", "--conf", "spark.events.reporter.x.factory.class=nope"],
-            2,
+            3,
             "unknown event reporter 'nope'",
         ),
         (
             ["{logs}", "--conf", FILE + "factory.class=file_log", "--conf", FILE + "path=/proc/x"],
-            2,
+            3,
             FILE + "path",
         ),
-        (["{logs}/README.md"], 1, "no event log at"),
+        (["{logs}/README.md"], 4, "no event log at"),
         (["{logs}", "--on-spark"], 2, "--on-spark and --output need each other"),
-        (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 2, "eventlog.stall.timeout"),
+        (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 3, "eventlog.stall.timeout"),
     ],
 )
 def test_what_is_wrong(logs: Path, arguments: list[str], code: int, said: str) -> None:
