@@ -29,7 +29,7 @@ from spark_events.history.tables.all_tables import TABLES
 
 _MOST_ROWS = 40
 _WIDE = 100
-_COLOURS = {
+_COLORS = {
     "up": "green",
     "down": "bold red",
     "failed": "bold red",
@@ -102,7 +102,7 @@ def _part(part: Part) -> str:
     if part == NEW_LINE:
         return part.text
     text = plain_lines(part.text) if part.style == MESSAGE else plain(part.text)
-    return f"[{_COLOURS[part.style]}]{text}[/]" if part.style in _COLOURS else text
+    return f"[{_COLORS[part.style]}]{text}[/]" if part.style in _COLORS else text
 
 
 def _ago(ms: int) -> str:

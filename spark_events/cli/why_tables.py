@@ -19,7 +19,7 @@ _MOST_ISSUES = 20
 _BAR, _SHORT_BAR = 24, 12
 _WIDE = 120
 """Where the meaning of each account fits beside its figures."""
-_COLOURS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
+_COLORS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
 
 
 def print_explanation(explanation: Explanation, out: Console) -> None:
@@ -65,8 +65,8 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
 def _print_issues(issues: list[FoundIssue], out: Console) -> None:
     say("\n[bold]What made it slow, the costliest first[/]", out)
     for issue in issues[:_MOST_ISSUES]:
-        colour = _COLOURS.get(issue.severity, "yellow")
-        say(f"\n[{colour}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
+        color = _COLORS.get(issue.severity, "yellow")
+        say(f"\n[{color}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
         if description := issue.evidence.get("description"):
             _indented(f"[dim]{plain(str(description))}[/]", out)
         _indented(plain(issue.sentence), out)
@@ -101,8 +101,8 @@ def print_comparison(compared: Comparison, out: Console) -> None:
     for title in ("", "that run", "this run", "change"):
         table.add_column(title, justify="right" if title else "left", no_wrap=True)
     for row in compared.rows:
-        colour = "yellow" if row.much else "default"
-        table.add_row(row.name, row.other_text, row.this_text, f"[{colour}]{row.change}[/]")
+        color = "yellow" if row.much else "default"
+        table.add_row(row.name, row.other_text, row.this_text, f"[{color}]{row.change}[/]")
     show_table(table, out)
     if compared.settings:
         say("settings that differ: " + plain(", ".join(compared.settings)), out)

@@ -84,7 +84,7 @@ def test_check_names_each_mistake(tmp_path: Path) -> None:
 
 
 def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
-    """``spark.metrics.`` is Spark's as well: only what looks like a key of ours is one that is misspelt."""
+    """``spark.metrics.`` is Spark's as well: only what looks like a key of ours is one that is misspelled."""
     lines = (
         "spark.metrics.graze 1s",
         "spark.metrics.scope.qurey x",
