@@ -77,8 +77,8 @@ def _races(spark: Any) -> str:
         for atomic in (False, True)
     )
     return (
-        f"Of {_RACES} races of two sessions that create the same table, {plain} by Spark alone left "
-        f"something else than the rows of one winner; {ours} of ours did."
+        f"In {_RACES} races between two sessions creating the same table, plain Spark left something other "
+        f"than one winner's rows {plain} times; spark-events {ours} times."
     )
 
 

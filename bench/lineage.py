@@ -167,7 +167,7 @@ def _large_plan() -> str:
     state, skip = spark._jsparkSession.sessionState(), spark._jvm.org.apache.spark.sql.execution
     parsed = state.sqlParser().parsePlan(sql)
     plan = state.executePlan(parsed, skip.CommandExecutionMode.SKIP()).analyzed()
-    analysed = time.perf_counter() - start
+    analyzed = time.perf_counter() - start
     read_plan(spark, spark.range(1)._jdf.queryExecution().analyzed(), 60_000)  # compiles it
     taken = []
     for _ in range(_ROUNDS):
@@ -179,8 +179,8 @@ def _large_plan() -> str:
         assert len(sink["columns"]) == _JOINS * _COLUMNS
     spark.stop()
     return (
-        f"A plan of {_JOINS} joins and {_JOINS * _COLUMNS:,} columns, which Spark takes {analysed:.1f} s to "
-        f"analyse, is read in {statistics.median(taken):.2f} s (median of {_ROUNDS}), on a thread of its own."
+        f"A plan of {_JOINS} joins and {_JOINS * _COLUMNS:,} columns, which Spark takes {analyzed:.1f} s to "
+        f"analyze, is read in {statistics.median(taken):.2f} s (median of {_ROUNDS}), on a thread of its own."
     )
 
 

@@ -18,8 +18,17 @@ _HEAD = (
     "# Commands\n\n"
     "Every command of `spark-events`, with its arguments and options. "
     "`python -m docs.command_pages` writes this page.\n\n"
-    "Exit codes, unless a command says otherwise: 0 for success, 1 if something failed, "
-    "2 for a wrong configuration or command line, 130 after Ctrl-C.\n"
+    "`-h` shows the help of each, with examples; `spark-events --version` the version; "
+    "`spark-events --install-completion` completes names in your shell. Tables go to stdout, everything else "
+    "to stderr. Where the output is no terminal, tables are as wide as they are, unless `COLUMNS` is set; "
+    "`NO_COLOR=1` and `FORCE_COLOR=1` turn colors off and on. All times are UTC.\n\n"
+    "| exit code | meaning |\n| --- | --- |\n"
+    "| 0 | success |\n"
+    "| 1 | the command did its work, and something in it failed |\n"
+    "| 2 | wrong use: an unknown option, or a value that it does not take |\n"
+    "| 3 | a wrong configuration, manifest or environment |\n"
+    "| 4 | nothing to read: no such file, no events in it, or none that match |\n"
+    "| 130 | interrupted by Ctrl-C |\n"
 )
 
 
@@ -41,11 +50,14 @@ def _sections(command: Any, path: tuple[str, ...]) -> Iterator[str]:
     usage = [*path, *(["[OPTIONS]"] if options else []), *(_usage_of(each) for each in arguments)]
     yield f"\n## {' '.join(path)}\n\n```\n{' '.join(usage)}\n```\n\n{_prose(command.help or '')}\n"
     rows = [(_usage_of(each), each) for each in arguments]
-    rows += [(", ".join(each.opts + each.secondary_opts), each) for each in options]
+    rows += [(_option(each), each) for each in options]
     if rows:
         yield "\n| argument or option | meaning |\n| --- | --- |\n"
     for name, parameter in rows:
         yield f"| `{name}` | {_meaning(parameter)} |\n"
+    if command.epilog:
+        examples = [line[2:] for line in _plain(command.epilog).splitlines() if line.startswith("$ ")]
+        yield "\n```\n" + "\n".join(examples) + "\n```\n"
 
 
 def _usage_of(argument: TyperArgument) -> str:
@@ -53,9 +65,19 @@ def _usage_of(argument: TyperArgument) -> str:
     return name if argument.required else f"[{name}]"
 
 
+def _option(option: TyperOption) -> str:
+    names = ", ".join(option.opts + option.secondary_opts)
+    return f"{names} {option.metavar}" if option.metavar else names
+
+
 def _prose(text: str) -> str:
     """Return a help text as Markdown; typer marks the end of its first part by a form feed."""
-    return inspect.cleandoc(text.replace("\f", "")).strip()
+    return inspect.cleandoc(_plain(text.replace("\f", ""))).strip()
+
+
+def _plain(text: str) -> str:
+    """Return a text without the marks that keep its brackets from being rich's markup."""
+    return text.replace("\\[", "[")
 
 
 def _meaning(parameter: TyperArgument | TyperOption) -> str:

@@ -1,4 +1,4 @@
-"""Reports what happens to Spark applications and streaming queries, as events, metrics and traces."""
+"""Know what your PySpark jobs and streaming queries are doing, without opening the Spark UI."""
 
 from __future__ import annotations
 
@@ -6,23 +6,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spark_events import api, ctas, lineage, task
     from spark_events.lineage import add_lineage_edges
     from spark_events.sources.attach import Attachment, attach
 
-__all__ = ["Attachment", "add_lineage_edges", "attach"]
-# Imported when they are used: most commands need neither.
+    __version__: str
+
+__all__ = ["Attachment", "add_lineage_edges", "api", "attach", "ctas", "lineage", "task"]
+# Imported when they are used: most commands need none of them.
 _MODULES = {
     "Attachment": "spark_events.sources.attach",
     "add_lineage_edges": "spark_events.lineage",
     "attach": "spark_events.sources.attach",
 }
+_SUBMODULES = ("api", "ctas", "lineage", "task")
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
+    if name in _SUBMODULES:
+        return import_module(f"spark_events.{name}")
     if name == "__version__":
         from importlib_metadata import version
 
         return version("spark-events")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

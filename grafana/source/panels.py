@@ -17,7 +17,7 @@ QUERY = 'app_name=~"$app_name", query_name=~"$query_name"'
 """Selects the queries that are looked at."""
 APP = 'app_name=~"$app_name"'
 LEGEND = "{{app_name}} / {{query_name}}"
-GREEN, AMBER, RED, GREY, BLUE, PURPLE = "green", "orange", "red", "#8e8e8e", "blue", "purple"
+GREEN, AMBER, RED, GRAY, BLUE, PURPLE = "green", "orange", "red", "#8e8e8e", "blue", "purple"
 Steps = Sequence[tuple[float | None, str]]
 
 
@@ -91,7 +91,7 @@ def place(board: builders.Dashboard, panels: Iterable[builders.Panel], height: i
 
 
 def thresholds(steps: Steps) -> builders.ThresholdsConfig:
-    """Return absolute thresholds: from which value on which colour; the first has None."""
+    """Return absolute thresholds: from which value on which color; the first has None."""
     return (
         builders.ThresholdsConfig()
         .mode(models.ThresholdsMode.ABSOLUTE)
@@ -181,12 +181,12 @@ def bars(title: str, description: str, target: PromQuery, unit: str = units.Shor
 def states(
     title: str, description: str, target: PromQuery, names: Mapping[int, tuple[str, str]]
 ) -> statetimeline.Panel:
-    """Return a panel with a band for each series, coloured by its value.
+    """Return a panel with a band for each series, colored by its value.
 
     Args:
         title, description: of the panel.
         target: yields whole numbers.
-        names: the name and the colour of each number.
+        names: the name and the color of each number.
     """
     named = {
         str(value): models.ValueMappingResult(text=name, color=color, index=index)
@@ -201,7 +201,7 @@ def states(
         .fill_opacity(85)
         .line_width(0)
         .legend(_legend(common.LegendDisplayMode.LIST))
-        .thresholds(thresholds([(None, GREY)]))
+        .thresholds(thresholds([(None, GRAY)]))
     )
     panel = _described(panel, title, description, units.Short, None)
     return panel.with_target(_query(target, 0, instant=False))
@@ -222,7 +222,7 @@ def rows(
         by: the labels that come first.
         colors: of some texts in it.
     """
-    coloured = {text: models.ValueMappingResult(color=color) for text, color in colors.items()}
+    colored = {text: models.ValueMappingResult(color=color) for text, color in colors.items()}
     panel = (
         table.Panel()
         .filterable(True)
@@ -233,7 +233,7 @@ def rows(
             )
         )
         .thresholds(thresholds([(None, "transparent")]))
-        .mappings([models.ValueMap(options=coloured)])
+        .mappings([models.ValueMap(options=colored)])
     )
     panel = _described(panel, title, description, units.Short, 1)
     hidden, renamed = {"Time": True}, {}

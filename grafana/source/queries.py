@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grafana.source.panels import AMBER, APP, BLUE, GREEN, GREY, QUERY, RED
+from grafana.source.panels import AMBER, APP, BLUE, GRAY, GREEN, QUERY, RED
 
 BY_QUERY = "by (app_name, query_name)"
 UP = f"app_query:spark_query_up:max{{{QUERY}}}"
@@ -12,10 +12,10 @@ STATUS_NAMES = {
     2: ("RESTARTING", AMBER),
     3: ("RUNNING", GREEN),
     4: ("FAILED", RED),
-    5: ("CANCELED", GREY),
+    5: ("CANCELED", GRAY),
     6: ("FINISHED", BLUE),
 }
-"""The names and colours of the numbers of ``status``: ``gone`` is a query whose driver died."""
+"""The names and colors of the numbers of ``status``: ``gone`` is a query whose driver died."""
 
 
 def latest(metric: str) -> str:

@@ -44,6 +44,14 @@ class ConfigError(SparkEventsError):
         return cls(f"{len(problems)} problems in the configuration:{lines}", problems)
 
 
+class UsageError(ConfigError):
+    """A command line that cannot be used as it is."""
+
+
+class NothingToReadError(ConfigError):
+    """There is nothing, or nothing of what is asked for, at the paths that a command is to read."""
+
+
 class MissingExtraError(ConfigError):
     """A package is missing that an extra of spark-events installs."""
 

@@ -110,7 +110,7 @@ def at_scale(snapshot: ExponentialSnapshot, scale: int) -> ExponentialSnapshot:
 
 
 def _halve(counts: dict[int, int]) -> None:
-    """Merge each pair of neighbouring buckets into one."""
+    """Merge each pair of neighboring buckets into one."""
     old = dict(counts)
     counts.clear()
     for index, count in old.items():

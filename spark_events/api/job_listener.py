@@ -52,7 +52,7 @@ class JobStatusChangedEvent:
     Attributes:
         job_id: identifies the job: an application's id, a run id of a streaming query, or
             ``<application id>/<execution id>`` of a statement.
-        job_name: the same for each run of the same job, as far as Spark allows to recognise it.
+        job_name: the same for each run of the same job, as far as Spark allows to recognize it.
         job_kind: ``application``, ``query`` or ``statement``.
         time_ms: when it happened, in ms since the epoch.
         application: the application that runs it.

@@ -229,7 +229,7 @@ MAP_OF_PAIRS = OptionType(
 )
 PORTS = OptionType("ports", "a port from 0 to 65535 or a range such as 9249-9260", _parse_ports)
 LOCAL_PATH = OptionType(
-    "local path", "a local folder such as file:///var/log/spark-events", _parse_local_path
+    "local path", "a local folder such as file:///var/log/spark-reports", _parse_local_path
 )
 SECRET = OptionType(
     "secret",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from spark_events.cli.console import WRONG, err, out, plain, print_error, print_warnings, say
+from spark_events.cli.console import CONFIGURATION, err, plain, print_error, print_warnings, say, show_table
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
 
@@ -22,21 +22,22 @@ def check(
         bool, typer.Option("--connect", help="Also try every endpoint, port and path.")
     ] = False,
 ) -> None:
-    """Check a configuration. Exits 2 if anything is wrong."""
+    """Check a configuration. Exits 3 if anything is wrong."""
     from spark_events.configuration.check import check as check_conf
 
     given, path = read_conf(properties_file, conf or ())
     result = check_conf(given, connect)
     if result.reporters:
-        out.print(_table(result, connect))
+        show_table(_table(result, connect))
     print_warnings(result.warnings)
     for problem in result.problems:
         print_error(problem)
     source = plain(str(path)) if path else "no spark-defaults.conf"
     if result.problems:
-        say(f"{len(result.problems)} problem(s); read: {source} and {len(conf or ())} --conf", err)
-        raise typer.Exit(WRONG)
-    say(f"[green]ok[/] {len(result.reporters)} reporter(s); read: {source}")
+        problems = _count(len(result.problems), "problem")
+        say(f"{problems} found ({source}; {_count(len(conf or ()), '--conf option')})", err)
+        raise typer.Exit(CONFIGURATION)
+    say(f"[green]ok[/] {_count(len(result.reporters), 'reporter')} ({source})")
     say(
         "[dim]They report on applications that spark-events run starts, or that call "
         "spark_events.attach(spark).[/]"
@@ -49,3 +50,7 @@ def _table(result: CheckResult, connect: bool) -> Table:
         row = [reporter.kind, reporter.name, reporter.factory]
         table.add_row(*map(plain, row + ([reporter.reached] if connect else [])))
     return table
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

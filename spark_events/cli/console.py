@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -21,8 +22,12 @@ from spark_events.api.toolkit.formatting import cut, text_without_url_secrets
 
 FAILED = 1
 """The exit code where the command did its work, and not all of it went well."""
-WRONG = 2
-"""The exit code where the command line or the configuration is wrong."""
+USAGE = 2
+"""The exit code where the command line is wrong, as Click has it."""
+CONFIGURATION = 3
+"""The exit code where the configuration, or a manifest, is wrong."""
+NOTHING_TO_READ = 4
+"""The exit code where a command finds nothing to read."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 _WIDEST = 1_000_000_000
@@ -91,6 +96,19 @@ class AsWide:
         widest = options.update(width=_WIDEST, max_width=_WIDEST)
         needed = Measurement.get(console, widest, self._renderable).maximum
         yield from console.render(self._renderable, options.update(width=needed, max_width=needed))
+
+
+def has_width(console: Console) -> bool:
+    """Return whether output goes to a terminal, or COLUMNS says how wide it is to be."""
+    return console.is_terminal or "COLUMNS" in os.environ
+
+
+def show_table(table: RenderableType, console: Console = out) -> None:
+    """Print a table as wide as the terminal; where no width is known, as wide as it is, for grep and awk."""
+    if has_width(console):
+        console.print(table)
+    else:
+        console.print(AsWide(table), crop=False)
 
 
 def log_to_terminal(level: int = logging.WARNING) -> None:

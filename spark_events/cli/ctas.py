@@ -15,6 +15,7 @@ from rich.table import Table
 from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, AsWide, err, out, plain, say
 from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.registering import command
 from spark_events.ctas.errors import JournalError
 from spark_events.ctas.recovery import Recovered
 from spark_events.ctas.transaction import Transaction
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@command(app, "spark-events ctas list --json", name="list")
 def list_(
     properties_file: PropertiesFile = None,
     conf: Conf = None,
@@ -37,7 +38,7 @@ def list_(
     """List the transactions in the journal, oldest first.
 
     It starts a Spark session with the configuration that names the warehouse, as all commands here do.
-    Exits 2 if the configuration is wrong.
+    Exits 3 if the configuration is wrong.
     """
     with _transactions(properties_file, conf) as transactions:
         listed = transactions.listed()
@@ -50,9 +51,11 @@ def list_(
         say(f"no transactions in {plain(transactions.journal.folder)}")
 
 
-@app.command()
+@command(app, "spark-events ctas recover")
 def recover(
-    txids: Annotated[list[str] | None, typer.Argument(help="Transaction ids; all by default.")] = None,
+    txids: Annotated[
+        list[str] | None, typer.Argument(metavar="TXID", help="Transaction ids; all by default.")
+    ] = None,
     force: Annotated[
         bool,
         typer.Option("--force", help="End them even if their owner may be alive; its commit then fails."),
@@ -60,25 +63,25 @@ def recover(
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
-    """End the transactions of dead drivers, and remove files of replaced tables when they are due.
+    """Finish or roll back dead drivers' transactions, and delete replaced tables' files once due.
 
-    A transaction whose commit has begun is committed, any other is rolled back. Exits 2 if there is no
-    such transaction or the configuration is wrong, 1 if one cannot be ended.
+    A transaction whose commit has begun is committed, any other is rolled back. Files are due once their
+    grace period is over. Exits 3 if there is no such transaction, 1 if one cannot be ended.
     """
     with _transactions(properties_file, conf) as transactions:
         outcomes = transactions.recover(txids or (), force)
     _show_outcomes(outcomes)
 
 
-@app.command()
+@command(app, "spark-events ctas abort 0f3c1d2e")
 def abort(
-    txid: Annotated[str, typer.Argument(help="Transaction id.")],
+    txid: Annotated[str, typer.Argument(metavar="TXID", help="Transaction id.")],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
     """Roll back a transaction, even one whose owner is alive: its commit then fails.
 
-    Exits 2 if there is no such transaction, or if it is committed.
+    Exits 3 if there is no such transaction, or if it is committed.
     """
     with _transactions(properties_file, conf) as transactions:
         outcomes = [transactions.abort(txid)]

@@ -15,13 +15,19 @@ from spark_events.demo.demonstration import LOGS, SHORT, DemoOptions, demo_folde
 
 
 def demo(
-    out_folder: Annotated[Path | None, typer.Option("--out", help="Keep the files in this folder.")] = None,
-    otlp_endpoint: Annotated[str | None, typer.Option(help="Also send to a collector at this URL.")] = None,
-    otlp_protocol: Annotated[str, typer.Option(help="grpc or http.")] = "grpc",
+    out_folder: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Keep the files in this folder.")
+    ] = None,
+    otlp_endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="Also send to a collector at this URL.")
+    ] = None,
+    otlp_protocol: Annotated[str, typer.Option(metavar="PROTOCOL", help="grpc or http.")] = "grpc",
     prometheus_port: Annotated[
-        str, typer.Option(help="Port, or range of ports, of the metrics endpoint.")
+        str, typer.Option(metavar="PORTS", help="Port, or range of ports, of the metrics endpoint.")
     ] = "9249-9260",
-    sla: Annotated[str, typer.Option(help="Longest time between two checkpoints.")] = "5s",
+    sla: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long a query may go without committing.")
+    ] = "5s",
 ) -> None:
     """Run a batch job, a skewed join and a query that fails once on local Spark, and show what happened."""
     # As for Ctrl-C: the session is stopped, and what happened so far is delivered and shown.
@@ -42,7 +48,7 @@ def demo(
             _explain(folder)
             if out_folder is None:
                 say(
-                    "\nits events and logs are removed; to keep them: [bold]spark-events demo --out FOLDER[/]"
+                    "\nits events and logs are removed; to keep them: [bold]spark-events demo --output DIR[/]"
                 )
     except KeyboardInterrupt:
         say("interrupted", err)

@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 
 
 def follow(
-    folder: Annotated[str, typer.Argument(help="A folder of event logs: a local path or any fsspec URL.")],
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER", help="A folder of Spark event logs: a local path or any fsspec URL."
+        ),
+    ],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
     state: Annotated[
         Path | None,
-        typer.Option(help="File that stores how far each log was read; by default below ~/.local/state."),
+        typer.Option(
+            metavar="FILE",
+            help="File that stores how far each log was read; by default below ~/.local/state.",
+        ),
     ] = None,
     complete_too: Annotated[
         bool,
@@ -34,7 +42,7 @@ def follow(
         ),
     ] = False,
 ) -> None:
-    """Report all applications that write event logs into a folder, until you stop it.
+    """Report all applications that write Spark event logs into a folder, until you stop it.
 
     A restart continues where it stopped. An application whose log has no end and does not grow for
     spark.events.eventlog.dead.after is reported as FAILED.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sysconfig
 from pathlib import Path
 from typing import Annotated
@@ -40,12 +41,28 @@ _CLONE = Path(__file__).parents[2]
 _INSTALLED = Path(sysconfig.get_path("data")) / "share" / "spark-events"
 
 
-def paths() -> None:
+class Shipped(str, enum.Enum):
+    """A folder that comes with spark-events."""
+
+    CONF = "conf"
+    GRAFANA = "grafana"
+
+
+def paths(
+    folder: Annotated[
+        Shipped | None, typer.Argument(metavar="[conf|grafana]", help="Print only the path of this folder.")
+    ] = None,
+) -> None:
     """Print where the example configurations and the dashboards are."""
-    for name in ("conf", "grafana"):
-        folder = next((root / name for root in (_CLONE, _INSTALLED) if (root / name).is_dir()), None)
-        if folder is None:
-            raise ConfigError(
-                f"{name}: not installed with spark-events; reinstall spark-events from its wheel"
-            )
-        say(f"{name}: {folder}")
+    if folder is not None:
+        typer.echo(_shipped(folder.value))
+        return
+    for each in Shipped:
+        say(f"{each.value}: {_shipped(each.value)}")
+
+
+def _shipped(name: str) -> Path:
+    folder = next((root / name for root in (_CLONE, _INSTALLED) if (root / name).is_dir()), None)
+    if folder is None:
+        raise ConfigError(f"{name}: not installed with spark-events; reinstall spark-events from its wheel")
+    return folder

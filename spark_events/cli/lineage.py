@@ -13,12 +13,12 @@ from rich.table import Table
 from rich.tree import Tree
 
 from spark_events.api.toolkit.formatting import moment
-from spark_events.cli.console import AsWide, err, out, plain, say
+from spark_events.cli.console import AsWide, err, out, plain, say, show_table
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 from spark_events.lineage.job_logs import read_job_logs
 
-_COLOURS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
+_COLORS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
 _DEEPEST = 50
 _NOTHING_KNOWN = "[dim]nothing known[/]"
 
@@ -33,31 +33,35 @@ class DrawingForm(str, enum.Enum):
 
 def lineage(
     paths: Annotated[
-        list[Path], typer.Argument(help="Files that the job listener file_log wrote, or folders of them.")
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Files that the lineage listener file_log wrote, or folders of them."
+        ),
     ],
     of: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="What feeds this table or path, and what it feeds; or what this job reads and writes. "
-            "The end of the name is enough."
+            "The end of the name is enough.",
         ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: show columns.")] = False,
-    form: Annotated[DrawingForm, typer.Option("--as", help="Output format.")] = DrawingForm.TREE,
+    form: Annotated[DrawingForm, typer.Option("--format", help="Output format.")] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
-    Exits 2 if there is nothing to read, or no such data.
+    Exits 4 if there is nothing to read, or no such data.
     """
     flow = read_job_logs(paths)
     for path, count in flow.skipped.items():
-        _warn(f"{path}: skipped {count} line(s) that are not job events")
+        _warn(f"{path}: skipped {count} lines that are not job events")
     for path, reason in flow.torn.items():
         _warn(f"{path}: cannot be read to its end: {reason}")
     if of is not None:
         _draw_trees(flow, of, columns)
     elif form is DrawingForm.TREE:
-        out.print(_flows_table(flow))
+        show_table(_flows_table(flow))
     else:
         text = diagrams.mermaid(flow) if form is DrawingForm.MERMAID else diagrams.graphviz(flow)
         out.print(text, markup=False, soft_wrap=True)
@@ -119,41 +123,41 @@ class _Branches:
 
     Attributes:
         flow: the graph.
-        neighbours: what is next to some data, in the tree's direction.
+        neighbors: what is next to some data, in the tree's direction.
         with_columns: whether columns are shown, too.
         shown: what has its branches already.
     """
 
     flow: DataFlow
-    neighbours: Callable[[DataKey], list[tuple[DataKey, list[Flow]]]]
+    neighbors: Callable[[DataKey], list[tuple[DataKey, list[Flow]]]]
     with_columns: bool
     shown: set[DataKey] = field(default_factory=set)
 
     def grow(self, tree: Tree, data: DataKey, path: tuple[DataKey, ...]) -> None:
-        """Add a branch for each neighbour of some data, with all that is behind it.
+        """Add a branch for each neighbor of some data, with all that is behind it.
 
         Args:
             tree: where they are added.
-            data: whose neighbours they are.
+            data: whose neighbors they are.
             path: from the root to the data.
         """
-        neighbours = self.neighbours(data)
-        if not neighbours and len(path) == 1:
+        neighbors = self.neighbors(data)
+        if not neighbors and len(path) == 1:
             tree.add(_NOTHING_KNOWN)
         self.shown.add(data)
-        for neighbour, jobs in neighbours:
+        for neighbor, jobs in neighbors:
             by = ", ".join(_job(job, "{}") for job in jobs)
-            branch = tree.add(f"{plain(self.flow.titles[neighbour])}  [dim]by[/] {by}")
+            branch = tree.add(f"{plain(self.flow.titles[neighbor])}  [dim]by[/] {by}")
             if self.with_columns:
                 _add_columns(branch, jobs)
-            if neighbour in path:
+            if neighbor in path:
                 branch.add("[dim]… and so on: a cycle[/]")
-            elif neighbour in self.shown and self.neighbours(neighbour):
+            elif neighbor in self.shown and self.neighbors(neighbor):
                 branch.add("[dim]… as above[/]")
             elif len(path) >= _DEEPEST:
                 branch.add("[dim]… and so on: use --of to see more[/]")
             else:
-                self.grow(branch, neighbour, (*path, neighbour))
+                self.grow(branch, neighbor, (*path, neighbor))
 
 
 def _add_columns(tree: Tree, jobs: Iterable[Flow]) -> None:
@@ -173,4 +177,4 @@ def _job(job: Flow, name_markup: str) -> str:
 
 
 def _status(job: Flow) -> str:
-    return f"[{_COLOURS.get(job.status, 'dim')}]{plain(job.status)}[/]"
+    return f"[{_COLORS.get(job.status, 'dim')}]{plain(job.status)}[/]"

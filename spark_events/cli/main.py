@@ -5,22 +5,71 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+from spark_events import __version__
 from spark_events.api import ConfigError
-from spark_events.cli import check, demo, follow, installed, lineage, mcp, replay, report, run, why
-from spark_events.cli.console import FAILED, WRONG, print_error, print_whatever_the_encoding
+from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.cli import (
+    check,
+    demo,
+    doctor,
+    follow,
+    installed,
+    lineage,
+    mcp,
+    replay,
+    report,
+    run,
+    serve,
+    show,
+    why,
+)
+from spark_events.cli.console import (
+    CONFIGURATION,
+    FAILED,
+    NOTHING_TO_READ,
+    USAGE,
+    print_error,
+    print_whatever_the_encoding,
+    say,
+)
 from spark_events.cli.ctas import app as ctas
+from spark_events.cli.registering import command
 from spark_events.cli.sql.main import app as sql
 
+TAGLINE = "Know what your PySpark jobs and streaming queries are doing, without opening the Spark UI."
+LIVE, PAST, SET_UP, DATA = "Report live", "See what happened", "Set up", "Tables and queries"
+
 app = typer.Typer(
-    help="Report the state of Spark applications and streaming queries as events, metrics and traces.",
+    help=TAGLINE,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        say(f"spark-events {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass
+
+
+command(
+    app,
+    panel=LIVE,
     context_settings={
         "allow_extra_args": True,
         "ignore_unknown_options": True,
@@ -28,25 +77,74 @@ app.command(
     },
     add_help_option=False,
 )(run.run)
-app.command()(check.check)
-app.command()(installed.plugins)
-app.command()(demo.demo)
-app.command()(installed.paths)
-app.command()(replay.replay)
-app.command()(follow.follow)
-app.command()(report.report)
-app.command()(why.why)
-app.command()(lineage.lineage)
-app.command()(mcp.mcp)
-app.add_typer(ctas, name="ctas")
-app.add_typer(sql, name="sql")
+command(
+    app,
+    "spark-events follow hdfs:///spark-history",
+    "spark-events follow /var/log/spark/eventlogs --state /var/lib/spark-events/positions",
+    panel=LIVE,
+)(follow.follow)
+command(
+    app,
+    "spark-events show /var/log/spark-reports",
+    "spark-events show /var/log/spark-reports --follow --query orders",
+    "spark-events show /var/log/spark-reports --name JobFailureEvent --json",
+    panel=PAST,
+)(show.show)
+command(
+    app,
+    "spark-events report /var/log/spark-reports --sla 60s --since 7d",
+    "spark-events report /var/log/spark-reports --now --html report.html",
+    panel=PAST,
+)(report.report)
+command(
+    app,
+    "spark-events serve /var/log/spark-reports --now --sla 60s",
+    "REPORT_TOKEN=… spark-events serve /var/log/spark-reports --listen 0.0.0.0:8080 --token env:REPORT_TOKEN",
+    panel=PAST,
+)(serve.serve)
+command(
+    app,
+    "spark-events why /var/log/spark/eventlogs/app-20260101120000-0001",
+    "spark-events why today.log --against yesterday.log --html why.html",
+    panel=PAST,
+)(why.why)
+command(
+    app,
+    "spark-events replay /var/log/spark/eventlogs",
+    "spark-events replay s3a://logs/spark --on-spark --output s3a://logs/events",
+    panel=PAST,
+)(replay.replay)
+command(
+    app,
+    "spark-events lineage /var/log/spark-reports",
+    "spark-events lineage /var/log/spark-reports --of shop.orders --columns",
+    panel=PAST,
+)(lineage.lineage)
+command(app, "spark-events mcp --events /var/log/spark-reports --sla 60s", panel=PAST)(mcp.mcp)
+command(app, "spark-events demo", "spark-events demo --output demo", panel=SET_UP)(demo.demo)
+command(
+    app,
+    "spark-events check --connect",
+    "spark-events check --conf spark.events.checkpoint.sla=60s",
+    panel=SET_UP,
+)(check.check)
+command(app, "spark-events doctor", "spark-events doctor --json", panel=SET_UP)(doctor.doctor)
+command(app, "spark-events plugins", "spark-events plugins --json", panel=SET_UP)(installed.plugins)
+command(
+    app,
+    "spark-events paths",
+    "cp $(spark-events paths conf)/spark-defaults.conf $SPARK_HOME/conf/",
+    panel=SET_UP,
+)(installed.paths)
+app.add_typer(ctas, name="ctas", rich_help_panel=DATA)
+app.add_typer(sql, name="sql", rich_help_panel=DATA)
 
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main() -> None:
-    """Run the command line; a configuration error is one message and exit code 2."""
+    """Run the command line; an error of the user's is one message and an exit code of its kind."""
     print_whatever_the_encoding()
     try:
         app()
@@ -59,7 +157,13 @@ def main() -> None:
     except ConfigError as error:
         for problem in error.problems:
             print_error(problem)
-        sys.exit(WRONG)
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: ConfigError) -> int:
+    if isinstance(error, UsageError):
+        return USAGE
+    return NOTHING_TO_READ if isinstance(error, NothingToReadError) else CONFIGURATION
 
 
 if __name__ == "__main__":

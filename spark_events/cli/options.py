@@ -9,30 +9,49 @@ from typing import Annotated
 import typer
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import UsageError
 from spark_events.api.option_types import DURATION
 from spark_events.history.options import Sla
 
 PropertiesFile = Annotated[
-    Path | None, typer.Option(help="A spark-defaults.conf; by default the one that spark-submit reads.")
+    Path | None,
+    typer.Option(metavar="FILE", help="A spark-defaults.conf; by default the one that spark-submit reads."),
 ]
-Conf = Annotated[list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")]
+Conf = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting, as for spark-submit; repeatable.")
+]
 SlaOption = Annotated[
     list[str] | None,
-    typer.Option(help="Longest time between two checkpoints: 60s, or query=60s for one query. Repeatable."),
+    typer.Option(
+        metavar="[QUERY=]DURATION",
+        help="How long a query may go without committing: 60s, or orders=60s for one query. Repeatable.",
+    ),
 ]
+
+
+def duration_of(option: str, text: str) -> int:
+    """Return the milliseconds of a duration that an option gives.
+
+    Raises:
+        UsageError: it is no duration.
+    """
+    try:
+        return DURATION.read(option, text)
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
 
 
 def parse_sla(texts: Sequence[str]) -> Sla:
     """Return the SLAs that options give: ``60s``, or ``query=60s``.
 
     Raises:
-        ConfigError: one is no duration, or 0.
+        UsageError: one is no duration, or 0.
     """
     sla_ms: dict[str, int] = {}
     for text in texts:
         query, _, duration = text.rpartition("=")
-        sla_ms[query] = DURATION.read("--sla", duration)
+        sla_ms[query] = duration_of("--sla", duration)
         if not sla_ms[query]:
-            raise ConfigError(f"--sla {text}: an SLA is longer than 0 ms")
+            raise UsageError(f"--sla {text}: an SLA is longer than 0 ms")
     default_ms = sla_ms.pop("", Sla().default_ms)
     return Sla(default_ms, sla_ms)

@@ -18,11 +18,13 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from spark_events.api import ConfigError, JobStatus
+from spark_events.api import JobStatus
+from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.cli.console import (
     FAILED,
     INTERRUPTED,
+    NOTHING_TO_READ,
     err,
     log_to_terminal,
     out,
@@ -30,6 +32,7 @@ from spark_events.cli.console import (
     print_error,
     print_warnings,
     say,
+    show_table,
 )
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.sources.event_log.summary import Delivered, Outcomes, Summary, lost_sentences
@@ -60,7 +63,10 @@ class SaveMode(enum.Enum):
 def replay(
     paths: Annotated[
         list[str],
-        typer.Argument(help="An event log, a folder of logs, or a glob: a local path or any fsspec URL."),
+        typer.Argument(
+            metavar="PATH",
+            help="A Spark event log, a folder of logs, or a glob: a local path or any fsspec URL.",
+        ),
     ],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
@@ -70,7 +76,9 @@ def replay(
             "--on-spark", help="Run as a PySpark job with one task per log, and write the events as files."
         ),
     ] = False,
-    output: Annotated[str | None, typer.Option(help="With --on-spark: folder or URL for the events.")] = None,
+    output: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --on-spark: folder or URL for the events.")
+    ] = None,
     file_format: Annotated[
         FileFormat, typer.Option("--format", help="With --on-spark: the format of the files.")
     ] = FileFormat.PARQUET,
@@ -78,18 +86,18 @@ def replay(
         SaveMode, typer.Option(help="With --on-spark: what to do if the output exists.")
     ] = SaveMode.ERROR,
     master: Annotated[
-        str | None, typer.Option(help="With --on-spark: the master, as for spark-submit.")
+        str | None, typer.Option(metavar="URL", help="With --on-spark: the master, as for spark-submit.")
     ] = None,
 ) -> None:
-    """Report the events and spans of past applications from their event logs.
+    """Report the events and spans of past applications from their Spark event logs.
 
     They have the same ids as when reported live, so you can repeat a replay. Exits 1 if something was lost or
-    could not be read, 2 for a wrong configuration.
+    could not be read, 4 if there is nothing to read.
     """
     given, _ = read_conf(properties_file, conf or ())
     log_to_terminal()
     if on_spark != (output is not None):
-        raise ConfigError("--on-spark and --output need each other: events are written to files, not sent")
+        raise UsageError("--on-spark and --output need each other: events are written to files, not sent")
     if output is not None:
         from spark_events.sources.event_log.on_spark import ReplayOutput
 
@@ -107,7 +115,7 @@ def _replay_on_spark(
 
     summary = replay_on_spark(paths, conf, {**conf, "spark.master": master} if master else conf, target)
     print_summary(summary)
-    say(f"written to {plain(path_without_secrets(target.path))}")
+    say(f"written to {plain(path_without_secrets(target.path))}", err)
     return FAILED if summary.unreadable or not summary.logs else 0
 
 
@@ -135,6 +143,7 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     complete = print_delivered(replaying.delivered)
     say(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]")
     if not problem and not summary.logs:
+        code = NOTHING_TO_READ
         problem = f"no event log at {', '.join(map(path_without_secrets, paths))}"
     if problem:
         print_error(problem)
@@ -169,7 +178,7 @@ def print_summary(summary: Summary) -> None:
         + plain(spark),
     )
     if summary.outcomes.counts:
-        out.print(_outcomes_table(summary.outcomes))
+        show_table(_outcomes_table(summary.outcomes))
     counts = summary.counts
     say(
         f"{_count(counts.read, 'record')}, {counts.tasks:,} of tasks: "

@@ -6,32 +6,28 @@ import os
 import signal
 import threading
 from contextlib import ExitStack
-from datetime import datetime, timezone
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_events.api import ConfigError
-from spark_events.api.option_types import DURATION
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
-from spark_events.cli.options import Conf, SlaOption, parse_sla
+from spark_events.cli.options import Conf, SlaOption
 from spark_events.cli.reading_bar import reading_bar
-from spark_events.cli.serve import (
-    PageAccess,
-    Serve,
-    ServeCertificate,
-    ServeClientAuthorities,
-    ServeEvery,
-    ServeKey,
-    ServePassword,
-    ServeToken,
-    ServeUsername,
-    serve_report,
+from spark_events.cli.report_options import (
+    BEGINNING,
+    Earliest,
+    EventPaths,
+    Latest,
+    Now,
+    Retain,
+    Since,
+    Store,
+    report_options,
 )
 from spark_events.history.options import Engine
-from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
@@ -39,35 +35,19 @@ if TYPE_CHECKING:
 
 
 def report(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Stored events: files, folders or globs, on any file system of fsspec or Hadoop, of a "
-            "file log, replay --on-spark or a collector's file exporter."
-        ),
-    ] = None,
+    paths: EventPaths = None,
     sla: SlaOption = None,
-    since: Annotated[
-        str | None, typer.Option(help="Report only this much time before the last event: 7d, 12h.")
+    since: Since = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON.")] = None,
+    parquet: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write the tables as Parquet into this folder.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all figures as JSON.")] = None,
-    parquet: Annotated[str | None, typer.Option(help="Write the tables as Parquet into this folder.")] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(help="Add the events to this folder, and report on everything in it."),
-    ] = None,
-    retain: Annotated[
-        str | None,
-        typer.Option(help="With --store: drop days that ended longer before the last event than this: 400d."),
-    ] = None,
-    now: Annotated[bool, typer.Option("--now", help="Assume the last known state until now.")] = False,
-    earliest: Annotated[
-        datetime, typer.Option(help="Leave out events before this day (UTC), because their clock was wrong.")
-    ] = datetime(2009, 1, 1),
-    latest: Annotated[
-        datetime | None, typer.Option(help="Leave out events after this time; by default a day from now.")
-    ] = None,
+    store: Store = None,
+    retain: Retain = None,
+    now: Now = False,
+    earliest: Earliest = BEGINNING,
+    latest: Latest = None,
     engine: Annotated[
         Engine,
         typer.Option(
@@ -75,51 +55,24 @@ def report(
             "--conf is given, a path needs Hadoop, or there is more than 20 GiB."
         ),
     ] = Engine.AUTO,
-    serve: Serve = None,
-    serve_every: ServeEvery = "5s",
-    serve_token: ServeToken = None,
-    serve_username: ServeUsername = None,
-    serve_password: ServePassword = None,
-    serve_certificate: ServeCertificate = None,
-    serve_key: ServeKey = None,
-    serve_client_authorities: ServeClientAuthorities = None,
     master: Annotated[
-        str | None, typer.Option(help="Read with Spark, on this master, as for spark-submit.")
+        str | None, typer.Option(metavar="URL", help="Read with Spark, on this master, as for spark-submit.")
     ] = None,
     conf: Conf = None,
 ) -> None:
-    """Report uptime, checkpoints against an SLA and failures from stored events.
+    """Report uptime, commits against an SLA and failures from stored events.
 
-    Exits 2 for a wrong configuration, or if there is nothing to read.
+    spark-events serve shows the same in a browser, up to date. Exits 4 if there is nothing to read.
     """
-    from spark_events.history.options import ReportOptions
-
-    if not paths and store is None:
-        raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")
-    if retain is not None and store is None:
-        raise ConfigError("--retain drops days of a store: give its folder with --store")
-    options = ReportOptions(
-        paths=tuple(paths or ()),
-        sla=parse_sla(sla or ()),
-        span_ms=None if since is None else DURATION.read("--since", since),
+    options = replace(
+        report_options(paths, sla, since, store, retain, now, earliest, latest),
         html=html,
         json=json,
         parquet=parquet,
-        store=store,
-        retain_ms=None if retain is None else DURATION.read("--retain", retain),
-        until_now=now,
-        times=_times(earliest, latest),
         engine=engine,
         conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
     )
-    access = PageAccess(
-        serve_token, serve_username, serve_password, serve_certificate, serve_key, serve_client_authorities
-    )
-    if serve is None:
-        access.demand_none()
-        run_report(options, told_of_spark=bool(master or conf))
-    else:
-        serve_report(options, serve, DURATION.read("--serve-every", serve_every), access)
+    run_report(options, told_of_spark=bool(master or conf))
 
 
 def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
@@ -139,7 +92,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     check_outputs(options)
     chosen, reason = choose(options, told_of_spark)
     if reason:
-        say(plain(text_without_url_secrets(reason)))
+        say(plain(text_without_url_secrets(reason)), err)
     try:
         with ExitStack() as opened:
             with err.status("starting Spark" if chosen is Engine.SPARK else "starting"):
@@ -153,9 +106,9 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
         raise typer.Exit(INTERRUPTED) from None
     print_report(figures, out)
     for path in write_files(figures, options):
-        say(f"written to {plain(str(path))}")
+        say(f"written to {plain(str(path))}", err)
     if options.parquet:
-        say(f"tables written to {plain(path_without_secrets(options.parquet))}")
+        say(f"tables written to {plain(path_without_secrets(options.parquet))}", err)
 
 
 def _leave_at_ctrl_c() -> None:
@@ -171,11 +124,3 @@ def _leave_at_ctrl_c() -> None:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, leave)
-
-
-def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
-    limits = [limit.replace(tzinfo=timezone.utc) for limit in (earliest, latest) if limit]
-    times = PossibleTimes(*(int(limit.timestamp() * 1_000) for limit in limits))
-    if times.latest_ms <= times.earliest_ms:
-        raise ConfigError(f"--latest {latest}: must be after --earliest {earliest}")
-    return times

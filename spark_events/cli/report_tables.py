@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as DrawnTable
 
 from spark_events.api.toolkit.formatting import duration, moment, percent, size
-from spark_events.cli.console import plain, plain_lines, say
+from spark_events.cli.console import has_width, plain, plain_lines, say, show_table
 from spark_events.history.report import Report
 from spark_events.history.table import (
     ADVICE,
@@ -29,7 +29,7 @@ from spark_events.history.tables.all_tables import TABLES
 
 _MOST_ROWS = 40
 _WIDE = 100
-_COLOURS = {
+_COLORS = {
     "up": "green",
     "down": "bold red",
     "failed": "bold red",
@@ -60,8 +60,9 @@ def print_report(report: Report, out: Console) -> None:
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
         out,
     )
+    wide = out.width >= _WIDE or not has_width(out)
     for table in TABLES:
-        columns = table.shown_at(TERMINAL | WIDE if out.width >= _WIDE else TERMINAL)
+        columns = table.shown_at(TERMINAL | WIDE if wide else TERMINAL)
         rows = table.on_terminal(report.tables[table.name]) if columns else []
         if rows:
             _print_table(table, columns, rows, report.until_ms, out)
@@ -83,7 +84,7 @@ def _print_table(table: Table, columns: list[Shown], rows: list[Row], until_ms: 
         )
     for row in rows[:_MOST_ROWS]:
         drawn.add_row(*(_cell(column, row, until_ms) for column in columns))
-    out.print(drawn)
+    show_table(drawn, out)
     if len(rows) > _MOST_ROWS:
         out.print(f"… and {len(rows) - _MOST_ROWS:,} more: --json and --html have all")
 
@@ -101,7 +102,7 @@ def _part(part: Part) -> str:
     if part == NEW_LINE:
         return part.text
     text = plain_lines(part.text) if part.style == MESSAGE else plain(part.text)
-    return f"[{_COLOURS[part.style]}]{text}[/]" if part.style in _COLOURS else text
+    return f"[{_COLORS[part.style]}]{text}[/]" if part.style in _COLORS else text
 
 
 def _ago(ms: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
@@ -23,24 +23,29 @@ def why(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="Event logs, or stored events: files, folders or globs, local paths or any fsspec URL."
+            metavar="PATH",
+            help="Spark event logs, or stored events: files, folders or globs, local or of any fsspec URL.",
         ),
     ],
     app: Annotated[
-        str | None, typer.Option(help="Only the applications of this name, or the one of this id.")
+        str | None,
+        typer.Option(metavar="APP", help="Only the applications of this name, or the one of this id."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Event log of another run, to compare the one at PATHS with.")
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Spark event log of another run, to compare the one at PATHS with."
+        ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all figures as JSON.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON.")] = None,
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
     """Show where the time of an application went, what made it slow, and what to do.
 
-    Reads the event log of any Spark since 2.0, or stored events, which have the issues; where the time went
-    is in stored spans. Exits 1 if a part could not be read, 2 if there is nothing to read.
+    Reads the event log of any Spark since 2.0, or stored events (for the issues) and the spans stored
+    beside them (for where the time went). Exits 1 if a part could not be read, 4 if there is nothing to read.
     """
     from spark_events.cli.why_tables import print_comparison, print_explanation
     from spark_events.why.comparison import compare
@@ -48,7 +53,7 @@ def why(
 
     for file in (html, json):
         if file is not None and not file.parent.is_dir():
-            raise ConfigError(f"{file}: its folder does not exist")
+            raise UsageError(f"{file}: its folder does not exist")
     given, _ = read_conf(properties_file, conf or ())
     try:
         explanations, notes = _explained(paths, given, app)
@@ -58,7 +63,7 @@ def why(
         raise typer.Exit(INTERRUPTED) from None
     if not explanations:
         named = f" named {app}" if app else ""
-        raise ConfigError(f"no application{named} at {', '.join(map(path_without_secrets, paths))}")
+        raise NothingToReadError(f"no application{named} at {', '.join(map(path_without_secrets, paths))}")
     for explanation in explanations:
         print_explanation(explanation, out)
     compared = None
@@ -69,10 +74,10 @@ def why(
     print_warnings(notes)
     if html is not None:
         write_whole(html, page(explanations, compared).encode("utf-8", "replace"))
-        say(f"written to {plain(str(html))}")
+        say(f"written to {plain(str(html))}", err)
     if json is not None:
         write_whole(json, as_json(explanations, compared))
-        say(f"written to {plain(str(json))}")
+        say(f"written to {plain(str(json))}", err)
     raise typer.Exit(FAILED if notes else 0)
 
 
@@ -82,14 +87,14 @@ def _only_runs(
     """Return the two runs to compare.
 
     Raises:
-        ConfigError: there is not exactly one on each side, or one is of stored events.
+        UsageError: there is not exactly one on each side, or one is of stored events.
     """
     shown = ", ".join(map(path_without_secrets, paths))
     for path, runs in ((shown, explanations), (path_without_secrets(against), others)):
         if len(runs) != 1:
-            raise ConfigError(f"--against compares one run with one other; at {path} are {len(runs)}")
+            raise UsageError(f"--against compares one run with one other; at {path} are {len(runs)}")
         if runs[0].figures is None:
-            raise ConfigError(f"--against needs event logs; at {path} are stored events")
+            raise UsageError(f"--against needs event logs; at {path} are stored events")
     return explanations[0], others[0]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from spark_events.api.toolkit.formatting import duration, moment, percent
-from spark_events.cli.console import plain, say
+from spark_events.cli.console import has_width, plain, say, show_table
 from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
@@ -17,7 +19,7 @@ _MOST_ISSUES = 20
 _BAR, _SHORT_BAR = 24, 12
 _WIDE = 120
 """Where the meaning of each account fits beside its figures."""
-_COLOURS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
+_COLORS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
 
 
 def print_explanation(explanation: Explanation, out: Console) -> None:
@@ -30,13 +32,13 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     if explanation.answer:
         say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:
-        out.print(_parts_table(explanation, out.width >= _WIDE))
+        show_table(_parts_table(explanation, out.width >= _WIDE or not has_width(out)), out)
     if explanation.issues:
         _print_issues(explanation.issues, out)
     else:
         say(explanation.none_found, out)
     if explanation.estimates:
-        out.print(_estimates_table(explanation))
+        show_table(_estimates_table(explanation), out)
 
 
 def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
@@ -63,24 +65,32 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
 def _print_issues(issues: list[FoundIssue], out: Console) -> None:
     say("\n[bold]What made it slow, the costliest first[/]", out)
     for issue in issues[:_MOST_ISSUES]:
-        colour = _COLOURS.get(issue.severity, "yellow")
-        say(f"\n[{colour}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
+        color = _COLORS.get(issue.severity, "yellow")
+        say(f"\n[{color}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
         if description := issue.evidence.get("description"):
-            out.print(f"  [dim]{plain(str(description))}[/]")
-        out.print(f"  {plain(issue.sentence)}")
-        out.print(f"  [green]→[/] {plain(issue.advice)}")
+            _indented(f"[dim]{plain(str(description))}[/]", out)
+        _indented(plain(issue.sentence), out)
+        _indented(f"[green]→[/] {plain(issue.advice)}", out)
     if len(issues) > _MOST_ISSUES:
         say(f"\n… and {len(issues) - _MOST_ISSUES:,} more: --json and --html have all", out)
 
 
+def _indented(markup: str, out: Console) -> None:
+    """Print a paragraph, each line of which is indented."""
+    if has_width(out):
+        out.print(Padding(Text.from_markup(markup), (0, 0, 0, 2)))
+    else:
+        say(f"  {markup}", out)
+
+
 def _estimates_table(explanation: Explanation) -> Table:
     table = _table("A model: the same run with other numbers of cores")
-    table.caption = "Its jobs in the same order, with the same tasks; it knows nothing of what cores share."
+    table.caption = "Its jobs in the same order, with the same tasks; it ignores resources the cores share."
     table.caption_justify = "left"
-    for title in ("cores", "time", "of the run"):
+    for title in ("cores", "time", "vs. actual"):
         table.add_column(title, justify="right", no_wrap=True)
     for cores, time_ms in explanation.estimates:
-        named = "endless" if cores is None else f"{cores:,}"
+        named = "unlimited" if cores is None else f"{cores:,}"
         table.add_row(named, duration(time_ms), percent(100 * time_ms / max(1, explanation.duration_ms)))
     return table
 
@@ -91,9 +101,9 @@ def print_comparison(compared: Comparison, out: Console) -> None:
     for title in ("", "that run", "this run", "change"):
         table.add_column(title, justify="right" if title else "left", no_wrap=True)
     for row in compared.rows:
-        colour = "yellow" if row.much else "default"
-        table.add_row(row.name, row.other_text, row.this_text, f"[{colour}]{row.change}[/]")
-    out.print(table)
+        color = "yellow" if row.much else "default"
+        table.add_row(row.name, row.other_text, row.this_text, f"[{color}]{row.change}[/]")
+    show_table(table, out)
     if compared.settings:
         say("settings that differ: " + plain(", ".join(compared.settings)), out)
 

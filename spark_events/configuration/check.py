@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 from spark_events.api import ConfigError, probe_folder
+from spark_events.api.option_types import LOCAL_PATH
 from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.configuration.unknown_keys import unknown_keys
@@ -63,6 +66,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             *configuration.warnings,
             *filter(None, [missing]),
             *unused_daemon(conf, settings),
+            *sparks_own_folders(conf, configuration.setups),
         ],
     )
 
@@ -126,3 +130,30 @@ def unused_daemon(conf: Mapping[str, str], settings: ListenerSettings) -> Iterat
             f"{_KEY}: {_OURS} has to be installed on executors, or every Python task fails; "
             "spark.events.task.ship comes too late for it"
         )
+
+
+_EVENT_LOGS = {
+    "spark.eventLog.dir": "/tmp/spark-events",
+    "spark.history.fs.logDirectory": "/tmp/spark-events",
+}
+"""Where Spark writes its event logs, and its history server looks for them, with their defaults."""
+
+
+def sparks_own_folders(conf: Mapping[str, str], setups: Iterable[ReporterSetup]) -> Iterator[str]:
+    """Yield a sentence for each reporter that writes into the folder of Spark's own event logs."""
+    theirs = {_local(conf.get(key, default)): key for key, default in reversed(_EVENT_LOGS.items())}
+    for setup in setups:
+        for option in setup.factory.options or ():
+            folder = setup.config.get(option) if option.type is LOCAL_PATH else None
+            if folder is not None and (key := theirs.get(_local(str(folder)))):
+                yield (
+                    f"{setup.config.key(option.name)}: {folder} is also the folder of Spark's own event logs "
+                    f"({key}), which have another format; give this reporter a folder of its own, such as "
+                    "/var/log/spark-reports"
+                )
+
+
+def _local(url: str) -> str:
+    """Return a local folder, however it is written; a URL of another file system as it is."""
+    path = re.sub(r"^file:(//)?", "", url)
+    return url if "://" in path else os.path.normpath(path)

@@ -1,4 +1,4 @@
-"""Finds keys that nothing reads: misspelt ones, and those in a namespace that is nearly ours."""
+"""Finds keys that nothing reads: misspelled ones, and those in a namespace that is nearly ours."""
 
 from __future__ import annotations
 

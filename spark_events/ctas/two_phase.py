@@ -27,7 +27,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What a statement makes, according to Spark's parser and analyser (FLIP-305's ``CatalogBaseTable``).
+    """What a statement makes, according to Spark's parser and analyzer (FLIP-305's ``CatalogBaseTable``).
 
     Attributes:
         path: the table.

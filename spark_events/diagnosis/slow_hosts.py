@@ -57,7 +57,7 @@ class SlowHosts:
             None,
             f"on {host}, tasks of {slow.stages} stages take {ratio:.1f} times as long as elsewhere for the "
             "same data",
-            f"Look at the machine {host} (its disks, its neighbours, its clock speed), or have the cluster "
+            f"Look at the machine {host} (its disks, its neighbors, its clock speed), or have the cluster "
             "manager keep Spark away from it.",
             evidence={"host": host, "stages": slow.stages, "tasks": slow.tasks, "ratio": round(ratio, 2)},
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import groupby
 
-from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.figures.application import Application, Period
 from spark_events.history.figures.checkpoints import day_sums, worst_checkpoints
@@ -154,7 +154,7 @@ def period_of(
     ((first_ms, last_ms),) = database.rows(f"SELECT min(time_ms), max(time_ms) FROM ({times})")
     if last_ms is None:
         shown = ", ".join(map(path_without_secrets, paths))
-        raise ConfigError(f"{shown}: there is no event that could be used")
+        raise NothingToReadError(f"{shown}: there is no event that could be used")
     until_ms = max(last_ms, time.time_ns() // 1_000_000) if until_now else last_ms
     since_ms = first_ms if span_ms is None else until_ms - span_ms
     return Period(since_ms, until_ms, max(since_ms, (until_ms // DAY_MS + 1 - MOST_DAYS) * DAY_MS))

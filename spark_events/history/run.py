@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
@@ -31,11 +32,12 @@ def check_outputs(options: ReportOptions) -> None:
     """Check what is written, before events are read for hours.
 
     Raises:
-        ConfigError: there is no Jinja, or a file cannot be written.
+        UsageError: a file cannot be written.
+        ConfigError: there is no Jinja.
     """
     for path in filter(None, (options.html, options.json)):
         if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-            raise ConfigError(f"{path}: cannot be written; give a file in a folder that exists")
+            raise UsageError(f"{path}: cannot be written; give a file in a folder that exists")
     if options.html:
         try:
             import jinja2  # noqa: F401

@@ -163,7 +163,7 @@ def by_name(row: Row) -> tuple[str, str]:
 
 
 def state_of(states: Mapping[str, str], status: str) -> Callable[[Row], Sequence[Part]]:
-    """Return what shows a status in the colour of its state."""
+    """Return what shows a status in the color of its state."""
     return lambda row: (Part(row[status], states.get(row[status], "starting")),)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError, UsageError
 
 
 class DataKey(NamedTuple):
@@ -64,7 +64,8 @@ class DataFlow:
         """Return the data (a table or a path), or else the job, with this name; the end of a name is enough.
 
         Raises:
-            ConfigError: nothing, or more than one thing, has this name.
+            NothingToReadError: nothing has this name.
+            UsageError: more than one thing has it.
         """
         jobs = self.jobs
         matches: list[DataKey | str] = [
@@ -77,10 +78,10 @@ class DataFlow:
             return matches[0]
         if matches:
             several = ", ".join(sorted(key if isinstance(key, str) else " ".join(key) for key in matches))
-            raise ConfigError(f"--of {name}: more than one match: {several}")
+            raise UsageError(f"--of {name}: more than one match: {several}")
         close = difflib.get_close_matches(name, [*self.titles.values(), *jobs], n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(close)}?" if close else f"{len(self.titles)} other names are known"
-        raise ConfigError(f"--of {name}: no job has this name, and none reads or writes it; {hint}")
+        raise NothingToReadError(f"--of {name}: no job has this name, and none reads or writes it; {hint}")
 
     def sources_of(self, data: DataKey) -> list[tuple[DataKey, list[Flow]]]:
         """Return what feeds some data, and through which jobs."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError
 from spark_events.api.job_listener import APPLICATION
 from spark_events.api.toolkit.json_of_job_events import JobEventJson, LineageJson, RelationJson, VertexJson
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
@@ -79,11 +79,11 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise ConfigError(f"{path}: no such file or folder")
+            raise NothingToReadError(f"{path}: no such file or folder")
         below = [path] if path.is_file() else path.rglob(_PATTERN)
         files = sorted(below, key=lambda file: file.stat().st_mtime_ns)
         if not files:
-            raise ConfigError(
+            raise NothingToReadError(
                 f"{path}: no file log of jobs in this folder ({_PATTERN}); a job status listener of the "
                 "type file_log writes one"
             )

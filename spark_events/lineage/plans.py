@@ -49,7 +49,7 @@ def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
 
     Args:
         spark: a SparkSession.
-        plan: its analysed plan, in the JVM.
+        plan: its analyzed plan, in the JVM.
         budget_ms: the time limit for reading its columns, in ms.
     """
     preview = _JAVA.load(spark._jvm, "Preview").newInstance()

@@ -59,26 +59,26 @@ class ListenerSettings:
         "spark.events.checkpoint.sla",
         _SLA,
         None,
-        "Longest time between two checkpoints of a query.",
+        "How long a query may go without committing.",
         example="60s",
     )
     sla_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.checkpoint.sla.", "<query name>", _SLA, "The same for one query.", example="6h"
+        "spark.events.checkpoint.sla.", "<query name>", _SLA, "The value for one query.", example="6h"
     )
     heartbeat_interval_ms: int = setting(
         "spark.events.heartbeat.interval",
         types.DURATION,
         60_000,
-        "How often a [HeartbeatEvent](events.md#heartbeatevent) says that the driver lives, to reporters "
-        "that keep history. With 0 there is none, and a report cannot tell a driver that is gone from an "
-        "idle one.",
+        "How often to emit a [HeartbeatEvent](events.md#heartbeatevent), which shows that the driver lives, "
+        "to reporters that keep history. 0 disables it: a report then cannot tell a lost driver from an idle "
+        "one.",
     )
     stop_signals: tuple[str, ...] = setting(
         "spark.events.stop.signals",
         SIGNALS,
         (),
-        "Signals that stop an application on purpose: those that your service manager or operator sends for "
-        "planned stops alone. Without it, an application that a signal ends has FAILED.",
+        "Signals that stop an application on purpose: those that your service manager or operator sends only "
+        "for planned stops. By default, an application ended by a signal is FAILED.",
         default_text="none",
         example="SIGTERM",
     )
@@ -86,12 +86,12 @@ class ListenerSettings:
         "spark.events.source.idle",
         _SOURCE_IDLE,
         None,
-        "How long a running query may read no rows before there is a "
-        "[SourceIdleEvent](events.md#sourceidleevent). Off without it.",
+        "How long a running query may read no rows before a [SourceIdleEvent](events.md#sourceidleevent) is "
+        "emitted. Off by default.",
         example="15min",
     )
     source_idle_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.source.idle.", "<query name>", _SOURCE_IDLE, "The same for one query.", example="6h"
+        "spark.events.source.idle.", "<query name>", _SOURCE_IDLE, "The value for one query.", example="6h"
     )
     failure_enrichers: tuple[str, ...] | None = setting(
         "spark.events.failure.enrichers",
@@ -118,7 +118,8 @@ class ListenerSettings:
         "spark.events.eventlog.dead.after",
         types.at_least(1, types.DURATION),
         3_600_000,
-        "For `follow`: how long a log without an end may stop growing before its application is FAILED.",
+        "For `follow`: how long an unfinished log may go without growing before its application is marked "
+        "FAILED.",
     )
     poll_interval_ms: int = setting(
         "spark.events.eventlog.poll.interval",
@@ -130,13 +131,13 @@ class ListenerSettings:
         "spark.events.eventlog.stall.timeout",
         types.at_least(1, types.DURATION),
         300_000,
-        "For `replay`: how long to wait for a reporter that accepts nothing.",
+        "For `replay`: how long to wait for a stalled reporter.",
     )
     close_timeout_ms: int = setting(
         "spark.events.close.timeout",
         types.DURATION,
         5_000,
-        "How long the end of an application may wait for its reporters.",
+        "How long shutdown may wait for reporters to flush.",
     )
     status_metrics: tuple[str, ...] = setting(
         "spark.metrics.job.status.enable",
@@ -148,14 +149,15 @@ class ListenerSettings:
         "spark.metrics.job.after",
         types.DURATION,
         10_000,
-        "How long a Spark job or stage must run to get its own metrics. There may be many shorter ones.",
+        "Jobs and stages shorter than this get no series of their own: there can be thousands.",
     )
     grace_ms: int = setting(
         "spark.metrics.grace",
         types.DURATION,
         300_000,
         "How long metrics stay after the end of a job or stage, or of a query that did not fail. Those of a "
-        "failed query stay until it is restarted; of many failed ones, the last hundred.",
+        "failed query stay until it is restarted; at most the 100 most recent "
+        "failed queries are kept.",
     )
     executor_series: int = setting(
         "spark.metrics.executors.max",
@@ -189,15 +191,15 @@ class ListenerSettings:
         "spark.events.task.ship",
         types.BOOL,
         False,
-        "Send `spark_events.task` to executors on which spark-events is not installed. Where it is, this "
-        "would hide the rest of the package from tasks.",
+        "Ship `spark_events.task` to executors that lack spark-events. Leave it off where it is installed: "
+        "the shipped copy shadows the package.",
     )
     task_counters_interval_ms: int = setting(
         "spark.events.task.counters.interval",
         types.DURATION,
         600_000,
-        "How often what tasks have counted becomes a [TaskCounterEvent](events.md#taskcounterevent), besides "
-        "at the end of each query and of the application. With 0 there is none.",
+        "How often to emit a [TaskCounterEvent](events.md#taskcounterevent), in addition to the one at the "
+        "end of each query and application. 0 disables it.",
     )
     udf_metrics: bool = setting(
         "spark.events.udf.metrics",
@@ -217,7 +219,8 @@ class ListenerSettings:
         "spark.events.task.failures.port",
         types.PORTS,
         None,
-        "That port, or a range of which the first free one is taken.",
+        "Port, or range to take the first free port from, on which the driver receives reports of failed "
+        "tasks.",
         default_text="any free port",
         example="9280-9289",
     )
@@ -225,7 +228,7 @@ class ListenerSettings:
         "spark.events.failure.locals",
         types.BOOL,
         False,
-        "Whether those reports have the local variables of the function that raised. They may be personal "
+        "Include the failing function's local variables in reports of failed tasks. They may be personal "
         "data; those whose names `spark.redaction.regex` matches are masked.",
     )
     receiver_names: bool = setting(
@@ -245,7 +248,7 @@ class ListenerSettings:
         "spark.traces.detail",
         types.choice(STAGES, TASKS),
         STAGES,
-        "With `task`, [tasks with Python code](tasks.md#spans-of-all-tasks) have spans, too.",
+        "With `task`, [tasks with Python code](tasks.md#spans-of-all-tasks) have spans as well.",
     )
     trace_parent: TraceParent | None = setting(
         "spark.traces.parent",
@@ -268,8 +271,8 @@ class ListenerSettings:
         "spark.events.bridge.drop.policy",
         types.DROP_POLICY,
         "oldest",
-        "What it drops then: `oldest` or `newest`. Routine records go before those that report a "
-        "beginning or an end.",
+        "What a full driver bridge drops: `oldest` or `newest`. Routine records are dropped first, "
+        "beginnings and ends last.",
     )
     scopes: ScopeFormats = ScopeFormats()
     thresholds: Thresholds = field(default_factory=Thresholds)

@@ -67,7 +67,7 @@ class ReporterSettings:
         "queue.size",
         types.at_least(1, types.INT),
         10_000,
-        "How many items may wait before some are dropped and counted.",
+        "Maximum number of queued items; beyond it, items are dropped and counted.",
     )
     queue_bytes: int = setting(
         "queue.bytes",
@@ -79,8 +79,8 @@ class ReporterSettings:
         "drop.policy",
         types.DROP_POLICY,
         "oldest",
-        "What a full queue or journal drops: `oldest` or `newest`. Routine items go before those that "
-        "report a failure or an end.",
+        "What a full queue or journal drops: `oldest` or `newest`. Routine items are dropped "
+        "first, failures and ends last.",
     )
     max_series: int = setting(
         "max.series",

@@ -35,6 +35,8 @@ _attachments: dict[str, Attachment] = {}
 class Attachment:
     """The framework attached to one Spark application.
 
+    As a context manager, it closes itself at the end of the block, whether that raises or not.
+
     Attributes:
         registry: the reporters and the scope tree; applications add their own metrics, events and spans
             to ``attachment.registry.root``.
@@ -64,6 +66,12 @@ class Attachment:
             state = f"turned off by {self._off}"
         shown = f"<Attachment to {self._name or 'no application'}: {reporters}; {state}>"
         return self.registry.redact(shown)
+
+    def __enter__(self) -> Attachment:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     @property
     def active(self) -> bool:
@@ -124,6 +132,12 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
             errors are logged, the correctly configured reporters start, and the application goes on.
         conf: more keys, which take precedence over those of the application; numbers and booleans may stand
             for their texts.
+
+    Example::
+
+        with spark_events.attach(spark, conf={"spark.events.reporter.file.factory.class": "file_log",
+                                              "spark.events.reporter.file.path": "/tmp/reports"}):
+            spark.range(1000).count()
 
     Raises:
         TypeError: ``spark`` is neither, or is a Spark Connect session of PySpark 3.

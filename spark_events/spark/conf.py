@@ -12,6 +12,7 @@ from typing import Any
 import javaproperties
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import UsageError
 
 
 def default_properties_file() -> Path | None:
@@ -70,7 +71,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals:
-            raise ConfigError(f"--conf {assignment}: expected key=value")
+            raise UsageError(f"--conf {assignment}: expected key=value")
         pairs[key.strip()] = value.strip()
     return pairs
 

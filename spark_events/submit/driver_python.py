@@ -76,7 +76,7 @@ def attach_to_each_context() -> None:
     original = SparkContext.__init__
 
     @functools.wraps(original)
-    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+    def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         _use_our_python_for_local_workers(self)
         try:
@@ -84,7 +84,7 @@ def attach_to_each_context() -> None:
         except Exception:
             logger.exception("spark-events could not attach; the application continues without it")
 
-    SparkContext.__init__ = initialise
+    SparkContext.__init__ = initialize
 
 
 def _say_that_it_reports(attachment: Attachment) -> None:

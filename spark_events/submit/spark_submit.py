@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import UsageError
 from spark_events.listeners.settings import ListenerSettings, read_settings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.settings import key_of
@@ -58,7 +59,7 @@ def submit(arguments: Sequence[str]) -> None:
             no Python drivers.
     """
     if not arguments:
-        raise ConfigError(
+        raise UsageError(
             "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
         )
     options, application = split(arguments)
@@ -157,7 +158,7 @@ def _refuse_missing_file(application: Sequence[str]) -> None:
     named = application[0] if application else ""
     if named.endswith(".py") and "://" not in named and not Path(named).is_file():
         # As Python says it, and with the exit code that Python has for it.
-        raise ConfigError(f"can't open file {named!r}: there is no such file")
+        raise UsageError(f"can't open file {named!r}: there is no such file")
 
 
 def _refuse_other_languages(options: Sequence[Option], application: Sequence[str]) -> None:
@@ -165,7 +166,7 @@ def _refuse_other_languages(options: Sequence[Option], application: Sequence[str
     if asking or (application and application[0].endswith(".py")):
         return
     given = repr(application[0]) if application else "nothing"
-    raise ConfigError(
+    raise UsageError(
         f"the application is {given}; expected a Python file (*.py). For jars, Scala, R and SQL, let Spark "
         "write its event log (spark.eventLog.enabled=true)"
     )

@@ -61,12 +61,12 @@ class Applications:
         self._socket.listen(16)
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def tell_ends(self, status: int, signalled: signal.Signals | None) -> None:
+    def tell_ends(self, status: int, signaled: signal.Signals | None) -> None:
         """Tell how each application ended that did not tell it itself.
 
         Args:
             status: of spark-submit, as ``subprocess`` has it.
-            signalled: the last signal that was passed on to it.
+            signaled: the last signal that was passed on to it.
         """
         time_ms = time.time_ns() // 1_000_000
         with self._changed:
@@ -82,8 +82,8 @@ class Applications:
         from spark_events.sources.ending import by_signal, by_status
 
         ending = by_status(status)
-        if not status and signalled is not None:  # it may end with 0 after a signal
-            ending = by_signal(signalled.name)
+        if not status and signaled is not None:  # it may end with 0 after a signal
+            ending = by_signal(signaled.name)
         for application, testament in testaments.items():
             head, *known = map(json.loads, testament.values())
             path = os.path.join(os.path.dirname(self.path), f"{application}.rest")

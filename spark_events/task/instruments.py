@@ -186,8 +186,8 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     asked = (of_type, name, pairs)
     made = _made.get(asked)
     if made is None:
-        labelled = sorted((name_of(key), text) for key, text in pairs)
-        made = of_type((of_type.kind, name_of(name), tuple(labelled)))
+        labeled = sorted((name_of(key), text) for key, text in pairs)
+        made = of_type((of_type.kind, name_of(name), tuple(labeled)))
         if len(_made) < _MOST_KEPT:
             _made[asked] = made
     return made  # type: ignore[return-value]

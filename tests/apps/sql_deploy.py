@@ -28,7 +28,7 @@ class Known:
     def __init__(self, statements: tuple[str, ...], fingerprint: str) -> None:
         self.statements, self._fingerprint = statements, fingerprint
 
-    def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
+    def analyze_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
         return {each.name: Analysis(self._fingerprint, (), "") for each in manifests}
 
     def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:

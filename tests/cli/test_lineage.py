@@ -85,10 +85,10 @@ def test_a_circle_ends(logs: Path) -> None:
 
 
 def test_for_mermaid_and_for_graphviz(logs: Path) -> None:
-    mermaid = run(logs, "--as", "mermaid").stdout.splitlines()
+    mermaid = run(logs, "--format", "mermaid").stdout.splitlines()
     assert mermaid[0] == "flowchart LR"
     assert '  d0 -->|"shop.insert.shop.orders"| d1' in mermaid
-    dot = run(logs, "--as", "dot").stdout
+    dot = run(logs, "--format", "dot").stdout
     assert dot.startswith("digraph lineage {")
     assert '  d0 -> d1 [label="shop.insert.shop.orders"];' in dot
 
@@ -100,7 +100,7 @@ def test_a_compressed_file_and_one_with_nonsense(logs: Path) -> None:
     log.unlink()
     done = run(logs, "--of", "shop.totals")
     assert done.returncode == 0, done.stderr
-    assert f"{packed}: skipped 2 line(s) that are not job events" in done.stderr
+    assert f"{packed}: skipped 2 lines that are not job events" in done.stderr
 
 
 def event(**fields: Any) -> dict[str, Any]:
@@ -186,12 +186,12 @@ def test_a_long_chain_and_many_ways(tmp_path: Path) -> None:
 )
 def test_data_that_is_not_there(logs: Path, arguments: list[str], said: str) -> None:
     done = run(logs, *arguments)
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert said in done.stderr
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
     assert "no file log of jobs in this folder" in run(tmp_path).stderr
     gone = run(tmp_path / "gone")
-    assert gone.returncode == 2
+    assert gone.returncode == 4
     assert "no such file or folder" in gone.stderr

@@ -92,20 +92,20 @@ def test_without_a_reporter(logs: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["/nowhere"], 2, "/nowhere: no such file or folder"),
+        (["/nowhere"], 4, "/nowhere: no such file or folder"),
         (
             ["{logs}", "--conf", "spark.events.reporter.x.factory.class=nope"],
-            2,
+            3,
             "unknown event reporter 'nope'",
         ),
         (
             ["{logs}", "--conf", FILE + "factory.class=file_log", "--conf", FILE + "path=/proc/x"],
-            2,
+            3,
             FILE + "path",
         ),
-        (["{logs}/README.md"], 1, "no event log at"),
+        (["{logs}/README.md"], 4, "no event log at"),
         (["{logs}", "--on-spark"], 2, "--on-spark and --output need each other"),
-        (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 2, "eventlog.stall.timeout"),
+        (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 3, "eventlog.stall.timeout"),
     ],
 )
 def test_what_is_wrong(logs: Path, arguments: list[str], code: int, said: str) -> None:
@@ -285,7 +285,7 @@ def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str)
     if kind == "json":
         return
     again = run(str(logs), "--on-spark", "--output", str(out), "--format", kind, "--master", master)
-    assert again.returncode == 2
+    assert again.returncode == 3
     assert "--mode overwrite" in again.stderr
     assert "Traceback" not in again.stderr
 
@@ -295,7 +295,7 @@ def test_executors_without_the_package(logs: Path, tmp_path: Path, java: str) ->
     """One sentence says what is missing there, and what to do."""
     bare = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
     done = run(str(logs), "--on-spark", "--output", str(tmp_path / "out"), PYSPARK_PYTHON=str(bare))
-    assert done.returncode == 2, done.stderr[-2000:]
+    assert done.returncode == 3, done.stderr[-2000:]
     assert "the executors' Python has no " in done.stderr
     assert "spark.archives" in done.stderr
 

@@ -87,7 +87,7 @@ def test_its_reader_takes_it(of: type, name: str, declared: Declared) -> None:
 def test_check_knows_it(declared: Declared) -> None:
     """It is no unknown key, a letter more is, and a value that cannot be is a problem of that key."""
     key = declared.option.name + ("nightly" if declared.placeholder else "")
-    misspelt = declared.option.name.removesuffix(".") + "x"
+    misspelled = declared.option.name.removesuffix(".") + "x"
     wrong = {"duration": "soon", "size": "big", "ratio": "2", "scope format": "..", "choice": "perhaps"}
 
     assert (
@@ -95,7 +95,8 @@ def test_check_knows_it(declared: Declared) -> None:
         == []
     )
     assert any(
-        text.startswith(f"{misspelt}: unknown key") for text in check({**FILE, misspelt: "1"}, False).problems
+        text.startswith(f"{misspelled}: unknown key")
+        for text in check({**FILE, misspelled: "1"}, False).problems
     )
     if (bad := wrong.get(declared.option.type.name)) is not None:
         assert any(text.startswith(f"{key}: {bad!r}") for text in check({**FILE, key: bad}, False).problems)

@@ -92,7 +92,7 @@ def test_the_commands(java: str, tmp_path: Path, started: Command, command: Comm
     assert command("abort", txid).stdout == f"{txid} spark_catalog.default.t: was already aborted\n"
     assert "ABORTED" in command("list").stdout
     wrong = command("recover", "nothing")
-    assert (wrong.returncode, "has no transaction 'nothing'" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "has no transaction 'nothing'" in wrong.stderr) == (3, True)
     wrong = command("list", "--conf", "spark.events.ctas.lease=soon")
-    assert wrong.returncode == 2
+    assert wrong.returncode == 3
     assert "spark.events.ctas.lease: 'soon' is not allowed; expected a duration" in wrong.stderr

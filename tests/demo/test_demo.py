@@ -149,7 +149,7 @@ def status_of(event: Event) -> str:
 def test_collector_away(tmp_path: Path) -> None:
     """With nobody at the endpoint the demo ends as it does without, and says what was not delivered."""
     endpoint = f"http://127.0.0.1:{free_port()}"
-    process = start_demo(tmp_path, "--out", "kept", "--otlp-endpoint", endpoint, "--prometheus-port", "0")
+    process = start_demo(tmp_path, "--output", "kept", "--otlp-endpoint", endpoint, "--prometheus-port", "0")
     assert process.wait(180) == 0
     text = (tmp_path / "out.txt").read_text()
 
@@ -160,7 +160,7 @@ def test_collector_away(tmp_path: Path) -> None:
 
 def test_ctrl_c(tmp_path: Path) -> None:
     """Ctrl-C in the middle ends it soon, with a word and no traceback, and the events so far are there."""
-    process = start_demo(tmp_path, "--out", "kept", "--prometheus-port", "0")
+    process = start_demo(tmp_path, "--output", "kept", "--prometheus-port", "0")
     out = tmp_path / "out.txt"
     wait_until(lambda: "completed checkpoint 1" in out.read_text(), "the query runs")
     os.killpg(process.pid, signal.SIGINT)

@@ -65,7 +65,7 @@ def test_it_is_checked(installed: dict[str, str], tmp_path: Path) -> None:
     command = cli("check", "--properties-file", str(conf))
     done = subprocess.run(command, capture_output=True, text=True, env=installed, check=False)
 
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "spark.events.reporter.db.path: missing; expected a local folder" in re.sub(
         r"\s+", " ", done.stdout + done.stderr
     )

@@ -1,4 +1,4 @@
-"""``spark-events report --serve``, as a user runs it: in a browser, with new events, with access, with mistakes."""
+"""``spark-events serve``, as a user runs it: in a browser, with new events, with access, with mistakes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Served:
         self.folder = folder
         write(folder / "log", *fleet())
         self.process = subprocess.Popen(
-            on_a_terminal("report", "log", "--serve", "0", "--serve-every", "1s", *arguments),
+            on_a_terminal("serve", "log", "--listen", "0", "--every", "1s", *arguments),
             cwd=folder,
             env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,
@@ -114,7 +114,7 @@ def test_in_a_browser(serve: Callable[..., Served]) -> None:
 
 def test_who_may_read(serve: Callable[..., Served]) -> None:
     """With a token, nobody without it; scripts send it as a Bearer, browsers as a password."""
-    served = serve("--serve-token", "env:REPORT_TOKEN", environment={"REPORT_TOKEN": "s3cret"})
+    served = serve("--token", "env:REPORT_TOKEN", environment={"REPORT_TOKEN": "s3cret"})
     assert served.get()[0] == 401
     assert served.get(authorization="Bearer wrong")[0] == 401
     assert served.get(authorization="Bearer s3cret")[0] == 200
@@ -126,7 +126,7 @@ def test_who_may_read(serve: Callable[..., Served]) -> None:
 
 def test_a_user_and_a_password(serve: Callable[..., Served]) -> None:
     served = serve(
-        *("--serve-username", "ops", "--serve-password", "env:REPORT_PASSWORD"),
+        *("--username", "ops", "--password", "env:REPORT_PASSWORD"),
         environment={"REPORT_PASSWORD": "s3cret"},
     )
     for pair, status in ((b"ops:s3cret", 200), (b"ops:", 401), (b"token:s3cret", 401)):
@@ -137,8 +137,8 @@ def test_a_user_and_a_password(serve: Callable[..., Served]) -> None:
 def test_over_tls(serve: Callable[..., Served], tmp_path: Path) -> None:
     """Only who has a certificate of the authorities connects; one that does not hold up the others."""
     pki = Pki(tmp_path)
-    files = ("--serve-certificate", pki.server, "--serve-key", pki.server_key)
-    served = serve(*map(str, files), "--serve-client-authorities", str(pki.authorities))
+    files = ("--certificate", pki.server, "--key", pki.server_key)
+    served = serve(*map(str, files), "--client-authorities", str(pki.authorities))
     assert served.url.startswith("https://")
     host, port = "127.0.0.1", int(served.url.rsplit(":", 1)[1].strip("/"))
     trusting = ssl.create_default_context(cafile=str(pki.authorities))
@@ -153,7 +153,7 @@ def test_without_a_password(tmp_path: Path) -> None:
     """Beyond this machine, it is said that there is none."""
     write(tmp_path / "log", *fleet())
     process = subprocess.Popen(
-        cli("report", "log", "--serve", "0.0.0.0:0"),
+        cli("serve", "log", "--listen", "0.0.0.0:0"),
         cwd=tmp_path,
         env={**os.environ, "COLUMNS": "200"},
         stdout=subprocess.PIPE,
@@ -166,7 +166,7 @@ def test_without_a_password(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
-    assert "everybody who reaches this port can read the page: see --serve-token" in said[0]
+    assert "anyone who can reach this port can read the page: see --token" in said[0]
     assert "http://0.0.0.0:" in said[1]
 
 
@@ -184,29 +184,26 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--serve", "here"), "--serve here: expected [HOST:]PORT"),
-        (("--serve", "1" * 5_000), "expected [HOST:]PORT, with a port from 0 to 65535"),
-        (("--serve", "0", "--html", "x.html"), "--serve reads with DuckDB and writes no files"),
-        (("--serve", "0", "--engine", "spark"), "--serve reads with DuckDB and writes no files"),
-        (("--serve", "0", "--serve-token", "env:NOT_THERE"), "env:NAME of a variable that is set"),
+        (("--listen", "here"), "--listen here: expected [HOST:]PORT"),
+        (("--listen", "1" * 5_000), "expected [HOST:]PORT, with a port from 0 to 65535"),
+        (("--listen", "0", "--token", "env:NOT_THERE"), "env:NAME of a variable that is set"),
         (
-            ("--serve", "0", "--serve-username", "ops"),
-            "--serve-password: missing; basic authentication needs",
+            ("--listen", "0", "--username", "ops"),
+            "--password: missing; basic authentication needs",
         ),
-        (("--serve-password", "x"), "--serve-password: only with --serve"),
-        (("--serve", "0", "--serve-token", ""), "--serve-token: cannot be used; expected env:NAME"),
-        (("--serve", "203.0.113.1:0"), "--serve 203.0.113.1:0: "),
-        (("--serve", "0", "--serve-key", "key.pem"), "--serve-certificate: missing; TLS needs a certificate"),
+        (("--listen", "0", "--token", ""), "--token: cannot be used; expected env:NAME"),
+        (("--listen", "203.0.113.1:0"), "--listen 203.0.113.1:0: "),
+        (("--listen", "0", "--key", "key.pem"), "--certificate: missing; TLS needs a certificate"),
         (
-            ("--serve", "0", "--serve-certificate", "no.pem", "--serve-key", "key.pem"),
+            ("--listen", "0", "--certificate", "no.pem", "--key", "key.pem"),
             "no.pem, key.pem: cannot be used as PEM files of TLS: [Errno 2]",
         ),
     ],
 )
 def test_wrong(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     write(tmp_path / "log", *fleet())
-    done = run_command("report", "log", *arguments, cwd=tmp_path, environment={"COLUMNS": "200"})
-    assert done.returncode == 2
+    done = run_command("serve", "log", *arguments, cwd=tmp_path, environment={"COLUMNS": "200"})
+    assert done.returncode == (3 if "203.0.113.1:0" in arguments else 2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -237,8 +237,8 @@ def test_lineage(tmp_path: Path, name: str) -> None:
     path.write_text(json.dumps(event) + "\n")
     forms = (
         [],
-        ["--as", "mermaid"],
-        ["--as", "dot"],
+        ["--format", "mermaid"],
+        ["--format", "dot"],
         ["--of", text, "--columns"],
         ["--of", f"{text}.{text}"],
     )

@@ -200,7 +200,7 @@ def test_bad_configuration_is_said_before_a_job_is_submitted(conf: dict[str, str
     options = [part for key, value in conf.items() for part in ("--conf", f"{PREFIX}{key}={value}")]
     command = [str(Path(sys.executable).with_name("spark-events")), "check", *options]
     run = subprocess.run(command, capture_output=True, text=True, cwd=REPO)
-    assert run.returncode == 2
+    assert run.returncode == 3
     assert said in " ".join((run.stdout + run.stderr).split())
 
 

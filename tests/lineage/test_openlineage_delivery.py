@@ -201,7 +201,7 @@ def test_a_check_says_whether_a_catalogue_answers(catalogue: Catalogue) -> None:
         return subprocess.run(cli("check", "--connect", *options), capture_output=True, text=True)
 
     away = check()
-    assert away.returncode == 2
+    assert away.returncode == 3
     assert "refused" in away.stderr
     catalogue.start()
     there = check()

@@ -218,7 +218,7 @@ def test_unwritable_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["s3a://bucket/x", "file://host/x", "hdfs:///x"])
 def test_only_local_folders(path: str) -> None:
     """A path of another file system is refused at once."""
-    with pytest.raises(ConfigError, match="a local folder such as file:///var/log/spark-events"):
+    with pytest.raises(ConfigError, match="a local folder such as file:///var/log/spark-reports"):
         FileLogEventReporterFactory().create(config(path))
 
 

@@ -90,7 +90,7 @@ def test_all_mistakes_of_a_reporter_at_once() -> None:
     assert "unknown option; did you mean 'path'?" in problems
 
 
-def test_a_misspelt_option_stops_nothing() -> None:
+def test_a_misspelled_option_stops_nothing() -> None:
     """The reporter starts without it, and it is told; what was to protect something is an error."""
     (setup,), errors = read_setups({**FILE, "spark.events.reporter.file.pth": "/tmp"}, EVENTS)
 

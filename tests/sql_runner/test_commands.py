@@ -81,7 +81,7 @@ class TestOneDay:
         )
         wrong = run(shop, "validate", str(folder), *tables(shop))
 
-        assert wrong.returncode == 2
+        assert wrong.returncode == 3
         errors = without_jvms_words(wrong.stderr)
         assert [line.partition(" ")[0] for line in errors] == ["error", "error"], "Spark says nothing"
         place = next(
@@ -95,7 +95,7 @@ class TestOneDay:
         folder = shop.write("queries", shop.manifest())
         gone = run(shop, "deploy", str(folder), *tables(shop), warm=warm)
 
-        assert gone.returncode == 2
+        assert gone.returncode == 3
         assert "session 'default' has never run with store" in gone.stderr
         assert f"spark-events sql session --store {shop.store_url} --session default" in gone.stderr
         assert Store(shop.store_url).names(layout.MANIFESTS) == []
@@ -134,7 +134,7 @@ class TestOneDay:
         )
         deployed = run(shop, "deploy", str(shop.folder / "queries"), *tables(shop), warm=warm)
 
-        assert deployed.returncode == 2
+        assert deployed.returncode == 3
         assert "failed cheap version 1: error:" in deployed.stdout
         assert (
             "ok other version 1: stop with a savepoint, and start from it, savepoints/other/1/"
@@ -156,7 +156,7 @@ class TestOneDay:
             thread.join()
 
         lost, won = sorted(results, key=lambda each: each.stdout)
-        assert (won.returncode, lost.returncode) == (0, 2), (won.stderr, lost.stderr)
+        assert (won.returncode, lost.returncode) == (0, 3), (won.stderr, lost.stderr)
         assert "another deployment is running:" in lost.stderr
         assert "process" in lost.stderr
         assert "ok other version 1: stop with a savepoint" in won.stdout
@@ -166,7 +166,7 @@ class TestOneDay:
         (folder / "broken.yaml").write_text("name: [")
         wrong = run(shop, "deploy", str(folder), *tables(shop), "--prune", warm=warm)
 
-        assert wrong.returncode == 2
+        assert wrong.returncode == 3
         assert f"error {folder}/broken.yaml:1: not YAML" in wrong.stderr
         assert run(shop, "status", warm=warm).returncode == 0
 
@@ -179,16 +179,16 @@ class TestOneDay:
         )
         assert run(shop, "stop", "cheap", warm=warm).stdout == "cheap is not running\n"
         nobody = run(shop, "stop", "nobody", warm=warm)
-        assert (nobody.returncode, "there is cheap, other" in nobody.stderr) == (2, True)
+        assert (nobody.returncode, "there is cheap, other" in nobody.stderr) == (3, True)
         found = json.loads(run(shop, "history", "cheap", "--json", warm=warm).stdout)
         assert [entry["action"] for entry in found] == ["start", "stop"]
         shown = run(shop, "history", "cheap", warm=warm).stdout
         assert "why: the user asked for it" in shown
-        assert run(shop, "history", "nobody", warm=warm).returncode == 2
+        assert run(shop, "history", "nobody", warm=warm).returncode == 4
 
     def test_forget(self, shop: Shop, session: Session, warm: WarmCommands) -> None:
         runs = run(shop, "forget", "other", warm=warm)
-        assert runs.returncode == 2
+        assert runs.returncode == 3
         assert "'other': is to run; stop it first with" in runs.stderr
 
         forgotten = run(shop, "forget", "cheap", warm=warm)
@@ -226,7 +226,7 @@ class TestOneDay:
     ) -> None:
         second = run(shop, "session", warm=warm)
 
-        assert second.returncode == 2
+        assert second.returncode == 3
         assert "session 'default' is already running" in second.stderr
 
     def test_ctrl_c_stops_the_queries_and_ends_the_session(
@@ -330,13 +330,13 @@ class TestWrongOptions:
         shop.write("queries", shop.manifest())
         wrong = run(shop, "status", "--store", "nope://x", warm=warm)
 
-        assert wrong.returncode == 2
+        assert wrong.returncode == 3
         assert "store nope://x: its file system cannot be used" in wrong.stderr
 
     def test_a_session_that_cannot_be_called_so(self, shop: Shop, warm: WarmCommands) -> None:
         wrong = run(shop, "session", "--session", "a/b", warm=warm)
 
-        assert wrong.returncode == 2
+        assert wrong.returncode == 3
         assert "--session" in wrong.stderr
         assert "'a/b' is not allowed; expected letters, digits" in " ".join(wrong.stderr.split())
 
@@ -347,5 +347,5 @@ class TestWrongOptions:
         folder = shop.write("queries", shop.manifest())
         wrong = run(shop, "validate", str(folder), "--table-definition-path", "nowhere.sql", warm=warm)
 
-        assert wrong.returncode == 2
+        assert wrong.returncode == 3
         assert "--table-definition-path nowhere.sql: cannot be read" in wrong.stderr

@@ -61,7 +61,7 @@ def test_a_deployment_killed_after_any_step(
 ) -> None:
     """One shop for all steps: each round changes back and forth, is killed a step later, and is repeated."""
     base, changed = bench.shop.manifest(), change(bench)
-    plans = {id(each): bench.analyst.analyse(_parsed(bench, each)).fingerprint for each in (base, changed)}
+    plans = {id(each): bench.analyst.analyze(_parsed(bench, each)).fingerprint for each in (base, changed)}
     with bench.hosting():
         bench.shop.order(1)
         if change is not new:
@@ -122,7 +122,7 @@ def _parsed(bench: Bench, manifest: dict[str, Any]) -> Any:
 
 def test_a_deployment_that_was_broken_off_is_written_down_by_the_next(bench: Bench) -> None:
     bench.shop.order(1)
-    plan = bench.analyst.analyse(_parsed(bench, bench.shop.manifest())).fingerprint
+    plan = bench.analyst.analyze(_parsed(bench, bench.shop.manifest())).fingerprint
     with bench.hosting():
         for step in range(1, MORE_THAN_ALL):
             deploy(bench, bench.shop.manifest(), plan, step)

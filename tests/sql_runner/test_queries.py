@@ -60,12 +60,12 @@ def manifest(**keys: Any) -> Manifest:
 
 
 def plan(analyst: Analyst, **keys: Any) -> str:
-    return analyst.analyse(manifest(**keys)).fingerprint
+    return analyst.analyze(manifest(**keys)).fingerprint
 
 
 def error(analyst: Analyst, **keys: Any) -> QueryError:
     with pytest.raises(QueryError) as raised:
-        analyst.analyse(manifest(**keys))
+        analyst.analyze(manifest(**keys))
     return raised.value
 
 
@@ -289,11 +289,11 @@ class TestErrors:
 
     def test_a_definition_that_cannot_be_run(self, session: Any) -> None:
         with pytest.raises(ConfigError, match=r"table definition 'CREATE TABEL x': .*Syntax error"):
-            Analyst(session, ["CREATE TABEL x"]).analyse(manifest())
+            Analyst(session, ["CREATE TABEL x"]).analyze(manifest())
 
 
 def test_narrower_types_are_stored_and_not_guessed(analyst: Analyst) -> None:
-    assert analyst.analyse(
+    assert analyst.analyze(
         manifest(target_table="shop_small", sql="SELECT id, item AS price FROM shop_orders")
     )
     found = error(analyst, target_table="shop_out", sql="SELECT item AS id, price FROM shop_orders")
@@ -317,7 +317,7 @@ def test_static_tables_are_read_whole(analyst: Analyst) -> None:
 
 def test_a_target_with_padded_columns(analyst: Analyst, folder: Path) -> None:
     """Spark puts a projection above the relation of such a table."""
-    found = analyst.analyse(
+    found = analyst.analyze(
         manifest(target_table="shop_chars", sql="SELECT id, price, item FROM shop_orders")
     )
 
@@ -325,11 +325,11 @@ def test_a_target_with_padded_columns(analyst: Analyst, folder: Path) -> None:
 
 
 def test_without_metadata(analyst: Analyst) -> None:
-    assert analyst.analyse(manifest(target_table="shop_plain", include_query_metadata=False))
+    assert analyst.analyze(manifest(target_table="shop_plain", include_query_metadata=False))
 
 
 def test_properties_that_a_session_cannot_take(analyst: Analyst) -> None:
-    found = analyst.analyse(
+    found = analyst.analyze(
         manifest(sparkProperties={"spark.executor.memory": "1g", "spark.sql.shuffle.partitions": 3})
     )
 
@@ -379,14 +379,14 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
 
 def deployed_with(analyst: Analyst, code: str) -> DeployedQuery:
     given = manifest(code=code)
-    plan = analyst.analyse(given).fingerprint
+    plan = analyst.analyze(given).fingerprint
     meta = Meta("id", 1, "2026-01-01 00:00:00", "checkpoints/q/1/x", "h", "d", plan, analyst.spark_version)
     return DeployedQuery(given, meta)
 
 
 def is_same(analyst: Analyst, before: str, after: str) -> bool:
     given = manifest(code=after)
-    return analyst.is_same_query(deployed_with(analyst, before), given, analyst.analyse(given).fingerprint)
+    return analyst.is_same_query(deployed_with(analyst, before), given, analyst.analyze(given).fingerprint)
 
 
 CODE = """execution_output = spark.readStream.table('shop_orders').where("price > 5").selectExpr('id', 'price')"""

@@ -69,7 +69,7 @@ def run_demo(folder: Path, collector: Collector | None) -> DemoRun:
     if server is not None:
         server.start()
     to_collector = ("--otlp-endpoint", collector.grpc) if collector else ()
-    process = start_demo(folder, "--out", "kept", "--prometheus-port", f"{port}-65535", *to_collector)
+    process = start_demo(folder, "--output", "kept", "--prometheus-port", f"{port}-65535", *to_collector)
     try:
         restarted_s = _await_restart(server, process) if server else 0.0
         assert process.wait(180) == 0, (folder / "out.txt").read_text()

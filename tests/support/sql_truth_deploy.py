@@ -36,7 +36,7 @@ class Known:
         self.statements = tuple(definitions)
         self._tables = tables
 
-    def analyse(self, manifest: Manifest) -> Analysis:
+    def analyze(self, manifest: Manifest) -> Analysis:
         text = hashlib.sha256(str(manifest.code).encode()).hexdigest()
         if not self._tables:
             return Analysis(text, (), "")
@@ -44,8 +44,8 @@ class Known:
         folder = f"file:{self._tables}/{name}"
         return Analysis(text, (), folder, TargetTable(name, "json", folder, {}, (), {}), folder)
 
-    def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
-        return {each.name: self.analyse(each) for each in manifests}
+    def analyze_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
+        return {each.name: self.analyze(each) for each in manifests}
 
     def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:
         return deployed.meta.plan == fingerprint

@@ -32,7 +32,7 @@ TRANSPORT = Option.optional(
     "http, file, console, kafka, or another that the client knows; by default what the environment (such as "
     "OPENLINEAGE_URL) or openlineage.yml says",
 )
-URL = Option.optional("transport.url", option_types.STRING, "http: URL of the catalogue")
+URL = Option.optional("transport.url", option_types.STRING, "http: URL of the catalog")
 ENDPOINT = Option.optional("transport.endpoint", option_types.STRING, "http: path of its API")
 TIMEOUT = Option(
     "transport.timeout",
@@ -134,7 +134,7 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         return OpenLineageListener(settings, destination)
 
     def probe(self, config: ReporterConfig) -> str:
-        """Connect to a catalogue over HTTP: it has nothing that could be asked without an event."""
+        """Connect to a catalog over HTTP: it has nothing that could be asked without an event."""
         destination = _destination(config)
         url = urlsplit(destination.name)
         if url.hostname is None:

@@ -78,7 +78,7 @@ class _Running:
 
 
 class OpenLineageListener(JobStatusChangedListener, SendingReporter):
-    """Emits a run event for each event of a job; each is sent until the catalogue has it.
+    """Emits a run event for each event of a job; each is sent until the catalog has it.
 
     Args:
         settings: how it is configured.
@@ -96,7 +96,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
 
     @property
     def destination(self) -> str:
-        """The catalogue."""
+        """The catalog."""
         return self._destination.name
 
     def on_event(self, event: JobStatusChangedEvent) -> None:

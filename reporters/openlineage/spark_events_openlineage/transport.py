@@ -56,7 +56,7 @@ class Destination:
         """Send one event.
 
         Raises:
-            RetryLater: the catalogue is away.
+            RetryLater: the catalog is away.
             Refused: it will never take this event.
         """
         try:

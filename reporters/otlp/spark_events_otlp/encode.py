@@ -1,6 +1,6 @@
-"""Events and spans as serialised OTLP messages, each preceded by the name of its instrumentation scope.
+"""Events and spans as serialized OTLP messages, each preceded by the name of its instrumentation scope.
 
-What repeats from record to record, as most attributes do, is serialised only once: protobuf reads joined
+What repeats from record to record, as most attributes do, is serialized only once: protobuf reads joined
 messages as one message with the fields of all of them.
 """
 
@@ -71,7 +71,7 @@ def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
 def _record(scope: str, message: LogRecord | SpanMessage, item: Event | Span, *repeated: bytes) -> bytes:
     """Return the scope's name, followed by the message with the item's attributes.
 
-    ``repeated`` contains further parts of the message that are already serialised.
+    ``repeated`` contains further parts of the message that are already serialized.
     """
     kind: Any = type(message)
     attributes, variables = item.attributes, item.variables
@@ -97,15 +97,15 @@ def _serialised_name(name: str, severity: Severity) -> bytes:
     """Return a log record that has a name and a severity and nothing else."""
     record = LogRecord(event_name=text(name), severity_text=severity.name)
     record.severity_number = int(severity)  # type: ignore[assignment]
-    serialised: bytes = record.SerializeToString()
-    return serialised
+    serialized: bytes = record.SerializeToString()
+    return serialized
 
 
 @lru_cache(_REPEATED)
 def _serialised_attributes(kind: Any, attributes: tuple[tuple[str, str], ...]) -> bytes:
     """Return a message of a kind that has these attributes and nothing else."""
-    serialised: bytes = _add_attributes(kind(), attributes).SerializeToString()
-    return serialised
+    serialized: bytes = _add_attributes(kind(), attributes).SerializeToString()
+    return serialized
 
 
 def _add_attributes(message: Any, attributes: Iterable[tuple[str, Any]]) -> Any:

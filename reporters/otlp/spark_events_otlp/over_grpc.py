@@ -65,7 +65,7 @@ class GrpcTransport(OtlpTransport):
         except OSError as error:
             raise RetryLater(f"a TLS file cannot be read: {error}") from error
         self._tls_stamp = stamp
-        # Not by the generated stub, which would serialise the request once more.
+        # Not by the generated stub, which would serialize the request once more.
         parse = self._signal.response.FromString
         self._export = self._channel.unary_unary(self._signal.method, response_deserializer=parse)
 

@@ -50,13 +50,13 @@ class Signal:
         return f"/{service.full_name}/Export"
 
     def build(self, records: Sequence[bytes], resource: bytes) -> bytes:
-        """Return the request for records in their order, serialised; of no records, an empty one.
+        """Return the request for records in their order, serialized; of no records, an empty one.
 
-        No record is parsed to be serialised once more: that would cost more than all else about sending it.
+        No record is parsed to be serialized once more: that would cost more than all else about sending it.
 
         Args:
-            records: serialised, each behind its ``encode.scope_prefix``.
-            resource: whose they are, serialised.
+            records: serialized, each behind its ``encode.scope_prefix``.
+            resource: whose they are, serialized.
         """
         if not records:
             return b""
@@ -105,11 +105,11 @@ METRICS = Signal(
 
 
 def field(number: int, message: bytes) -> bytes:
-    """Return a serialised message as a field of the message around it, as protobuf writes it.
+    """Return a serialized message as a field of the message around it, as protobuf writes it.
 
     Args:
         number: of the field, from 1 to 15.
-        message: serialised.
+        message: serialized.
     """
     head = bytearray((number << 3 | 2,))
     size = len(message)

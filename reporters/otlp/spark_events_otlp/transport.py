@@ -83,7 +83,7 @@ class OtlpTransport(abc.ABC):
 
     @abc.abstractmethod
     def send(self, request: bytes) -> Any:
-        """Send one serialised request and return the parsed answer.
+        """Send one serialized request and return the parsed answer.
 
         Raises:
             RetryLater: the destination is away, or asks for a later try.
@@ -91,7 +91,7 @@ class OtlpTransport(abc.ABC):
         """
 
     def deliver(self, request: bytes) -> None:
-        """Send one serialised request; returning means that all of it was accepted.
+        """Send one serialized request; returning means that all of it was accepted.
 
         Raises:
             PartlyRefused: it was taken but for some records.

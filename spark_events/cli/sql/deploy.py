@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_error, print_warnings, say
+from spark_events.cli.console import CONFIGURATION, FAILED, err, out, plain, print_error, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
 from spark_events.spark.conf import read_conf
@@ -35,8 +35,8 @@ def deploy(
 ) -> None:
     """Make the running queries match a folder of manifests, several queries at a time.
 
-    A query whose deployment fails keeps running as before. Exits 1 if a deployment failed, 2 if a manifest is
-    wrong: a file that is not YAML stops the whole deployment; a query that Spark cannot analyse is left out.
+    A query whose deployment fails keeps running as before. Exits 1 if a deployment failed, 3 if a manifest is
+    wrong: a file that is not YAML stops the whole deployment; a query that Spark cannot analyze is left out.
     """
     from spark_events.sql_runner.manifest.folder import read_folder
 
@@ -48,7 +48,7 @@ def deploy(
 
 
 def deploy_one(
-    manifest: Annotated[Path, typer.Argument(help="The manifest.")],
+    manifest: Annotated[Path, typer.Argument(metavar="FILE", help="The manifest.")],
     store: own.StoreUrl,
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
@@ -79,7 +79,7 @@ def deploy_one(
 def session(
     store: own.StoreUrl,
     name: Annotated[
-        str, typer.Option("--session", help="Name of the session, as in deploy --session.")
+        str, typer.Option("--session", metavar="NAME", help="Name of the session, as in deploy --session.")
     ] = "default",
     end: Annotated[
         bool, typer.Option("--end", help="Stop the session and its queries, and wait until it has ended.")
@@ -137,7 +137,7 @@ def _deploy(
             print_warnings(warning for query in planned for warning in query.warnings)
             results = _deploy_queries(workspace.deployer(lease, analyst), planned)
     if any(result.action is Action.FAIL for result in results):
-        raise typer.Exit(WRONG)
+        raise typer.Exit(CONFIGURATION)
     if any(result.failed for result in results):
         raise typer.Exit(FAILED)
 

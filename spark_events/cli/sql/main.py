@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError
 from spark_events.cli.console import (
+    CONFIGURATION,
     FAILED,
-    WRONG,
     err,
     out,
     plain,
@@ -20,6 +21,7 @@ from spark_events.cli.console import (
     say,
 )
 from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.registering import command
 from spark_events.cli.sql import options as own
 from spark_events.cli.sql.deploy import deploy, deploy_one, session
 from spark_events.spark.conf import read_conf
@@ -29,12 +31,19 @@ app = typer.Typer(
     help="Run streaming SQL queries from a folder of YAML manifests.",
     no_args_is_help=True,
 )
-app.command()(deploy)
-app.command("deploy-one")(deploy_one)
-app.command()(session)
+_STORE = "--store s3a://bucket/queries"
+command(
+    app,
+    f"spark-events sql deploy queries {_STORE} --prune",
+    f"spark-events sql deploy queries {_STORE} --mode application -- --executor-memory 4g",
+)(deploy)
+command(app, f"spark-events sql deploy-one queries/orders.yaml {_STORE}", name="deploy-one")(deploy_one)
+command(app, f"spark-events sql session {_STORE} --master yarn", f"spark-events sql session {_STORE} --end")(
+    session
+)
 
 
-@app.command()
+@command(app, "spark-events sql validate queries --syntax-only")
 def validate(
     folder: own.Folder,
     template_file: own.Template = None,
@@ -47,7 +56,7 @@ def validate(
 ) -> None:
     """Check manifests: their YAML, their queries, and whether the rows fit their tables.
 
-    Exits 2 if something is wrong; each error has its file and line.
+    Exits 3 if something is wrong; each error has its file and line.
     """
     from spark_events.sql_runner.deploy.planner import problems_of_queries
     from spark_events.sql_runner.manifest.folder import read_folder
@@ -61,10 +70,10 @@ def validate(
             problems += problems_of_queries(analyst, manifests)
     if problems:
         raise ConfigError.of_all(problems)
-    say(f"[green]ok[/] {len(manifests.by_name)} manifest(s)")
+    say(f"[green]ok[/] {len(manifests.by_name)} manifest{'' if len(manifests.by_name) == 1 else 's'}")
 
 
-@app.command()
+@command(app, f"spark-events sql plan queries {_STORE}")
 def plan(
     folder: own.Folder,
     store: own.StoreUrl,
@@ -79,7 +88,7 @@ def plan(
 ) -> None:
     """Show what deploy would do with each query, and why, without doing it.
 
-    Exits 2 if deploy could not do it: a query that Spark cannot analyse, a stopped query without a state,
+    Exits 3 if deploy could not do it: a query that Spark cannot analyze, a stopped query without a state,
     or a session that is not running.
     """
     from spark_events.cli.sql import views
@@ -105,10 +114,10 @@ def plan(
         for starting in workspace.demand_sessions(hosts_of(planned)):
             say(f"{plain(starting.described)} is starting; deploy waits for it", err)
     if any(query.decision.action is Action.FAIL for query in planned):
-        raise typer.Exit(WRONG)
+        raise typer.Exit(CONFIGURATION)
 
 
-@app.command()
+@command(app, f"spark-events sql status {_STORE}")
 def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     """Show each query: whether it runs, since when, how far it is, and why it failed.
 
@@ -137,18 +146,18 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
         raise typer.Exit(FAILED)
 
 
-@app.command()
+@command(app, f"spark-events sql stop orders {_STORE} --savepoint")
 def stop(
-    name: Annotated[str, typer.Argument(help="The query.")],
+    name: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     store: own.StoreUrl,
     savepoint: Annotated[bool, typer.Option("--savepoint", help="Make a savepoint first.")] = False,
     timeout: own.Timeout = 120,
 ) -> None:
-    """Stop a query after the micro-batch that it is in; deploy starts it again from its state.
+    """Stop a query after its current micro-batch; deploy resumes it.
 
     If its application is gone, the query does not start again when that is back.
 
-    Exits 1 if it does not stop, 2 if there is no such query.
+    Exits 1 if it does not stop, 3 if there is no such query.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
@@ -165,9 +174,9 @@ def stop(
         raise typer.Exit(FAILED)
 
 
-@app.command()
+@command(app, f"spark-events sql forget orders {_STORE}")
 def forget(
-    name: Annotated[str, typer.Argument(help="The query.")],
+    name: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     store: own.StoreUrl,
     state: Annotated[
         bool, typer.Option("--state", help="Remove its checkpoints, savepoints and history, too.")
@@ -175,7 +184,7 @@ def forget(
 ) -> None:
     """Remove a stopped query, so that status does not show it any more.
 
-    Its checkpoints, savepoints and history stay, without --state. Exits 2 if it is to run, or is not there.
+    Its checkpoints, savepoints and history stay, without --state. Exits 3 if it is to run, or is not there.
     """
     from spark_events.sql_runner.deploy.workspace import Workspace
 
@@ -184,9 +193,11 @@ def forget(
     say(f"[green]ok[/] {plain(name)}: forgotten")
 
 
-@app.command()
+@command(app, f"spark-events sql history orders {_STORE}")
 def history(
-    name: Annotated[str, typer.Argument(help="The query.")], store: own.StoreUrl, as_json: own.AsJson = False
+    name: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
+    store: own.StoreUrl,
+    as_json: own.AsJson = False,
 ) -> None:
     """Show what was done with a query, when, why and by whom."""
     from spark_events.cli.sql import views
@@ -200,10 +211,10 @@ def history(
     elif entries:
         views.show_history(entries, out)
     else:
-        raise ConfigError(f"{name!r}: no query of this name in the history of {store}")
+        raise NothingToReadError(f"{name!r}: no query of this name in the history of {store}")
 
 
-@app.command()
+@command(app, "spark-events sql schema > manifest.schema.json")
 def schema() -> None:
     """Print the JSON schema of a manifest, for editors."""
     from spark_events.sql_runner.manifest.manifest import json_schema
@@ -211,11 +222,19 @@ def schema() -> None:
     print_json(json_schema())
 
 
-@app.command("export-pipeline")
+@command(
+    app,
+    "spark-events sql export-pipeline queries --output pipeline --storage s3a://bucket/p",
+    name="export-pipeline",
+)
 def export_pipeline(
     folder: own.Folder,
-    output: Annotated[Path, typer.Option("--output", help="The folder to write the pipeline into.")],
-    storage: Annotated[str, typer.Option("--storage", help="Absolute URL of the pipeline's checkpoints.")],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="DIR", help="The folder to write the pipeline into.")
+    ],
+    storage: Annotated[
+        str, typer.Option("--storage", metavar="URL", help="Absolute URL of the pipeline's checkpoints.")
+    ],
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
     properties_file: PropertiesFile = None,

@@ -22,40 +22,66 @@ StoreUrl = Annotated[
     str,
     typer.Option(
         "--store",
+        metavar="URL",
         envvar="SPARK_EVENTS_SQL_STORE",
         help="Where to keep manifests, checkpoints and savepoints: a folder, or a URL such as s3a://bucket/queries.",
     ),
 ]
 Template = Annotated[
-    Path | None, typer.Option("--template-file", help="A YAML file with defaults for all manifests.")
+    Path | None,
+    typer.Option("--template-file", metavar="FILE", help="A YAML file with defaults for all manifests."),
 ]
 Definitions = Annotated[
     list[Path] | None,
-    typer.Option("--table-definition-path", help="An SQL file that defines tables. Repeatable, in order."),
+    typer.Option(
+        "--table-definition-path",
+        metavar="FILE",
+        help="An SQL file that defines tables. Repeatable, in order.",
+    ),
 ]
-Session = Annotated[str, typer.Option("--session", help="The session application that runs the queries.")]
+Session = Annotated[
+    str, typer.Option("--session", metavar="NAME", help="The session application that runs the queries.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Prune = Annotated[bool, typer.Option("--prune", help="Stop queries whose manifest was deleted.")]
 Master = Annotated[
-    str | None, typer.Option("--master", help="Master of the application, as for spark-submit.")
+    str | None,
+    typer.Option("--master", metavar="URL", help="Master of the application, as for spark-submit."),
 ]
 Timeout = Annotated[
-    int, typer.Option("--timeout", min=1, help="Timeout for starting and for stopping a query, in seconds.")
+    int,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=1,
+        help="Timeout for starting and for stopping a query, in seconds.",
+    ),
 ]
 Parallel = Annotated[int, typer.Option("--parallel", min=1, help="How many queries to deploy at a time.")]
-LogDir = Annotated[Path, typer.Option("--log-dir", help="Folder for the logs of applications.")]
+LogDir = Annotated[
+    Path, typer.Option("--log-dir", metavar="DIR", help="Folder for the logs of applications.")
+]
 PollMs = Annotated[
-    int, typer.Option("--poll-ms", min=50, help="How often an application looks for orders, in ms.")
+    int,
+    typer.Option(
+        "--poll-ms",
+        metavar="MS",
+        min=50,
+        help="How often the application polls the store for commands, in ms.",
+    ),
 ]
 LeaseMs = Annotated[
     int,
     typer.Option(
-        "--lease-ms", min=1_000, help="How long an application may be silent before it counts as gone, in ms."
+        "--lease-ms",
+        metavar="MS",
+        min=1_000,
+        help="How long an application may be silent before it is marked as gone, in ms.",
     ),
 ]
 SubmitOptions = Annotated[
     list[str] | None,
-    typer.Argument(help="Options for spark-submit, after --."),
+    typer.Argument(metavar="SUBMIT_OPTION", help="Options for spark-submit, after --."),
 ]
 RunMode = Annotated[
     HostKind,

@@ -10,15 +10,15 @@ from rich.table import Table
 
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import plain, plain_lines, say
+from spark_events.cli.console import plain, plain_lines, say, show_table
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 
-_COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
-_STATE_COLOUR = {
+_COLOR = {Action.FAIL: "red", Action.NOTHING: "dim"}
+_STATE_COLOR = {
     "RUNNING": "green",
     "FINISHED": "green",
     "FAILED": "red",
@@ -51,9 +51,9 @@ def show_plan(planned: Iterable[PlannedQuery], console: Console) -> None:
     for query in planned:
         decision = query.decision
         version = f", version {decision.version}" if decision.version else ""
-        colour = _COLOUR.get(decision.action, "bold")
+        color = _COLOR.get(decision.action, "bold")
         say(
-            f"[bold]{plain(query.name)}[/]{version}: [{colour}]{WORDS[decision.action]}[/]",
+            f"[bold]{plain(query.name)}[/]{version}: [{color}]{WORDS[decision.action]}[/]",
             console,
         )
         say(f"  {plain(decision.reason)}", console)
@@ -91,10 +91,10 @@ def show_status(rows: Sequence[QueryRow], console: Console, now: int | None = No
     for name in shown:
         table.add_column(name, no_wrap=name in ("query", "state"))
     for row in rows:
-        colour = _STATE_COLOUR.get(row.state, "bold")
+        color = _STATE_COLOR.get(row.state, "bold")
         cells = {
             "query": plain(row.name),
-            "state": f"[{colour}]{plain(row.state)}[/]",
+            "state": f"[{color}]{plain(row.state)}[/]",
             "for": _age(row.since_ms, now),
             "version": str(row.version),
             "batch": "" if row.batch is None else str(row.batch),
@@ -105,15 +105,15 @@ def show_status(rows: Sequence[QueryRow], console: Console, now: int | None = No
             "in": plain(row.application),
         }
         table.add_row(*(cells[name] for name in shown))
-    console.print(table)
+    show_table(table, console)
     for row in rows:
         if row.restarted_ms:
             times = ", ".join(moment(at_ms) for at_ms in row.restarted_ms[:_SHOWN_RESTARTS])
             more = ", …" if row.restarts > _SHOWN_RESTARTS else ""
             say(f"[dim]{plain(row.name)}: restarted at {times}{more} UTC[/]", console)
         if row.error:
-            colour = "dim" if row.recovered or row.state == "ENDED" else "red"
-            say(f"[{colour}]{plain(row.name)}[/]: {_when(row)}{plain_lines(row.error)}", console)
+            color = "dim" if row.recovered or row.state == "ENDED" else "red"
+            say(f"[{color}]{plain(row.name)}[/]: {_when(row)}{plain_lines(row.error)}", console)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:

@@ -34,9 +34,9 @@ public class CreateStatement {
         this.parsed = parsed;
         this.purpose = purpose;
         // Spark knows REPLACE for few catalogs; what it would create is the same without it.
-        QueryExecution created = analyse(purpose.endsWith("REPLACE") ? create(parts(parsed)) : parsed);
+        QueryExecution created = analyze(purpose.endsWith("REPLACE") ? create(parts(parsed)) : parsed);
         boolean isOfConnector = Reflect.simpleName(created.analyzed().getClass()).equals("CreateTableAsSelect");
-        this.execution = isOfConnector ? analyse(parsed) : created;
+        this.execution = isOfConnector ? analyze(parsed) : created;
         this.command = execution.analyzed();
     }
 
@@ -121,7 +121,7 @@ public class CreateStatement {
         return Calls.json(Written.by(execution));
     }
 
-    private QueryExecution analyse(LogicalPlan plan) throws Throwable {
+    private QueryExecution analyze(LogicalPlan plan) throws Throwable {
         QueryExecution execution = SparkObjects.execution(session, plan, CommandExecutionMode.SKIP());
         execution.assertAnalyzed();
         return execution;

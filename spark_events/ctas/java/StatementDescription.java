@@ -16,7 +16,7 @@ class StatementDescription {
     private final Object command;
     private final LinkedHashMap fields = new LinkedHashMap();
 
-    /** The command is what Spark's analyser has made of the statement. */
+    /** The command is what Spark's analyzer has made of the statement. */
     StatementDescription(Object session, Object command) {
         this.state = Reflect.get(session, "sessionState");
         this.command = command;

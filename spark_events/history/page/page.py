@@ -202,7 +202,7 @@ def _lanes(report: Report, scale: _Scale, link: Callable[[Row], str] | None) -> 
     for number, row in enumerate(report.tables.uptime[:MOST_SHOWN]):
         of_job = intervals[job_of(row)]
         bands = [band for interval in of_job for band in _bands(interval, scale)]
-        # Outages are drawn last, on top of their neighbours.
+        # Outages are drawn last, on top of their neighbors.
         bands.sort(key=lambda band: band.state == DOWN)
         yield Lane(job_name(row), number * _ROW, bands, link(row) if link else "")
 

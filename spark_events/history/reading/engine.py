@@ -6,7 +6,7 @@ import re
 from importlib.util import find_spec
 
 from spark_events.api import ConfigError
-from spark_events.api.errors import needs_extra
+from spark_events.api.errors import UsageError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.options import Engine, ReportOptions
 
@@ -30,7 +30,7 @@ def choose(options: ReportOptions, told_of_spark: bool) -> tuple[Engine, str]:
         for folder in filter(None, (options.store, options.parquet)):
             if not _LOCAL.match(folder):
                 shown = path_without_secrets(folder)
-                raise ConfigError(f"{shown}: --engine local writes to this machine; use --engine spark")
+                raise UsageError(f"{shown}: --engine local writes to this machine; use --engine spark")
     if options.engine is not Engine.AUTO:
         return options.engine, ""
     if told_of_spark:

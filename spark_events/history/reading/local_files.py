@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError
-from spark_events.api.errors import needs_extra
+from spark_events.api.errors import NothingToReadError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
 from spark_events.runtime.log_once import logger
@@ -88,7 +88,7 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
         if not of_events:
             there = file_system.exists(root) or fsspec.core.has_magic(root)
             why = "no such file or folder; " if not there else "it has spans alone; " if of_spans else ""
-            raise ConfigError(f"{shown}: {why}{NOTHING}")
+            raise NothingToReadError(f"{shown}: {why}{NOTHING}")
     return StoredFiles(json, parquet, file_systems, size, compressed, spans)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
 from spark_events.runtime.log_once import logger
@@ -73,7 +74,7 @@ def _file_names(spark: SparkSession, path: str) -> list[str]:
         reason = text_without_secrets_of(path, str(error.java_exception.toString()))
         raise ConfigError(f"{path_without_secrets(path)}: cannot be read: {reason}") from error
     if not names:
-        raise ConfigError(f"{path_without_secrets(path)}: {NOTHING}")
+        raise NothingToReadError(f"{path_without_secrets(path)}: {NOTHING}")
     return names
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError
 from spark_events.history.figures.checkpoints import day_sums
 from spark_events.history.figures.day_sums import SUMS
 from spark_events.history.history import History, period_of
@@ -192,7 +193,7 @@ class HistoryStore:
             ConfigError: nothing was added yet.
         """
         if not self.days:
-            raise ConfigError(f"{self._path}: the store is empty; give paths of events to add")
+            raise NothingToReadError(f"{self._path}: the store is empty; give paths of events to add")
         sla = sla or Sla()
         of_days = self._facts(self.days, ["others"])
         checkpoints = self._facts(self.days, ["checkpoints"])

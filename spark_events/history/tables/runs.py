@@ -26,7 +26,7 @@ from spark_events.history.table import (
 
 _BAD_ENDS = (*DOWN_AFTER, UNKNOWN)
 _STATES = {"FINISHED": UP, "FAILED": DOWN, LOST: DOWN, UNKNOWN: NOT_HEARD, "CANCELED": STOPPED}
-"""By the status of the last run, how it is coloured; one that goes on is starting."""
+"""By the status of the last run, how it is colored; one that goes on is starting."""
 
 
 def _rows(known: KnownApplication) -> Iterator[Row]:

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 
 /**
  * What is known of one plan while it is read: its sources, their columns by number, and for each expression id the
- * columns that it is computed from. Expression ids are unique in an analysed plan, so that an operator which passes
+ * columns that it is computed from. Expression ids are unique in an analyzed plan, so that an operator which passes
  * columns on changes nothing here.
  */
 public class PlanFacts {

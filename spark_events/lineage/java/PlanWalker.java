@@ -11,7 +11,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** Walks an analysed plan from its leaves to its root, and gathers its facts. */
+/** Walks an analyzed plan from its leaves to its root, and gathers its facts. */
 public class PlanWalker {
     private static final int MOST_RDDS = 1000;
     final PlanFacts facts;

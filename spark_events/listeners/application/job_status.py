@@ -212,9 +212,9 @@ class StatusMetrics:
         self._stays.enter(status, time_ms)
 
     def _register_status(self, group: ScopeGroup, status: JobStatus) -> None:
-        labelled = group.child(components=(status.value,), variables={"status": status.value})
+        labeled = group.child(components=(status.value,), variables={"status": status.value})
         described = "1 for the status that the job is in, 0 for the others."
-        labelled.register("status", Gauge(lambda: self._stays.is_in(status), description=described))
+        labeled.register("status", Gauge(lambda: self._stays.is_in(status), description=described))
 
     def _age_ms(self) -> int | None:
         return None if self.status is None else self._stays.time_ms(self.status)

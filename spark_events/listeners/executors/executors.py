@@ -275,9 +275,9 @@ class ExecutorListener:
         return group.register("executorsAdded", Counter("{executor}", "Executors that were added."))
 
     def _register_removed(self, reason: str) -> Counter:
-        labelled = self._group.child(components=("removed", reason), variables={"reason": reason})
+        labeled = self._group.child(components=("removed", reason), variables={"reason": reason})
         counter = Counter("{executor}", "Lost executors, by reason.")
-        return labelled.register("executorsRemoved", counter)
+        return labeled.register("executorsRemoved", counter)
 
 
 def _raise_peaks(executor: Executor, gauges: Readings) -> None:

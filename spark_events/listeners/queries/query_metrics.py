@@ -153,8 +153,8 @@ class _ProgressMetrics:
             group.register(name, Gauge(read, *_GAUGES[name]))
         for phase in PHASES:
             described = "How long a phase of the last trigger took."
-            labelled = group.child(components=(phase,), variables={"phase": phase})
-            labelled.register("phaseDuration", Gauge(partial(self._duration_ms, phase), "ms", described))
+            labeled = group.child(components=(phase,), variables={"phase": phase})
+            labeled.register("phaseDuration", Gauge(partial(self._duration_ms, phase), "ms", described))
 
     def update(self, progress: Progress, time_ms: int) -> None:
         """Update the metrics by the progress of one trigger, which ended at a time in ms since the epoch."""
@@ -214,11 +214,11 @@ class _ProgressMetrics:
     def _take_source(self, number: str, source: Progress) -> None:
         if number not in self._sources:
             # The description of a source may change from run to run; its position in the query does not.
-            labelled = self._group.child(components=("source", number), variables={"source": number})
+            labeled = self._group.child(components=("source", number), variables={"source": number})
             described = (
                 "What the source has and the query has not read yet: latest offsets minus end offsets."
             )
-            labelled.register("sourceBacklog", Gauge(lambda: backlog(self._sources[number]), "", described))
+            labeled.register("sourceBacklog", Gauge(lambda: backlog(self._sources[number]), "", described))
         self._sources[number] = source
 
     def _rate(self, field: str) -> float | None:

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.settings import declared_settings
 from spark_events.listeners.spark_listeners import SparkListeners
@@ -67,7 +68,7 @@ def replay_on_spark(
     read_checked(conf)
     places = [(path, log) for path in paths for log in LogFiles(path).find()]
     if not places:
-        raise ConfigError(f"no event log at {', '.join(map(path_without_secrets, paths))}")
+        raise NothingToReadError(f"no event log at {', '.join(map(path_without_secrets, paths))}")
     # The largest logs first, as they take longest.
     places.sort(key=lambda place: -place[1].size)
     session = start_session("replay", spark_conf)

@@ -42,7 +42,7 @@ _WANTED = frozenset(
         *spark_records.OTHER_EVENTS,
     )
 )
-# Spark's own records that no event is made of; those with a package in their name are recognised by that.
+# Spark's own records that no event is made of; those with a package in their name are recognized by that.
 _UNUSED = re.compile(
     r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|"
     r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|"
@@ -107,7 +107,7 @@ class RecordCounts:
 
 
 class RecordReader:
-    """Makes records of lines. Task records, most of a log, are recognised and read by their first bytes.
+    """Makes records of lines. Task records, most of a log, are recognized and read by their first bytes.
 
     Attributes:
         counts: what became of the lines.

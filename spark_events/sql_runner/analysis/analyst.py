@@ -69,7 +69,7 @@ class Analyst:
         Raises:
             ConfigError: Spark cannot be started.
         """
-        # PySpark would log each query that cannot be analysed; we report that ourselves, with file and line.
+        # PySpark would log each query that cannot be analyzed; we report that ourselves, with file and line.
         for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
@@ -80,8 +80,8 @@ class Analyst:
             finally:
                 spark.stop()
 
-    def analyse(self, manifest: Manifest) -> Analysis:
-        """Analyse a manifest.
+    def analyze(self, manifest: Manifest) -> Analysis:
+        """Analyze a manifest.
 
         Raises:
             QueryError: its query or its target cannot be used.
@@ -92,8 +92,8 @@ class Analyst:
         sink = folder_identity(folder, session.conf.get(_WAREHOUSE)) if folder else ""
         return Analysis(prepared.fingerprint, without_effect, folder, prepared.target, sink)
 
-    def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
-        """Analyse manifests, some of which may read what others will write.
+    def analyze_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
+        """Analyze manifests, some of which may read what others will write.
 
         For Spark, a table of files does not exist before its folder does. If all queries are new, the one
         that makes the folder has not run yet, so a target's folder is made here if another query needs it.
@@ -101,7 +101,7 @@ class Analyst:
         results: dict[str, Analysis | QueryError] = {}
         waiting = list(manifests)
         while waiting:
-            results.update((manifest.name, self._try_analyse(manifest)) for manifest in waiting)
+            results.update((manifest.name, self._try_analyze(manifest)) for manifest in waiting)
             folders = {result.sink_folder for result in results.values() if isinstance(result, Analysis)}
             made = [self._make_missed(folder, results) for folder in folders - {""}]
             failed = [manifest for manifest in waiting if isinstance(results[manifest.name], QueryError)]
@@ -124,9 +124,9 @@ class Analyst:
                 )
             return False
 
-    def _try_analyse(self, manifest: Manifest) -> Analysis | QueryError:
+    def _try_analyze(self, manifest: Manifest) -> Analysis | QueryError:
         try:
-            return self.analyse(manifest)
+            return self.analyze(manifest)
         except QueryError as error:
             return error
 
@@ -141,7 +141,7 @@ class Analyst:
     def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:
         """Return whether a deployed query computes the same as a manifest with this fingerprint.
 
-        Fingerprints of different Spark versions cannot be compared: the deployed query is then analysed anew.
+        Fingerprints of different Spark versions cannot be compared: the deployed query is then analyzed anew.
         """
         before, is_comparable = deployed.manifest, deployed.meta.spark_version == self.spark_version
         if is_comparable and deployed.meta.plan == fingerprint:
@@ -151,7 +151,7 @@ class Analyst:
         if same_text or (is_comparable and not blanks_alone):
             return not is_comparable
         try:
-            older = self.analyse(before).fingerprint
+            older = self.analyze(before).fingerprint
             if is_comparable and older != deployed.meta.plan:
                 return False  # the tables have changed, too
             return older == fingerprint or (blanks_alone and self._plan(before) == self._plan(manifest))

@@ -1,4 +1,4 @@
-"""Table definitions: SQL files whose statements run before a query is analysed or started."""
+"""Table definitions: SQL files whose statements run before a query is analyzed or started."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class TableDefinitions:
 
     @contextmanager
     def in_force(self, session: Any, statements: Sequence[str]) -> Iterator[None]:
-        """Let a query be analysed and started while its tables are as its own statements define them.
+        """Let a query be analyzed and started while its tables are as its own statements define them.
 
         Other queries may define the same tables otherwise: as long as the block runs, nobody changes them.
 

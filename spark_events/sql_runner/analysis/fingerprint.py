@@ -87,7 +87,7 @@ def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
 
 
 def _without(path: str, warehouse: str) -> str:
-    """Return a path without the warehouse, which is a different one when a query is only analysed."""
+    """Return a path without the warehouse, which is a different one when a query is only analyzed."""
     return re.sub("^" + re.escape(_plain(warehouse)), "warehouse:", _plain(path))
 
 

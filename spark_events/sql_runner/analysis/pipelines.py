@@ -66,7 +66,7 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
         ConfigError: the folder cannot be written, or a table definition cannot be run.
     """
     export = PipelineExport()
-    for name, analysis in analyst.analyse_all(manifests.by_name.values()).items():
+    for name, analysis in analyst.analyze_all(manifests.by_name.values()).items():
         reason = str(analysis) if isinstance(analysis, QueryError) else _unfit(manifests.by_name[name])
         if reason:
             export.left_out[name] = reason
@@ -101,7 +101,7 @@ def _flows(
 
 
 def _unfit(manifest: Manifest) -> str:
-    """Return why a manifest that can be analysed cannot be exported; empty if it can."""
+    """Return why a manifest that can be analyzed cannot be exported; empty if it can."""
     if manifest.sql is None:
         return "is code, and a flow of a pipeline is SQL or a function"
     if manifest.output_mode != "append":

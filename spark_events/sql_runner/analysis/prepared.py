@@ -1,4 +1,4 @@
-"""A query that is ready to start: analysed in its own session, with rows that fit its target."""
+"""A query that is ready to start: analyzed in its own session, with rows that fit its target."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class PreparedQuery:
 
 
 def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> PreparedQuery:
-    """Analyse a query.
+    """Analyze a query.
 
     Args:
         session: from ``open_session``; the same one each time the query is started.
         manifest: the query's.
-        meta: None if it is only analysed, not started.
+        meta: None if it is only analyzed, not started.
 
     Raises:
         QueryError: the query, or its target, cannot be used; the message says why.

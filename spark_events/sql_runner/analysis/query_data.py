@@ -19,7 +19,7 @@ _RESULT = "execution_output"
 
 
 class QueryError(SparkEventsError):
-    """A query that cannot be analysed or started as it is.
+    """A query that cannot be analyzed or started as it is.
 
     Args:
         message: what is wrong, and what to do.
@@ -37,7 +37,7 @@ def query_data(session: Any, manifest: Manifest) -> Any:
     """Return the streaming DataFrame of a manifest's query.
 
     Raises:
-        QueryError: its SQL does not parse or analyse, its code fails, or it reads no stream.
+        QueryError: its SQL does not parse or analyze, its code fails, or it reads no stream.
     """
     data = _of_sql(session, manifest) if manifest.sql is not None else _of_code(session, manifest)
     if not data.isStreaming:
@@ -118,7 +118,7 @@ def table_name(session: Any, parts: Sequence[str]) -> tuple[str, ...] | None:
 
     try:
         table = session.catalog.getTable(quoted(parts))
-    except PySparkException:  # analysing the query gives a better message
+    except PySparkException:  # analyzing the query gives a better message
         return None
     if table.tableType in ("TEMPORARY", "VIEW"):
         return None

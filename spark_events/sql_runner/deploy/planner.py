@@ -73,7 +73,7 @@ class Planner:
             StoreError: the store cannot be read.
             DamagedFile: the orders or the status of an application cannot be understood.
         """
-        analyses = self._analyst.analyse_all(manifests.by_name.values())
+        analyses = self._analyst.analyze_all(manifests.by_name.values())
         looks: list[list[PlannedQuery]] = []
 
         def look() -> bool | None:
@@ -139,7 +139,7 @@ class Planner:
         recorded = query.deployed.meta.sink_folder
         if recorded is None:  # by an older spark-events
             try:
-                return self._analyst.analyse(query.deployed.manifest).sink
+                return self._analyst.analyze(query.deployed.manifest).sink
             except QueryError:
                 return ""
         return recorded
@@ -265,7 +265,7 @@ def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     Raises:
         ConfigError: a table definition cannot be run.
     """
-    analyses = analyst.analyse_all(manifests.by_name.values())
+    analyses = analyst.analyze_all(manifests.by_name.values())
     errors = {name: error for name, error in analyses.items() if isinstance(error, QueryError)}
     claims = [
         FolderClaim(name, "", analysis.sink, True)

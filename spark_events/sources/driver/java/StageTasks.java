@@ -20,7 +20,7 @@ public class StageTasks {
         "Shuffle Write Bytes", "Memory Bytes Spilled", "Disk Bytes Spilled"
     };
     private static final int MOST_THROWN = 8;
-    /** By this many first characters of what it says, a stage's failure is recognised as that of its task. */
+    /** By this many first characters of what it says, a stage's failure is recognized as that of its task. */
     private static final int COMPARED = 1000;
 
     private final int stage;

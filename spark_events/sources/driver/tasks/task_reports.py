@@ -40,7 +40,7 @@ class _IntoQueue:
         self._reports = reports
 
     def zero(self, value: Any) -> Any:
-        """Return what a worker that deserialises the accumulator begins with."""
+        """Return what a worker that deserializes the accumulator begins with."""
         return None
 
     def addInPlace(self, value1: Any, value2: Any) -> Any:  # noqa: N802 - PySpark's names

@@ -1,4 +1,4 @@
-"""Spark's four compression codecs, decoded block by block, and recognised by a file's first bytes."""
+"""Spark's four compression codecs, decoded block by block, and recognized by a file's first bytes."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from spark_events.api import ConfigError, needs_extra
+from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 
 with needs_extra("eventlog", "fsspec", "reading event logs"):
@@ -165,10 +166,10 @@ class LogFiles:
             return [self._fs.info(self._root)]
         except FileNotFoundError:
             if not fsspec.core.has_magic(self._root):
-                raise ConfigError(f"{self.path}: no such file or folder") from None
+                raise NothingToReadError(f"{self.path}: no such file or folder") from None
         matches = list(self._fs.glob(self._root, detail=True).values())
         if not matches:
-            raise ConfigError(f"{self.path}: nothing matches this pattern")
+            raise NothingToReadError(f"{self.path}: nothing matches this pattern")
         return matches
 
     def _list(self, folder: str) -> list[dict[str, Any]]:

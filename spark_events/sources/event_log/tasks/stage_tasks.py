@@ -38,7 +38,7 @@ _ENOUGH_LINES = 32
 _END = b"}\n"
 _MOST_THROWN = 8
 _COMPARED = 1_000
-"""By this many first characters of what it says, a stage's failure is recognised as that of its task."""
+"""By this many first characters of what it says, a stage's failure is recognized as that of its task."""
 FINISHED = 0x80
 RUNNING = 0x7F
 

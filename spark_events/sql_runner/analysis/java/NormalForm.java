@@ -13,7 +13,7 @@ import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Writes an analysed plan without anything, except Spark's numbers, that differs from one analysis of a query to the
+ * Writes an analyzed plan without anything, except Spark's numbers, that differs from one analysis of a query to the
  * next; sources appear by identity instead of the objects that read them. This is not Spark's canonical form, which
  * orders commutative operands by hashes of numbers.
  */

@@ -77,15 +77,15 @@ public final class RunnerEntry {
     }
 
     /** Throws where Spark cannot run a query as a stream in that output mode. */
-    public void checkStreaming(LogicalPlan analysed, String mode) {
+    public void checkStreaming(LogicalPlan analyzed, String mode) {
         OutputMode outputMode = mode.equals("append") ? OutputMode.Append()
             : mode.equals("update") ? OutputMode.Update() : OutputMode.Complete();
-        UnsupportedOperationChecker.checkForStreaming(analysed, outputMode);
+        UnsupportedOperationChecker.checkForStreaming(analyzed, outputMode);
     }
 
-    /** Returns an analysed plan as JSON: see NormalForm. */
-    public String normalForm(LogicalPlan analysed) throws Throwable {
-        return Calls.json(new NormalForm(session).of(analysed));
+    /** Returns an analyzed plan as JSON: see NormalForm. */
+    public String normalForm(LogicalPlan analyzed) throws Throwable {
+        return Calls.json(new NormalForm(session).of(analyzed));
     }
 
     /**

@@ -1,0 +1,100 @@
+"""The command ``show``: stored events as people read them, one line each."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import orjson
+import typer
+
+from spark_events.api.errors import NothingToReadError
+from spark_events.api.toolkit.formatting import moment
+from spark_events.cli.console import INTERRUPTED, out, plain, print_warnings, say
+from spark_events.history.reading.event_lines import EventLines, StoredEvent
+
+_LOOK_EVERY_S = 0.5
+_STYLES = {"WARN": "yellow", "ERROR": "bold red", "FATAL": "bold red"}
+_WIDEST_SEVERITY = 5
+
+
+def show(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH",
+            help="Stored events: files, folders or globs of a file log or a collector's file exporter.",
+        ),
+    ],
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Also show events as they are added, until Ctrl-C.")
+    ] = False,
+    app: Annotated[
+        str | None, typer.Option(metavar="APP", help="Only the application of this name or id.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(metavar="QUERY", help="Only the streaming query of this name.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="EVENT", help="Only events of this name, such as JobFailureEvent.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each event whole, as one JSON object per line.")
+    ] = False,
+) -> None:
+    """Show stored events, oldest first, one per line: time (UTC), severity, what happened, application.
+
+    Exits 4 if there are no events, or none that match.
+    """
+    lines = EventLines(paths)
+    if not follow:
+        lines.demand_some()
+
+    def matches(event: StoredEvent) -> bool:
+        return (
+            (app is None or app in (event.attributes.get("app_name"), event.attributes.get("app_id")))
+            and (query is None or query == event.attributes.get("query_name"))
+            and (name is None or name == event.name)
+        )
+
+    try:
+        shown, read = _show_new(lines, matches, as_json)
+        while follow:
+            sys.stdout.flush()
+            time.sleep(_LOOK_EVERY_S)
+            _show_new(lines, matches, as_json)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    if lines.skipped:
+        print_warnings([f"lines that are not events, skipped: {lines.skipped:,}"])
+    if not shown:
+        raise NothingToReadError(
+            f"none of {read:,} events matches --app, --query and --name"
+            if read
+            else "the files have no events"
+        )
+
+
+def _show_new(lines: EventLines, matches: Callable[[StoredEvent], bool], as_json: bool) -> tuple[int, int]:
+    """Print the events that were added, and return how many were printed and how many read."""
+    shown = read = 0
+    for event in lines.read():
+        read += 1
+        if matches(event):
+            shown += 1
+            if as_json:
+                sys.stdout.write(orjson.dumps(event.record).decode(errors="replace") + "\n")
+            else:
+                say(_line(event), out)
+    return shown, read
+
+
+def _line(event: StoredEvent) -> str:
+    body = plain((event.body or event.name).split("\n", 1)[0])
+    style = _STYLES.get(event.severity)
+    severity = plain(f"{event.severity:<{_WIDEST_SEVERITY}}")
+    marked = f"[{style}]{severity}[/] {body}" if style else f"{severity} {body}"
+    app = plain(str(event.attributes.get("app_name", "")))
+    return f"[dim]{moment(event.time_ms)}Z[/] {marked}" + (f"  [dim]({app})[/]" if app else "")

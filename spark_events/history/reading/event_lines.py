@@ -1,0 +1,182 @@
+"""Reads stored events line by line, oldest first, without a database: what ``spark-events show`` shows.
+
+It holds a block of each file at most, so it needs little memory, and can go on while files grow.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import heapq
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
+
+_BLOCK = 1 << 20
+_LINES = re.compile(r"\.(jsonl?|ndjson)(\.gz)?$")
+_NOT_EVENTS = re.compile(rf"({SPANS}|\.lineage\.\d+\.jsonl)(\.gz)?$")
+_OWN_NAME = re.compile(OWN_NAME)
+_OTHER_SIGNALS = ("resourceSpans", "resourceMetrics", "traceId", "jobId")
+_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
+
+
+class StoredEvent(NamedTuple):
+    """An event as it is stored, whichever form it has.
+
+    Attributes:
+        time_ms: when it happened, in ms since 1970.
+        name, severity, body: of the event.
+        attributes: its attributes, the identifying ones among them.
+        record: all of it, as a file log writes it.
+    """
+
+    time_ms: int
+    name: str
+    severity: str
+    body: str
+    attributes: Mapping[str, Any]
+    record: Mapping[str, Any]
+
+
+class EventLines:
+    """The events in some files, and those that are added to them.
+
+    Args:
+        paths: files, folders or globs on this machine.
+
+    Attributes:
+        skipped: lines so far that are no events.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = list(map(_local, paths))
+        self._positions: dict[Path, int] = {}
+        self.skipped = 0
+
+    def demand_some(self) -> None:
+        """Check that each path has files.
+
+        Raises:
+            NothingToReadError: one has none.
+        """
+        for path in self._paths:
+            if not list(_files_at(path)):
+                why = "" if Path(path).exists() else "no such file or folder; "
+                raise NothingToReadError(f"{path}: {why}{NOTHING}")
+
+    def read(self) -> Iterator[StoredEvent]:
+        """Yield what was not read before, in the order of time as far as each file is."""
+        files = {file: None for path in self._paths for file in _files_at(path)}
+        yield from heapq.merge(*map(self._events, files), key=lambda event: event.time_ms)
+
+    def _events(self, path: Path) -> Iterator[StoredEvent]:
+        for line in self._new_lines(path):
+            try:
+                yield from events_of_line(line)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                self.skipped += 1
+
+    def _new_lines(self, path: Path) -> Iterator[bytes]:
+        """Yield whole lines; a file is open only while a block of it is read: there may be thousands."""
+        position = self._positions.get(path, 0)
+        while True:
+            block = _block_at(path, position)
+            end = block.rfind(b"\n") + 1
+            if not end and len(block) > _BLOCK:
+                end = len(block)  # of a line that is no event's: it is counted as such
+            if not end:
+                return
+            position += end
+            self._positions[path] = position
+            yield from block[:end].splitlines()
+
+
+def events_of_line(line: bytes) -> Iterator[StoredEvent]:
+    """Yield the events of a line: one of a file log, or those of a collector's request.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: it has no event, nor another known record.
+    """
+    if not line.strip():
+        return
+    record = orjson.loads(line)
+    if "resourceLogs" in record:
+        for resource in record["resourceLogs"]:
+            for scope in resource.get("scopeLogs", ()):
+                for each in scope.get("logRecords", ()):
+                    yield _stored(_of_otlp(each))
+    elif "eventName" in record:
+        yield _stored(record)
+    elif not any(key in record for key in _OTHER_SIGNALS):
+        raise ValueError("no event")
+
+
+def _stored(record: Mapping[str, Any]) -> StoredEvent:
+    return StoredEvent(
+        int(record["timeUnixNano"]) // 1_000_000,
+        str(record["eventName"]),
+        str(record.get("severityText") or "INFO"),
+        str(record.get("body") or ""),
+        record.get("attributes") or {},
+        record,
+    )
+
+
+def _of_otlp(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an OTLP log record as a file log would write it."""
+    attributes = {pair["key"]: _value(pair["value"]) for pair in record.get("attributes", ())}
+    return {
+        "eventName": record.get("eventName") or attributes.get("event.name", ""),
+        "eventId": attributes.get("event.id", ""),
+        "timeUnixNano": record["timeUnixNano"],
+        "observedTimeUnixNano": record.get("observedTimeUnixNano", ""),
+        "severityText": record.get("severityText", ""),
+        "body": _value(record.get("body") or {}),
+        "attributes": attributes,
+    }
+
+
+def _value(value: Mapping[str, Any]) -> Any:
+    if "arrayValue" in value:
+        return [_value(each) for each in value["arrayValue"].get("values", ())]
+    return next((value[kind] for kind in _VALUES if kind in value), "")
+
+
+def _local(path: str) -> str:
+    if "://" in path and not path.startswith("file://"):
+        raise UsageError(f"{path}: show reads files of this machine; copy them here, or give them to report")
+    return path.removeprefix("file://")
+
+
+def _files_at(path: str) -> Iterator[Path]:
+    named = [Path(path)] if Path(path).exists() else sorted(map(Path, glob.glob(path, recursive=True)))
+    for each in named:
+        if each.is_dir():
+            yield from (file for file in sorted(each.rglob("*")) if _has_events(file, each))
+        elif each.is_file():
+            yield each
+
+
+def _has_events(file: Path, folder: Path) -> bool:
+    *folders, name = file.relative_to(folder).parts
+    hidden = any(
+        part.startswith((".", "_")) for part in (*folders, *([] if _OWN_NAME.search(name) else [name]))
+    )
+    return not hidden and bool(_LINES.search(name)) and not _NOT_EVENTS.search(name) and file.is_file()
+
+
+def _block_at(path: Path, position: int) -> bytes:
+    """Return bytes of a file from a position on: whole lines, if there are any; none if it was removed."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            file.seek(position)
+            block = file.read(_BLOCK)
+            return block if b"\n" in block or len(block) < _BLOCK else block + file.readline(16 * _BLOCK)
+    except FileNotFoundError:
+        return b""

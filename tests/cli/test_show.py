@@ -1,0 +1,154 @@
+"""``spark-events show``: stored events as people read them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import cli
+from tests.support.paths import REPO
+
+AT_NS = 1_764_081_000_000_000_000  # 2025-11-25 14:30:00
+
+
+def event(after_s: int, body: str, **of: Any) -> dict[str, Any]:
+    attributes = {"app_name": "shop", "app_id": "app-1", **of.pop("attributes", {})}
+    return {
+        "eventName": "JobStatusChangeEvent",
+        "eventId": f"{after_s}",
+        "timeUnixNano": str(AT_NS + after_s * 1_000_000_000),
+        "severityText": "INFO",
+        "body": body,
+        "attributes": attributes,
+        **of,
+    }
+
+
+def write(path: Path, *events: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.writelines(json.dumps(each) + "\n" for each in events)
+
+
+def show(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = cli("show", *map(str, arguments))
+    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    failed = event(
+        20,
+        "query 'orders' failed: ValueError: [x]\nTraceback",
+        eventName="JobFailureEvent",
+        severityText="ERROR",
+        attributes={"query_name": "orders"},
+    )
+    write(tmp_path / "shop__app-1.events.000001.jsonl", event(0, "application shop runs"), failed)
+    other = {"app_name": "nightly", "app_id": "app-2"}
+    write(tmp_path / "nightly__app-2.events.000001.jsonl", event(10, "job ran", attributes=other))
+    write(tmp_path / "shop__app-1.spans.000001.jsonl", {"traceId": "1", "name": "a span"})
+    return tmp_path
+
+
+def test_all_by_time(folder: Path) -> None:
+    done = show(folder)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "2025-11-25 14:30:00Z INFO  application shop runs  (shop)",
+        "2025-11-25 14:30:10Z INFO  job ran  (nightly)",
+        "2025-11-25 14:30:20Z ERROR query 'orders' failed: ValueError: [x]  (shop)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--app", "nightly"), ["job ran"]),
+        (("--app", "app-2"), ["job ran"]),
+        (("--query", "orders"), ["query 'orders' failed: ValueError: [x]"]),
+        (("--name", "JobStatusChangeEvent", "--app", "shop"), ["application shop runs"]),
+    ],
+)
+def test_some(folder: Path, options: tuple[str, ...], said: list[str]) -> None:
+    lines = show(folder, *options).stdout.splitlines()
+
+    assert [line[27:].rsplit("  (", 1)[0] for line in lines] == said
+
+
+def test_as_json(folder: Path) -> None:
+    (line,) = show(folder, "--name", "JobFailureEvent", "--json").stdout.splitlines()
+
+    assert json.loads(line)["body"] == "query 'orders' failed: ValueError: [x]\nTraceback"
+
+
+def test_a_collectors_file_and_a_compressed_one(tmp_path: Path) -> None:
+    record = {
+        "timeUnixNano": str(AT_NS),
+        "severityText": "WARN",
+        "body": {"stringValue": "late"},
+        "attributes": [
+            {"key": "event.name", "value": {"stringValue": "CheckpointOverdueEvent"}},
+            {"key": "app_name", "value": {"stringValue": "shop"}},
+        ],
+    }
+    request = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    (tmp_path / "logs.jsonl.gz").write_bytes(gzip.compress(json.dumps(request).encode() + b"\n"))
+    done = show(tmp_path, "--name", "CheckpointOverdueEvent")
+
+    assert done.stdout == "2025-11-25 14:30:00Z WARN  late  (shop)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("nowhere",), 4, "nowhere: no such file or folder; there are no stored events"),
+        ((".", "--query", "carts"), 4, "none of 3 events matches --app, --query and --name"),
+        (("s3://bucket/events",), 2, "show reads files of this machine"),
+    ],
+)
+def test_nothing_to_show(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    command = cli("show", *arguments)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+def test_lines_of_something_else_are_counted(folder: Path) -> None:
+    with (folder / "shop__app-1.events.000001.jsonl").open("a") as file:
+        file.write('half of a li\n{"Event": "SparkListenerLogStart"}\n')
+    done = show(folder)
+
+    assert done.returncode == 0
+    assert "lines that are not events, skipped: 2" in done.stderr
+
+
+def test_follow(folder: Path) -> None:
+    """What is added is shown: to a file, and in a new one, and only when a line is whole."""
+    command = cli("show", str(folder), "--follow", "--app", "shop")
+    process = subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        shown = [process.stdout.readline() for _ in range(2)]
+        path = folder / "shop__app-1.events.000001.jsonl"
+        text = json.dumps(event(30, "again")) + "\n"
+        with path.open("a") as file:
+            file.write(text[:20])
+        write(folder / "shop__app-1.events.000002.jsonl", event(40, "more"))
+        shown.append(process.stdout.readline())
+        with path.open("a") as file:
+            file.write(text[20:])
+        shown.append(process.stdout.readline())
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(60)
+
+    assert [line[27:].split("  (")[0] for line in shown[2:]] == ["more", "again"]
+    assert code == 130
