@@ -17,6 +17,7 @@ _COLLECTED_PER_MS = 4 << 10
 _LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
 """From so many stages of one place on, it is a loop, or may become one; and how long each takes at most."""
 _AT_START = "before its first stage, beyond the usual minute"
+_AFTER = "after "
 _AT_END, _OTHERS = "after its last stage", "others"
 _USUAL_START_MS = 60_000
 """Each application takes a while until its first stage: to load classes, and to look at what it reads."""
@@ -64,6 +65,7 @@ class DriverTime:
         self._executions = 0
         self._last_ms: int | None = None
         self._wall_ms = self._busy_ms = 0
+        self._after = ""  # what brought a large result before the pause
         self._pause = _Pauses()
         self._before: dict[str, _Pauses] = {}
         self._collected: dict[str, _Pauses] = {}
@@ -105,7 +107,9 @@ class DriverTime:
         pause = self._ended_pause()
         if not self._any_stage:
             pause = _Pauses(1, max(0, pause.time_ms - _USUAL_START_MS), 0)
-        self._stages[key] = _AT_START if not self._any_stage else "", pause
+        at = f"{_AFTER}{self._after}" if self._after else ""
+        self._stages[key] = at if self._any_stage else _AT_START, pause
+        self._after = ""
         self._any_stage = True
 
     def stage_completed(self, key: tuple[int, int], place: str, result_bytes: int, time_ms: int) -> None:
@@ -134,7 +138,8 @@ class DriverTime:
             self._book(at or _OTHERS, pause)
         self._stages.clear()
         if self._any_stage:
-            self._book(_AT_END, self._ended_pause())
+            pause = self._ended_pause()
+            self._book(f"{_AFTER}{self._after}" if self._after else _AT_END, pause)
 
     def issues(self, time_ms: int) -> Iterator[Issue]:
         """Yield what the time of the driver alone has cost so far, however little."""
@@ -195,8 +200,8 @@ class DriverTime:
             f"{COLLECT} {place}",
             collected.time_ms,
             None,
-            f"{place} brings {size(collected.within_ms)} to the driver, which takes it "
-            f"{duration(collected.time_ms)} while no stage runs",
+            f"{place} brings {size(collected.within_ms)} to the driver, which takes at least "
+            f"{duration(collected.time_ms)} of the {duration(collected.stages_ms)} until the next stage",
             "Aggregate or filter in Spark, and collect only the result; write large results to a table; for "
             "pandas, set spark.sql.execution.arrow.pyspark.enabled=true.",
             evidence={"collect.bytes": collected.within_ms, "collect.times": collected.number},
@@ -228,6 +233,8 @@ class DriverTime:
             collected.number += 1
             collected.time_ms += taken_ms
             collected.within_ms += result_bytes
+            collected.stages_ms += pause.time_ms
+        self._after = place
         return _Pauses(1, pause.time_ms - taken_ms, max(0, pause.within_ms - taken_ms))
 
     def _advance(self, time_ms: int) -> None:
@@ -260,7 +267,7 @@ def _of_loop(place: str, pauses: _Pauses) -> Issue:
 
 
 def _described(place: str, pauses: _Pauses) -> str:
-    if place in (_AT_START, _AT_END):
+    if place in (_AT_START, _AT_END) or place.startswith(_AFTER):
         return f"{duration(pauses.time_ms)} {place}"
     pauses_of = f" in {pauses.number:,} pauses" if pauses.number > 1 else ""
     return f"{duration(pauses.time_ms)}{pauses_of} before {place}"

@@ -58,7 +58,10 @@ ACCOUNTS = {
     SHUFFLE: Account("timeUse.shuffleWait", "tasks wait for what other tasks wrote"),
     SHUFFLE_WRITE: Account("timeUse.shuffleWrite", "tasks write what other tasks read"),
     GC: Account("timeUse.gc", "the JVMs of tasks collect garbage"),
-    PYTHON: Account("timeUse.python", "tasks wait for functions in Python (of DataFrames since Spark 4)"),
+    PYTHON: Account(
+        "timeUse.python",
+        "tasks wait for Python: all that those of RDDs do there; of DataFrames, since Spark 4, its functions",
+    ),
     COMPUTING: Account("timeUse.computing", "all else that tasks do; Spark does not measure it apart"),
     UNKNOWN: Account("timeUse.unmeasured", "tasks run, and their metrics are zero"),
 }

@@ -12,6 +12,7 @@ from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 _OPENING_BYTES = 4 << 20
 _LARGE_BYTES = 128 << 20
 _METRICS = {"Read": "number of files read", "Written": "number of written files"}
+_PARTITIONS = "number of dynamic part"
 _WAYS = (
     (
         "Read",
@@ -46,9 +47,10 @@ def small_files(
         # No size is no measurement.
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
-        enough = -(-total // _LARGE_BYTES)
-        saved_bytes = (number - enough) * _OPENING_BYTES
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
+        of_table = sum(node.metrics.get(_PARTITIONS, 0) for node in nodes)  # each of which needs a file
+        enough = min(number, max(-(-total // _LARGE_BYTES), of_table))
+        saved_bytes = (number - enough) * _OPENING_BYTES
         stages = frozenset().union(*(node.stages for node in nodes))
         wall_ms = execution.wall_ms(stages)
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))

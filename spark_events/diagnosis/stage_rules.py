@@ -27,7 +27,7 @@ _TAIL = "tail"
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
 _DATA_RATIO = 2
-_TOGETHER_MS = 500
+_TOGETHER_MS, _LEAST_WAVE = 500, 3
 """Tasks that are launched within this time begin together."""
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
@@ -66,12 +66,14 @@ class EndedStage:
 
         The first tasks of Python workers, and of executors, wait for what all of them need to be loaded. That
         is as long as the second longest of those that began together, and does not count; unless Spark has
-        measured that less of their time went into it, or they read more than others.
+        measured that less of their time went into it, or they read more than others. Where the first task of
+        each core takes long, it is for something that all of them do for the first time.
         """
         runs, median_ms = self.measured.longest_runs, self.measured.run.median
         first = [run for run in runs if self._is_first(run) and not self.reads_more(run)]
         usual_ms = max(0, first[1].run_ms - median_ms) if len(first) > 1 else 0
-        if not self.warms_up:
+        is_whole_wave = len(first) >= max(_LEAST_WAVE, self.slots)
+        if not self.warms_up and not is_whole_wave:
             usual_ms = min(usual_ms, self.python.start_ms)
         own_ms = [run.run_ms - usual_ms * (run in first) for run in runs]
         if not own_ms:
@@ -119,8 +121,11 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
     more_ms = own_ms - run.median
-    uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(run.total)))
-    lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(run.total - more_ms)))
+    busy_ms = max(
+        run.total, measured.spreads["Duration"].total
+    )  # a core is not idle while a task is sent to it
+    uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms)))
+    lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms - more_ms)))
     times = f"{duration(own_ms)}, the median {duration(run.median)}"
     if skewed:
         sentence = (
@@ -311,22 +316,26 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     share = min(1.0, python.run_ms / started_ms) if started_ms else 0.0
     if share < thresholds.python_share or not python.run_ms:
         return None
+    told = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
     advice = (
         "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
         "call the function on fewer rows: filter before it."
     )
     if python.in_rdd:
-        advice = "DataFrames do in the JVM what they can; what has to be in Python runs there by itself."
+        advice = (
+            "Spark does not know what they do. If they call a service, let them send many rows at once, or "
+            "several calls at the same time; if they compute, DataFrames do in the JVM what they can."
+        )
     return Issue(
         PYTHON,
         PYTHON,
         None if python.in_rdd else time_ms,
         None,
-        f"{share:.0%} of the tasks' run time is spent in Python functions"
+        f"{told:.0%} of the tasks' run time is spent in Python functions"
         f"{' of an RDD' if python.in_rdd else ''}",
         advice,
         Severity.INFO,
-        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(share, 4)},
+        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(told, 4)},
         share_ms=time_ms if python.in_rdd else None,
     )

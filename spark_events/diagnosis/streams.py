@@ -155,8 +155,7 @@ class StreamBehind:
     def _of_interval(self, took_ms: int) -> Issue:
         return self._issue(
             f"the last {self._late} micro-batches took longer than the trigger's interval of "
-            f"{duration(self._interval_ms or 0)}, the last one {duration(took_ms)}: by now it is "
-            f"{duration(self._delay_ms)} late",
+            f"{duration(self._interval_ms or 0)}, the last one {duration(took_ms)}, so Spark skips triggers",
             {"behind.batches": self._late, "triggerIntervalMs": self._interval_ms or 0},
             self._delay_ms,
         )
@@ -176,8 +175,8 @@ class StreamBehind:
             None,
             None,
             sentence,
-            "Give it more cores or partitions, or less work per row; see below what else makes it slow. A "
-            "longer interval makes larger micro-batches, which cost less per row.",
+            "See what else makes its micro-batches slow: more cores and partitions help where tasks take the "
+            "time. A longer interval makes larger micro-batches, which cost less per row.",
             Severity.WARN,
             evidence,
             share_ms=share_ms,

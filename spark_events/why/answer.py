@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis import thresholds as kinds
@@ -25,7 +24,7 @@ ABSENCES = {
     kinds.LARGE_BROADCAST: "the large broadcast of {about}",
     kinds.FULL_SCAN: "the scan of all partitions in {about}",
     kinds.WINDOW: "the window over all rows in {about}",
-    kinds.RECOMPUTATION: "computing the same thing again",
+    kinds.RECOMPUTATION: "computing {what} again",
     kinds.COLLECT: "bringing a large result to the driver",
     kinds.REWRITE: "writing unchanged rows again in {about}",
     kinds.EXECUTOR_CHURN: "the loss of executors",
@@ -48,11 +47,13 @@ def answer(issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, i
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         return _most(duration_ms, parts)
-    absence = ABSENCES[costly.kind].format(about=costly.about, host=costly.evidence.get("host"))
+    absence = ABSENCES[costly.kind].format(
+        about=costly.about, host=costly.evidence.get("host"), what=_what(costly)
+    )
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
-        whole_ms, whole = _whole_ms(costly.evidence), f"The work of {costly.about}"
+        whole_ms, whole = costly.number("durationMs") or 0, f"The work of {costly.about}"
         absence = absence.replace(costly.about, "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
@@ -60,14 +61,13 @@ def answer(issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, i
     return f"{whole} would take {without}."
 
 
+def _what(issue: FoundIssue) -> str:
+    return str(issue.evidence.get("recomputation.what") or "the same thing")
+
+
 def _most(duration_ms: int, parts: Mapping[str, int] | None) -> str:
     """Return what takes most of the time where nothing is wrong; empty where that is unknown."""
     if not parts or not duration_ms:
         return ""
     largest = max(parts, key=lambda account: parts[account])
-    return f"Most of its time, {percent(100 * parts[largest] / duration_ms)}, is {largest}."
-
-
-def _whole_ms(evidence: Mapping[str, Any]) -> int:
-    whole_ms = evidence.get("durationMs")
-    return whole_ms if isinstance(whole_ms, int) else 0
+    return f"The largest part of its time, {percent(100 * parts[largest] / duration_ms)}, is {largest}."

@@ -15,6 +15,7 @@ from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.run_figures import RunFigures
 
+_SMALL_MS = 1_000
 LEAST = key_of(Thresholds, "min_time_ms")
 
 
@@ -62,7 +63,8 @@ class Explanation:
                 f"smaller ones than {LEAST} said, 30 s by default, are not stored"
             )
         least = duration(self.least_ms)
-        return f"no performance issue found that cost {least} or more; for smaller ones: --conf {LEAST}=1s"
+        smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > _SMALL_MS else ""
+        return f"no performance issue found that cost {least} or more{smaller}"
 
     @property
     def duration_ms(self) -> int:

@@ -40,8 +40,12 @@ class FoundIssue:
         """What it cost, or else how long what it is about took; empty if neither is known."""
         if self.lost_ms is not None or self.lost_bytes is not None:
             return cost(self.lost_ms, self.lost_bytes)
-        share_ms = _number(self.evidence.get("shareMs"))
+        share_ms = self.number("shareMs")
         return f"{duration(share_ms)} in all" if share_ms else ""
+
+    def number(self, name: str) -> int | None:
+        """Return a number of the evidence, which stored events may have as a text; None if it is none."""
+        return _number(self.evidence.get(name))
 
 
 def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:

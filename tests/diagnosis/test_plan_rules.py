@@ -184,15 +184,15 @@ def test_why_there_are_few_tasks() -> None:
     gz = {"Location": "InMemoryFileIndex(1 paths)[file:/data/all.csv.gz]"}
     packed = Plan()(0, "Project [a#1]")(1, "FileScan csv [a#1]", 1, gz, rows=9, number_of_files_read=1)
     packed.nodes[1][1] = "Scan csv "
-    reason = why_few_tasks(executed(packed, s1=(0, 9)).nodes_by_stage()[1])
+    reason = why_few_tasks(executed(packed, s1=(0, 9)).nodes_by_stage()[1], 1)
     assert reason is not None
     assert "1 file of file:/data/all.csv.gz cannot be split" in reason.because
 
     coalesced = Plan()(0, "Coalesce 2")(1, "Range", 1, rows=9)
-    reason = why_few_tasks(executed(coalesced, s1=(0, 9)).nodes_by_stage()[1])
+    reason = why_few_tasks(executed(coalesced, s1=(0, 9)).nodes_by_stage()[1], 1)
     assert reason is not None
     assert reason.because == "coalesce(2) runs all before it in 2 tasks, too"
-    assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1]) is None
+    assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1], 1) is None
 
 
 CACHE, CACHED_TABLE = "InMemoryTableScan", "Scan In-memory table scores"
@@ -419,3 +419,16 @@ def test_a_late_task_where_arrays_are_exploded() -> None:
     assert told.advice.startswith("See whether a few rows have far longer arrays")
     few = Plan()(0, "Generate explode(order_lines#3), [id#1L], false, [line#5]", 1, rows=15)
     assert explained(late, executed(few(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]) == late
+
+
+def test_few_files_that_may_be_packed() -> None:
+    """A folder of ``part-*.csv.gz``, whose path does not say so: as many tasks as files."""
+    plan = Plan()(0, "Scan csv db.clicks", 1, number_of_files_read=2, rows=9)
+    nodes = executed(plan, s1=(0, 9)).nodes_by_stage()[1]
+    reason = why_few_tasks(nodes, 2)
+    assert reason is not None
+    assert (
+        reason.because
+        == "2 files of db.clicks, each read by one task: small, or packed so that it cannot be split"
+    )
+    assert why_few_tasks(nodes, 3) is None

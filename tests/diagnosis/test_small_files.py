@@ -7,6 +7,7 @@ import pytest
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan, executed
 
 MIB = 1 << 20
 NO_PLAN = EndedExecution(0, 60_000, 4, (), {})
@@ -29,6 +30,15 @@ def test_both_ways() -> None:
         "reads 500 files, of 2 KiB each on average; 1 would do",
         "writes 200 files, of 5.1 KiB each on average; 1 would do",
     ]
+
+
+def test_a_table_with_partitions_needs_a_file_for_each() -> None:
+    metrics = {"number_of_written_files": 1_200, "number_of_dynamic_part": 30}
+    plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/by_store", 1, **metrics)
+    (issue,) = small_files(
+        {"Written": 1_200, "Written Bytes": 100 * MIB}, executed(plan, s1=(0, 30)), Thresholds()
+    )
+    assert issue.sentence.endswith("30 would do")
 
 
 @pytest.mark.parametrize(("number", "size"), [(100, MIB), (500, 1_500 * MIB), (500, 0), (0, 0)])

@@ -130,6 +130,33 @@ def test_python() -> None:
     assert (times.run_ms, times.start_ms) == (1_193, 7)
 
 
+def test_what_share_python_has_is_told_of_all_the_run_time() -> None:
+    """Workers that start are left out of what makes it an issue, and not of what is said."""
+    tasks = measured([100 * S] * 4)
+    (issue,) = stage_issues(EndedStage(4, tasks, PythonTimes(160 * S, 200 * S)), Thresholds())
+    assert issue.sentence.startswith("40% of the tasks' run time is spent in Python functions")
+    assert issue.evidence["pythonShare"] == 0.4
+
+
+def test_a_first_wave_of_tasks_that_are_all_late_is_cold() -> None:
+    """Of four cores, each takes long for its first task; two of them would be two late tasks."""
+    for late, told in ((4, False), (2, True)):
+        runs = [9 * S + number for number in range(late)] + [2 * S] * 24
+        longest = [[row, 1_000 if row < late else 30_000, runs[row], 0, "1", "a"] for row in range(8)]
+        tasks = measured(runs, at_once=4, Longest_Runs=longest)
+        found = {issue.kind for issue in stage_issues(EndedStage(4, tasks), Thresholds())}
+        assert ("straggler" in found) is told
+
+
+def test_a_core_to_which_a_task_is_sent_is_not_idle() -> None:
+    """The tail of 20 s keeps no core waiting for more than its share: all others are sent tasks meanwhile."""
+    runs = [20 * S, *[2 * S] * 32]
+    sent = {"Duration": [2 * S, 2 * S, 20 * S, 4 * 24 * S - S]}
+    tasks = measured(runs, Last_Finish=1_000 + 24 * S, **sent)
+    (issue,) = stage_issues(EndedStage(4, tasks), Thresholds())
+    assert issue.uneven_ms == S // 4
+
+
 def test_python_of_an_rdd() -> None:
     """All that its tasks do is Python's; what that costs, nobody knows."""
     tasks = measured([100 * S] * 4)

@@ -40,7 +40,7 @@ def test_of_a_streaming_query() -> None:
     [
         (
             {"driver alone": 30 * S, "garbage collection": 70 * S},
-            "Most of its time, 70 %, is garbage collection.",
+            "The largest part of its time, 70 %, is garbage collection.",
         ),
         (None, ""),
     ],

@@ -14,6 +14,7 @@ PLAN_METRICS = (
     "number of partitions read",
     "number of written files",
     "written output",
+    "number of dynamic part",
     "data size",
     "time to collect",
     "time to build",

@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
 from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
 _SINGLE = "SinglePartition"
+_TEXTS = ("Scan csv", "Scan json", "Scan text", "Scan xml")
 _FILES = "number of files read"
 _PACKED = (".gz", ".gzip", ".zip", ".zst", ".snappy", ".xz")
 
@@ -45,8 +46,8 @@ def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Itera
         )
 
 
-def why_few_tasks(nodes: Sequence[Node]) -> FewTasks | None:
-    """Return why the stage of some nodes has few tasks; None if they do not say."""
+def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
+    """Return why the stage of some nodes has so few tasks; None if they do not say."""
     for node in nodes:
         if node.name == "Coalesce":
             number = node.text.partition(" ")[2]
@@ -56,7 +57,7 @@ def why_few_tasks(nodes: Sequence[Node]) -> FewTasks | None:
                 "comes before it runs in as many tasks as it did.",
             )
     for node in nodes:
-        if (reason := _of_scan(node)) is not None:
+        if (reason := _of_scan(node, tasks)) is not None:
             return reason
     for node in nodes:
         below = [
@@ -79,7 +80,7 @@ def why_few_tasks(nodes: Sequence[Node]) -> FewTasks | None:
     return None
 
 
-def _of_scan(node: Node) -> FewTasks | None:
+def _of_scan(node: Node, tasks: int) -> FewTasks | None:
     files = node.metrics.get(_FILES, 0)
     if not node.name.startswith("Scan ") or not files:
         return None
@@ -89,6 +90,12 @@ def _of_scan(node: Node) -> FewTasks | None:
         return FewTasks(
             f"{number} of {table} cannot be split: {packed} is unpacked from its beginning",
             "Write it in many files, or in a format that can be split (Parquet, or text without gzip); "
+            "repartition() after reading spreads what comes after it.",
+        )
+    if files == tasks and node.name.startswith(_TEXTS):
+        return FewTasks(
+            f"{number} of {table}, each read by one task: small, or packed so that it cannot be split",
+            "Write the rows in more files, or in a format that can be split (Parquet, or text without gzip); "
             "repartition() after reading spreads what comes after it.",
         )
     return None

@@ -235,7 +235,11 @@ def _issue(part: _Part) -> Issue:
         None,
         sentence,
         advice,
-        evidence={"recomputation.times": part.times, "recomputation.cached": part.cached},
+        evidence={
+            "recomputation.times": part.times,
+            "recomputation.cached": part.cached,
+            "recomputation.what": part.title,
+        },
     )
 
 

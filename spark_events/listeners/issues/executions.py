@@ -26,6 +26,7 @@ _LONG_ARRAYS = (
     "See whether a few rows have far longer arrays than the others: explode them, then repartition() by a "
     "column of the elements, so that all tasks get some."
 )
+_IN_GROUPS = "Spark has no function that does the same: make it faster, or give it fewer rows and columns."
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (joins, full_scans, windows_over_all, rewrites)
@@ -87,7 +88,7 @@ class Executions:
 def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
     """Return an issue of a stage with what the nodes of its plan say about its cause."""
     if issue.kind == TASK_COUNT and "fewTasks" in issue.evidence:
-        reason = why_few_tasks(nodes)
+        reason = why_few_tasks(nodes, int(str(issue.evidence["tasks"])))
         if reason is not None:
             return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
     if issue.kind == STRAGGLER and (exploded := _exploded(nodes)):
@@ -105,7 +106,7 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
     if issue.kind == PYTHON and (functions := _python_functions(nodes)):
         issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")
         if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
-            return replace(issue, lost_ms=None, share_ms=issue.lost_ms)
+            return replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
     return issue
 
 
