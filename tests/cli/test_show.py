@@ -121,6 +121,16 @@ def test_nothing_to_show(folder: Path, arguments: tuple[str, ...], code: int, sa
     assert said in done.stderr
 
 
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    packed = gzip.compress(json.dumps(event(0, "x")).encode() + b"\n")
+    (tmp_path / "logs.jsonl.gz").write_bytes(packed[:-9])
+    done = show(tmp_path)
+
+    assert done.returncode == 3
+    assert f"{tmp_path / 'logs.jsonl.gz'}: cannot be read" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_lines_of_something_else_are_counted(folder: Path) -> None:
     with (folder / "shop__app-1.events.000001.jsonl").open("a") as file:
         file.write('half of a li\n{"Event": "SparkListenerLogStart"}\n')

@@ -9,12 +9,14 @@ import glob
 import gzip
 import heapq
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
 
@@ -76,15 +78,22 @@ class EventLines:
         yield from heapq.merge(*map(self._events, files), key=lambda event: event.time_ms)
 
     def _events(self, path: Path) -> Iterator[StoredEvent]:
-        for line in self._new_lines(path):
-            try:
-                yield from events_of_line(line)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                self.skipped += 1
+        try:
+            for line in self._new_lines(path):
+                try:
+                    yield from events_of_line(line)
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    self.skipped += 1
+        except (OSError, EOFError, zlib.error) as error:
+            raise ConfigError(f"{path}: cannot be read: {error}") from error
 
     def _new_lines(self, path: Path) -> Iterator[bytes]:
         """Yield whole lines; a file is open only while a block of it is read: there may be thousands."""
         position = self._positions.get(path, 0)
+        if path.suffix == ".gz":
+            self._positions[path] = path.stat().st_size
+            yield from () if position else _compressed_lines(path)
+            return
         while True:
             block = _block_at(path, position)
             end = block.rfind(b"\n") + 1
@@ -174,9 +183,15 @@ def _has_events(file: Path, folder: Path) -> bool:
 def _block_at(path: Path, position: int) -> bytes:
     """Return bytes of a file from a position on: whole lines, if there are any; none if it was removed."""
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with path.open("rb") as file:
             file.seek(position)
             block = file.read(_BLOCK)
             return block if b"\n" in block or len(block) < _BLOCK else block + file.readline(16 * _BLOCK)
     except FileNotFoundError:
         return b""
+
+
+def _compressed_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file that does not grow any more, in one go: seeking would unpack it anew."""
+    with gzip.open(path, "rb") as file:
+        yield from file

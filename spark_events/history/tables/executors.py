@@ -71,8 +71,8 @@ EXECUTORS = Table(
         Column(
             "expected",
             BOOLEAN,
-            "true for those that somebody wanted gone (idle, decommissioned, preempted) and for those that "
-            "lived until their application ended; the others are also in `failures`",
+            "true for executors removed on purpose (idle, decommissioned, preempted), and those that lived "
+            "until their application ended; the others are also in `failures`",
         ),
         Column("heap_highest", BIGINT, "in bytes, null where it is not known"),
         Column("heap_limit", BIGINT, "in bytes, null where it is not known"),

@@ -1,4 +1,4 @@
-"""Analyses manifests in the command's own Spark, to find out what is wrong and what has changed."""
+"""Analyzes manifests in the command's own Spark, to find out what is wrong and what has changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Analysis:
 
 
 class Analyst:
-    """Analyses manifests; only the table definitions are run, and only folders of targets are made.
+    """Analyzes manifests; only the table definitions are run, and only folders of targets are made.
 
     Each method raises ``ConfigError`` if one of the table definitions cannot be run.
     """
