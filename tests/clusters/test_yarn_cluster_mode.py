@@ -34,7 +34,7 @@ class Story:
         metrics: of the second attempt, after its query has begun.
         lost: the executor that was killed.
         run: how spark-submit ended.
-        submitted: whether YARN has had one application alone.
+        attempts: how many YARN has made.
     """
 
     def __init__(self, folder: Path, yarn: YarnCluster) -> None:
@@ -70,7 +70,7 @@ class Story:
         self._wait(lambda: len(self.of(SECOND, CHECKPOINTS)) > checkpoints + 1, "the query goes on")
         go.touch()
         self.run: AppRun = self._app.end()
-        self.submitted = len(yarn.ask("apps")["apps"]["app"])
+        self.attempts = len(yarn.ask(f"apps/{self.application}/appattempts")["appAttempts"]["appAttempt"])
 
     @property
     def events(self) -> list[Event]:
@@ -108,7 +108,7 @@ def test_an_application_without_a_change_is_reported_on(story: Story) -> None:
     assert story.run.code == 0, story.run.err[-3000:]
     assert {event["attributes"]["app_name"] for event in story.events} == {"watched-orders"}
     assert "import spark_events" not in (APPS / "watched_orders.py").read_text()
-    assert story.submitted == 1
+    assert story.attempts == 2
 
 
 def test_a_driver_that_is_killed(story: Story) -> None:
