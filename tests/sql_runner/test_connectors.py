@@ -215,14 +215,15 @@ def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
         assert [row["__query_id"] for row in rows] != [bench.meta("put").query_id]
 
 
-@pytest.mark.soak
 @pytest.mark.timeout(14_400)
-@pytest.mark.parametrize("seeds", [range(10)])
+@pytest.mark.parametrize(
+    ("seeds", "steps"), [(range(1), 3), pytest.param(range(1, 10), 12, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("kind", ["delta", "iceberg", "kafka", "files, from a store in S3"])
 def test_every_row_is_accounted_for(
-    lake: Any, s3: str, broker: KafkaBroker, tmp_path: Path, kind: str, seeds: range
+    lake: Any, s3: str, broker: KafkaBroker, tmp_path: Path, kind: str, seeds: range, steps: int
 ) -> None:
-    """What test_truth.py does, with other targets, and another store: pytest -m soak on PySpark 4.1 runs it."""
+    """What test_truth.py does, with other targets, and another store; on PySpark 4.1."""
     conf = lakehouse_conf(Path(lake.conf.get(f"{ICE}.warehouse")), s3)
     wrong = []
     for seed in seeds:
@@ -231,7 +232,7 @@ def test_every_row_is_accounted_for(
         if kind in ("delta", "iceberg"):
             target = LakeTarget(lake, kind, folder)
         store = f"s3a://queries/truth-{seed}" if "S3" in kind else ""
-        wrong += Sequence(World(folder, seed, store, target, conf)).run()
+        wrong += Sequence(World(folder, seed, store, target, conf), steps).run()
     assert not wrong, "\n".join(wrong)
 
 
