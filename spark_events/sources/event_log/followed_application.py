@@ -119,7 +119,7 @@ class FollowedApplication:
             )
             return
         resting_s = (time_ms - self.last_write_ms) // 1000
-        logger.warning("%s counts as FAILED: its log has had no record for %d s", self.title, resting_s)
+        logger.warning("%s is marked FAILED: its log has had no record for %d s", self.title, resting_s)
         reason = (
             f"the event log has no end, and nothing was written to it for {resting_s} s "
             f"({key_of(ListenerSettings, 'dead_after_ms')})"
