@@ -52,7 +52,7 @@ def print_whatever_the_encoding() -> None:
 def print_json(values: Any) -> None:
     """Print values as JSON, whatever the encoding."""
     text = orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
-    if codecs.lookup(sys.stdout.encoding).name != "utf-8":
+    if codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8":
         text = json.dumps(orjson.loads(text), indent=2)
     sys.stdout.write(text + "\n")
 

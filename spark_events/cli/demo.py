@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from spark_events.cli.console import INTERRUPTED, err, out, say
+from spark_events.cli.options import duration_of
 from spark_events.cli.report import run_report
 from spark_events.demo.demonstration import LOGS, SHORT, DemoOptions, demo_folder, report_of_demo, run_demo
 
@@ -34,6 +35,7 @@ def demo(
     signal.signal(signal.SIGTERM, _interrupt)
     # Py4J's own account of a call that Ctrl-C cut off says nothing to a person.
     logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
+    duration_of("--sla", sla)  # before Spark starts
     options = DemoOptions(otlp_endpoint, otlp_protocol, prometheus_port, sla)
     try:
         with demo_folder(out_folder) as folder:

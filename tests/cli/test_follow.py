@@ -125,19 +125,20 @@ def test_an_application_that_is_killed(daemon: Daemon, tmp_path: Path, java: str
     last = lambda kind: statuses(file_events(events), kind)[-1]  # noqa: E731
     wait_until(lambda: last("application") == "FAILED", "it is reported as failed")
     assert last("query") == "FAILED"
-    assert "counts as FAILED: its log has had no record for" in daemon.said
+    assert "is marked FAILED: its log has had no record for" in daemon.said
     assert daemon.end(signal.SIGINT) == 130
 
 
 def test_wrong_configuration(tmp_path: Path) -> None:
-    """One sentence each, and exit code 2."""
-    for arguments, said in (
-        ((str(tmp_path / "nope"),), "no such file or folder"),
+    """One sentence each, and an exit code of its kind."""
+    for code, arguments, said in (
+        (4, (str(tmp_path / "nope"),), "no such file or folder"),
         (
+            3,
             (str(tmp_path), "--conf", "spark.events.eventlog.dead.after=soon"),
             "spark.events.eventlog.dead.after",
         ),
-        ((str(tmp_path), "--state", "/proc/nope/x"), "/proc/nope/x: cannot be used"),
+        (3, (str(tmp_path), "--state", "/proc/nope/x"), "/proc/nope/x: cannot be used"),
     ):
         environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
         run = subprocess.run(
@@ -148,6 +149,6 @@ def test_wrong_configuration(tmp_path: Path) -> None:
             check=False,
             env=environment,
         )
-        assert run.returncode == 2, run.stderr
+        assert run.returncode == code, run.stderr
         assert said in run.stderr
         assert "Traceback" not in run.stderr

@@ -105,7 +105,9 @@ def test_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
 def test_no_store(duckdb: DuckDb, tmp_path: Path) -> None:
     """A folder of other things is not taken for a store, nor is one of another version."""
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ConfigError, match=r"has no store-<number>\.json but notes\.txt: it is no store"):
+    with pytest.raises(
+        ConfigError, match=r"has no store-<number>\.json but notes\.txt: not a store of spark-events"
+    ):
         HistoryStore(duckdb, str(tmp_path))
     (tmp_path / "store-00000001.json").write_text('{"version": 1}')
     with pytest.raises(ConfigError, match="version 1; 4 is known"):

@@ -221,7 +221,7 @@ def test_a_dead_application(
     assert new_statuses(following.events, "query") == ["CREATED", "RUNNING", "FAILED"]
     failed = [event for event in following.events if event.name == "JobFailureEvent"]
     assert "spark.events.eventlog.dead.after" in failed[-1].attributes["exception.message"]
-    assert "counts as FAILED" in caplog.text
+    assert "is marked FAILED" in caplog.text
     assert following.state_of("app-1") == DEAD
     following.stop()
     following.start()

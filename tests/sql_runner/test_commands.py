@@ -89,7 +89,7 @@ class TestOneDay:
         )
         assert errors[0].startswith(f"error {folder}/cheap.yaml:{place}: cheap: [UNRESOLVED_COLUMN")
         assert "nowhere: not found" in errors[1]
-        assert run(shop, "validate", str(folder), "--syntax-only", warm=warm).stdout == "ok 2 manifest(s)\n"
+        assert run(shop, "validate", str(folder), "--syntax-only", warm=warm).stdout == "ok 2 manifests\n"
 
     def test_without_a_session_nothing_is_deployed(self, shop: Shop, warm: WarmCommands) -> None:
         folder = shop.write("queries", shop.manifest())

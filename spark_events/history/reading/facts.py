@@ -176,7 +176,7 @@ PROBLEMS = {
     "unreadable": "lines that are no JSON, or not such as events are",
     "no_id": "events without an id",
     "no_time": "events without a time",
-    "time": "events of a time that cannot be",
+    "time": "events with an implausible time",
     "no_job": "events that do not say whose they are",
     "status": "status changes to an unknown status",
     "duration": "checkpoints without a status or a duration",

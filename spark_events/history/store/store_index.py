@@ -85,7 +85,9 @@ class StoreIndex:
         elif _OLD_INDEX in names:
             self.contents = self._read(_OLD_INDEX, _OLD_VERSION)
         elif strange := [name for name in names if not _FOLDER.fullmatch(name) and name[0] not in "_."]:
-            raise ConfigError(f"{self._path}: has no store-<number>.json but {strange[0]}: it is no store")
+            raise ConfigError(
+                f"{self._path}: has no store-<number>.json but {strange[0]}: not a store of spark-events"
+            )
 
     def commit(self, contents: Contents) -> bool:
         """Write the contents, unless another process has written others; return whether they are written.

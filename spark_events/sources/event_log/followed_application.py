@@ -156,7 +156,7 @@ class FollowedApplication:
                 "%s: it has no SparkListenerApplicationStart record, and is no longer followed", self.title
             )
             return
-        logger.warning("%s counts as FAILED: %s", self.title, why)
+        logger.warning("%s is marked FAILED: %s", self.title, why)
         self.logged.listeners.on_record(
             {"Event": APPLICATION_DEAD, TIMESTAMP: self.logged.clock_ms, **record}
         )
