@@ -47,6 +47,8 @@ _NODE = {
     "yarn.nodemanager.resource.memory-mb": NODE_MB,
     "yarn.nodemanager.resource.cpu-vcores": 8,
     "yarn.nodemanager.vmem-check-enabled": "false",
+    # As docs/deploy.md advises. With the default, 250 ms, a driver on a busy machine may say nothing.
+    "yarn.nodemanager.sleep-delay-before-sigkill.ms": 15_000,
     "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR",
     # Logs stay for whoever wants to know why a test has failed.
     "yarn.nodemanager.delete.debug-delay-sec": 3_600,
