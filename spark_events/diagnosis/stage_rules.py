@@ -316,7 +316,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     share = min(1.0, python.run_ms / started_ms) if started_ms else 0.0
     if share < thresholds.python_share or not python.run_ms:
         return None
-    told = min(1.0, python.run_ms / run.total)
+    of_all = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
     advice = (
         "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
@@ -332,10 +332,10 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         PYTHON,
         None if python.in_rdd else time_ms,
         None,
-        f"{told:.0%} of the tasks' run time is spent in Python functions"
+        f"{of_all:.0%} of the tasks' run time is spent in Python functions"
         f"{' of an RDD' if python.in_rdd else ''}",
         advice,
         Severity.INFO,
-        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(told, 4)},
+        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(of_all, 4)},
         share_ms=time_ms if python.in_rdd else None,
     )

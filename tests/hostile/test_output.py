@@ -213,7 +213,7 @@ def test_a_page_of_very_many_rows(days: int, rows: int, drawn: int) -> None:
     assert len(html) < 6_000_000
     assert html.count("<details") == drawn
     assert html.count("more: see --json") == 2 * (rows > 2_000)
-    assert "these are those of the last days" in html
+    assert "Only the most recent days are shown" in html
 
 
 @each_text
