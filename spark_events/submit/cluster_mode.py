@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_events.api import ConfigError
+from spark_events.api.errors import UsageError
 
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 PYTHON = "spark.pyspark.python"
@@ -48,7 +48,7 @@ def cluster_settings(conf: Mapping[str, str]) -> dict[str, str]:
         conf: the configuration that spark-submit will read.
 
     Raises:
-        ConfigError: the cluster runs no Python driver, or not by Spark's configuration.
+        UsageError: the cluster runs no Python driver, or not by Spark's configuration.
     """
     cluster = _cluster_of(conf.get("spark.master") or os.environ.get("MASTER") or "")
     settings = {DRIVER_PYTHON: cluster.python}
@@ -64,7 +64,7 @@ def _cluster_of(master: str) -> _Cluster:
         return _YARN
     if master.startswith("k8s://"):
         return _KUBERNETES
-    raise ConfigError(
+    raise UsageError(
         f"deploy mode 'cluster' with master {master!r}: spark-events run supports it on YARN and Kubernetes; "
         "Spark itself runs Python drivers of other clusters only in client mode: --deploy-mode client"
     )
