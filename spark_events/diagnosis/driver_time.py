@@ -147,7 +147,7 @@ class DriverTime:
         for place, collected in self._collected.items():
             yield self._of_collect(place, collected)
         least_ms = max(
-            self._thresholds.scaled(self._thresholds.idle_time_ms),
+            self._thresholds.least_idle_ms,
             self._thresholds.idle_share * self._wall_ms,
             1,
         )

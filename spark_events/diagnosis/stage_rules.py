@@ -254,7 +254,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "spark.sql.files.maxPartitionBytes.",
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
-    if 0 < measured.tasks < stage.cores and run.median > thresholds.scaled(thresholds.long_task_ms):
+    if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:
         lost_ms = max(0, run.highest - run.total // stage.cores)
         count = "one task" if measured.tasks == 1 else f"{measured.tasks} tasks"
         each = "" if measured.tasks == 1 else " each at the median"

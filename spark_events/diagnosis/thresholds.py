@@ -68,7 +68,7 @@ from spark_events.runtime.settings import setting
 )
 
 
-_USUAL_MIN_TIME_MS = 30_000
+_USUAL_MIN_TIME_MS, _USUAL_IDLE_MS, _USUAL_LONG_TASK_MS = 30_000, 120_000, 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,9 @@ class Thresholds:
     idle_time_ms: int = setting(
         "spark.events.issue.idle-cores.time",
         types.DURATION,
-        120_000,
-        "For `idle-cores` and `loop-of-small-jobs`: for how long at least; in proportion less where "
-        "`spark.events.issue.min.time` is below 30 s.",
+        _USUAL_IDLE_MS,
+        "For `idle-cores` and `loop-of-small-jobs`: for how long at least; unless it is set, in "
+        "proportion less where `spark.events.issue.min.time` is below 30 s.",
     )
     many_tasks: int = setting(
         "spark.events.issue.task-count.many",
@@ -166,9 +166,9 @@ class Thresholds:
     long_task_ms: int = setting(
         "spark.events.issue.task-count.long",
         types.DURATION,
-        60_000,
-        "For `task-count`: fewer tasks than cores are too few if they take longer than this; in proportion "
-        "less where `spark.events.issue.min.time` is below 30 s.",
+        _USUAL_LONG_TASK_MS,
+        "For `task-count`: fewer tasks than cores are too few if they take longer than this; unless it "
+        "is set, in proportion less where `spark.events.issue.min.time` is below 30 s.",
     )
     many_files: int = setting(
         "spark.events.issue.small-files.many",
@@ -260,8 +260,20 @@ class Thresholds:
         "execution, which may be a statement's text.",
     )
 
-    def scaled(self, time_ms: int) -> int:
-        """Return a duration for those who look for issues smaller than 30 s: smaller in proportion."""
+    @property
+    def least_idle_ms(self) -> int:
+        """For how long only the driver works at least; see ``_scaled``."""
+        return self._scaled(self.idle_time_ms, _USUAL_IDLE_MS)
+
+    @property
+    def least_long_task_ms(self) -> int:
+        """How long the tasks take at least of a stage that has too few of them; see ``_scaled``."""
+        return self._scaled(self.long_task_ms, _USUAL_LONG_TASK_MS)
+
+    def _scaled(self, time_ms: int, usual_ms: int) -> int:
+        """Return a duration; nobody who looks for smaller issues than usual has to set it as well."""
+        if time_ms != usual_ms:
+            return time_ms
         return min(time_ms, time_ms * self.min_time_ms // _USUAL_MIN_TIME_MS)
 
     @property

@@ -187,3 +187,11 @@ def test_a_few_jobs_are_no_loop_in_the_end() -> None:
     assert told(time, 22 * S) == {}
     time.end(22 * S)
     assert told(time, 22 * S)["idle-cores"].lost_ms == 14 * S
+
+
+def test_who_looks_for_small_issues_gets_smaller_limits_unless_they_are_set() -> None:
+    assert Thresholds(min_time_ms=1 * S).least_idle_ms == 4 * S
+    assert Thresholds(min_time_ms=1 * S).least_long_task_ms == 2 * S
+    assert Thresholds(min_time_ms=1 * S, idle_time_ms=MIN, long_task_ms=MIN // 2).least_idle_ms == MIN
+    assert Thresholds(min_time_ms=1 * S, long_task_ms=MIN // 2).least_long_task_ms == MIN // 2
+    assert Thresholds(min_time_ms=10 * MIN).least_idle_ms == 2 * MIN
