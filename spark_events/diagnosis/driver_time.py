@@ -15,7 +15,9 @@ _LEAST_COLLECTED = 4 << 20
 _COLLECTED_PER_MS = 4 << 10
 """Python takes rows from the JVM at 4 MB a second or faster; longer pauses are for something else."""
 _LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
-"""From so many stages of one place on, it is a loop, or may become one; and how long each takes at most."""
+"""From so many jobs of one place on, it is a loop, or may become one; and how long each takes at most."""
+_ANYWHERE = "stages of DataFrames"
+"""Where Spark does not say for which place in the code stages are: they may be for many."""
 _AT_START = "before its first stage, beyond the usual minute"
 _AFTER = "after "
 _AT_END, _OTHERS = "after its last stage", "others"
@@ -30,19 +32,62 @@ class _Pauses:
     Attributes:
         number: how often.
         within_ms: how much of it belonged to SQL executions.
-        stages, stages_ms: how many stages of the place have ended, and for how long any stage ran since the
-            pauses before them.
     """
 
     number: int = 0
     time_ms: int = 0
     within_ms: int = 0
-    stages: int = 0
-    stages_ms: int = 0
 
-    def is_loop(self, least: int = _LOOP) -> bool:
-        """Whether a loop runs small jobs there, so many at least, one after the other."""
-        return self.number >= least and self.time_ms + self.stages_ms <= _SMALL_MS * self.stages
+
+@dataclass(slots=True)
+class _Jobs:
+    """The jobs of one place, each of which may be the one before with another of its stages.
+
+    Attributes:
+        number: how many there were.
+        last: the latest.
+        stages_ms: for how long any stage ran since the pauses before their stages, in ms.
+        run_ms: how long their tasks ran, in all.
+    """
+
+    number: int = 0
+    last: str = ""
+    stages_ms: int = 0
+    run_ms: int = 0
+
+
+@dataclass(slots=True)
+class _Collected:
+    """The results that came to the driver from one place.
+
+    Attributes:
+        times: how often.
+        size_bytes: how much.
+        taken_ms: how long that takes at least.
+        pauses_ms: for how long no stage ran after them.
+    """
+
+    times: int = 0
+    size_bytes: int = 0
+    taken_ms: int = 0
+    pauses_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StageWork:
+    """What a stage attempt that has ended worked for.
+
+    Attributes:
+        place: in the user's code, or the stage's name; empty if unknown.
+        job: tells the jobs of one place apart; those of one SQL execution are the same.
+        run_ms: how long its tasks ran, in all.
+        result_bytes: the size of the rows that they sent to the driver.
+    """
+
+    place: str
+    job: str
+    run_ms: int
+    result_bytes: int
 
 
 class DriverTime:
@@ -68,7 +113,8 @@ class DriverTime:
         self._after = ""  # what brought a large result before the pause
         self._pause = _Pauses()
         self._before: dict[str, _Pauses] = {}
-        self._collected: dict[str, _Pauses] = {}
+        self._jobs: dict[str, _Jobs] = {}
+        self._collected: dict[str, _Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
         self._any_stage = self._has_ended = False
         self.cores = 0
@@ -112,23 +158,22 @@ class DriverTime:
         self._after = ""
         self._any_stage = True
 
-    def stage_completed(self, key: tuple[int, int], place: str, result_bytes: int, time_ms: int) -> None:
+    def stage_completed(self, key: tuple[int, int], work: StageWork, time_ms: int) -> None:
         """Called when a stage attempt has ended.
 
         Args:
             key: the stage and the number of its attempt.
-            place: in the user's code that it was for, or its name.
-            result_bytes: the size of the rows that its tasks sent to the driver.
+            work: what it was for.
             time_ms: when, in ms since the epoch.
         """
         self._advance(time_ms)
         at, pause = self._stages.pop(key, ("", _Pauses()))
-        self._book(at or place, pause)
+        self._book(at or work.place or _ANYWHERE, pause)
         busy_ms, self._busy_ms = self._busy_ms, 0
-        if not at and (before := self._before.get(place)) is not None:
-            before.stages += 1
-            before.stages_ms += busy_ms
-        self._collects = (place, result_bytes) if result_bytes >= _LEAST_COLLECTED else None
+        if work.place and not at:
+            self._add_job(work, busy_ms)
+        collects = work.place or _ANYWHERE, work.result_bytes
+        self._collects = collects if work.result_bytes >= _LEAST_COLLECTED else None
 
     def end(self, time_ms: int) -> None:
         """Called at the end of the application."""
@@ -152,10 +197,11 @@ class DriverTime:
             1,
         )
         others = dict(self._before)
-        for place, pauses in self._before.items():
-            if pauses.is_loop() and pauses.time_ms + pauses.stages_ms >= least_ms:
-                yield _of_loop(place, others.pop(place))
-            elif not self._has_ended and pauses.is_loop(_MAY_BE_LOOP):
+        for place, jobs in self._jobs.items():
+            pauses = others.get(place, _Pauses())
+            if _is_loop(pauses, jobs, _LOOP) and pauses.time_ms + jobs.stages_ms >= least_ms:
+                yield _of_loop(place, others.pop(place), jobs, self.cores)
+            elif not self._has_ended and _is_loop(pauses, jobs, _MAY_BE_LOOP):
                 del others[place]
         alone_ms = sum(pause.time_ms for pause in others.values())
         if alone_ms >= least_ms:
@@ -194,17 +240,17 @@ class DriverTime:
             },
         )
 
-    def _of_collect(self, place: str, collected: _Pauses) -> Issue:
+    def _of_collect(self, place: str, collected: _Collected) -> Issue:
         return Issue(
             COLLECT,
             f"{COLLECT} {place}",
-            collected.time_ms,
+            collected.taken_ms,
             None,
-            f"{place} brings {size(collected.within_ms)} to the driver, which takes at least "
-            f"{duration(collected.time_ms)} of the {duration(collected.stages_ms)} until the next stage",
+            f"{place} brings {size(collected.size_bytes)} to the driver, which takes at least "
+            f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
             "Aggregate or filter in Spark, and collect only the result; write large results to a table; for "
             "pandas, set spark.sql.execution.arrow.pyspark.enabled=true.",
-            evidence={"collect.bytes": collected.within_ms, "collect.times": collected.number},
+            evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},
         )
 
     def _ended_pause(self) -> _Pauses:
@@ -222,6 +268,15 @@ class DriverTime:
         before.time_ms += pause.time_ms
         before.within_ms += pause.within_ms
 
+    def _add_job(self, work: StageWork, busy_ms: int) -> None:
+        if work.place not in self._jobs and len(self._jobs) >= _MOST_PLACES:
+            return
+        jobs = self._jobs.setdefault(work.place, _Jobs())
+        jobs.number += work.job != jobs.last
+        jobs.last = work.job
+        jobs.stages_ms += busy_ms
+        jobs.run_ms += work.run_ms
+
     def _settle_collect(self, pause: _Pauses) -> _Pauses:
         """Book the part of a pause in which a result came to the driver, and return the rest of it."""
         assert self._collects is not None  # asked before
@@ -229,11 +284,11 @@ class DriverTime:
         self._collects = None
         taken_ms = min(pause.time_ms, result_bytes // _COLLECTED_PER_MS)
         if place in self._collected or len(self._collected) < _MOST_PLACES:
-            collected = self._collected.setdefault(place, _Pauses())
-            collected.number += 1
-            collected.time_ms += taken_ms
-            collected.within_ms += result_bytes
-            collected.stages_ms += pause.time_ms
+            collected = self._collected.setdefault(place, _Collected())
+            collected.times += 1
+            collected.size_bytes += result_bytes
+            collected.taken_ms += taken_ms
+            collected.pauses_ms += pause.time_ms
         self._after = place
         return _Pauses(1, pause.time_ms - taken_ms, max(0, pause.within_ms - taken_ms))
 
@@ -251,18 +306,30 @@ class DriverTime:
             self._pause.within_ms += passed_ms if self._executions else 0
 
 
-def _of_loop(place: str, pauses: _Pauses) -> Issue:
-    whole_ms, of = pauses.time_ms + pauses.stages_ms, place.removeprefix("stages of ")
+def _is_loop(pauses: _Pauses, jobs: _Jobs, least: int) -> bool:
+    """Return whether a loop runs small jobs at a place, so many at least, one after the other."""
+    in_turn = min(pauses.number, jobs.number) >= least
+    return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
+
+
+def _of_loop(place: str, pauses: _Pauses, jobs: _Jobs, cores: int) -> Issue:
+    whole_ms = pauses.time_ms + jobs.stages_ms
+    # What their tasks do would have to be done by one job as well, at best by all cores.
+    needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
     return Issue(
         SMALL_JOBS,
         f"{SMALL_JOBS} {place}",
-        whole_ms * (pauses.stages - 1) // max(1, pauses.stages),
+        (whole_ms - needed_ms) * (jobs.number - 1) // jobs.number,
         None,
-        f"{pauses.stages:,} small stages of {of} run one after the other, {duration(whole_ms)} in all, of "
-        f"which no stage runs for {duration(pauses.time_ms)}",
+        f"{jobs.number:,} small jobs of {place} run one after the other, {duration(whole_ms)} in all; all "
+        f"cores could do what their tasks do in {duration(needed_ms)}",
         "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
         "window in place of the loop), or run the jobs at the same time in threads.",
-        evidence={"loop.stages": pauses.stages, "loop.driverAloneMs": pauses.time_ms},
+        evidence={
+            "loop.jobs": jobs.number,
+            "loop.driverAloneMs": pauses.time_ms,
+            "loop.runTimeMs": jobs.run_ms,
+        },
     )
 
 

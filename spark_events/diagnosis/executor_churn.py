@@ -18,10 +18,13 @@ class ExecutorChurn:
     def __init__(self) -> None:
         self._cores: dict[str, int] = {}
         self._most_cores = 0
+        self._stages: set[tuple[int, int]] = set()
+        self._last_ms = self._busy_ms = 0
+        # Of those that were lost and not replaced: for how long stages had run by then, and their cores.
         self._missed: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
+        self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._losses = 0
         self._missing_core_ms = self._failed_ms = 0
-        self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._last = ""
 
     @property
@@ -30,12 +33,16 @@ class ExecutorChurn:
         return self._losses >= _LEAST_LOSSES
 
     def added(self, executor: str, cores: int, time_ms: int) -> None:
-        """Called when an executor was added; it takes the place of the one that was lost first."""
+        """Called when an executor was added; it takes the place of the one that was lost first.
+
+        Nobody misses cores while no stage runs, so only the time counts in which one did.
+        """
+        self._advance(time_ms)
         self._cores[executor] = cores
         self._most_cores = max(self._most_cores, sum(self._cores.values()))
         if self._missed:
-            since_ms, missing = self._missed.popleft()
-            self._missing_core_ms += max(0, time_ms - since_ms) * missing
+            busy_ms, missing = self._missed.popleft()
+            self._missing_core_ms += (self._busy_ms - busy_ms) * missing
 
     def lost(self, executor: str, reason: str, time_ms: int) -> None:
         """Called when an executor was lost that should have stayed.
@@ -45,12 +52,23 @@ class ExecutorChurn:
             reason: in one word.
             time_ms: when, in ms since the epoch.
         """
+        self._advance(time_ms)
         cores = self._cores.pop(executor, 0)
         if cores:
             self._losses += 1
             self._last = reason
-            self._missed.append((time_ms, cores))
+            self._missed.append((self._busy_ms, cores))
             self._recent.append((time_ms, cores))
+
+    def stage_begun(self, stage: tuple[int, int], time_ms: int) -> None:
+        """Called when a stage attempt has begun."""
+        self._advance(time_ms)
+        self._stages.add(stage)
+
+    def stage_ended(self, stage: tuple[int, int], time_ms: int) -> None:
+        """Called when a stage attempt has ended."""
+        self._advance(time_ms)
+        self._stages.discard(stage)
 
     def gone(self, executor: str) -> None:
         """Called when an executor was removed that was to go."""
@@ -80,8 +98,8 @@ class ExecutorChurn:
             (self._missing_core_ms + self._failed_ms) // self._most_cores,
             None,
             f"{self._losses} executors were lost, the last one: {self._last.replace('_', ' ')}: tasks that "
-            f"had run for {duration(self._failed_ms)} began again, and until others came, cores were missing "
-            f"for {duration(self._missing_core_ms)} in all",
+            f"had run for {duration(self._failed_ms)} began again, and until others came, stages missed "
+            f"cores for {duration(self._missing_core_ms)} in all",
             "Their ExecutorLostEvents say what they died of: give them more memory if that was it. Against "
             "preemption and spot instances, spark.decommission.enabled moves what they have.",
             evidence={
@@ -90,3 +108,8 @@ class ExecutorChurn:
                 "executors.missingCoresMs": self._missing_core_ms,
             },
         )
+
+    def _advance(self, time_ms: int) -> None:
+        if self._stages:
+            self._busy_ms += max(0, time_ms - self._last_ms)
+        self._last_ms = max(time_ms, self._last_ms)

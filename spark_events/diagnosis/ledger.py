@@ -53,7 +53,8 @@ ACCOUNTS = {
     SCHEDULING: Account("timeUse.scheduling", "tasks wait for a core, or are sent, unpacked and sent back"),
     PYTHON_START: Account("timeUse.pythonStart", "tasks wait for Python workers that start (since Spark 4)"),
     REPEATED: Account(
-        "timeUse.repeated", "attempts of tasks that failed or were killed, and stages that run once more"
+        "timeUse.repeated",
+        "attempts of tasks that failed or were killed, and stages that run again after they had succeeded",
     ),
     SHUFFLE: Account("timeUse.shuffleWait", "tasks wait for what other tasks wrote"),
     SHUFFLE_WRITE: Account("timeUse.shuffleWrite", "tasks write what other tasks read"),
@@ -267,19 +268,20 @@ def _shares(stages: Iterable[StageRun], cores: int) -> dict[str, float]:
 
 
 def _accounts_of(stage: StageRun, tasks: TaskTimes) -> Iterator[tuple[str, int]]:
+    spent = (
+        (SCHEDULING, tasks.scheduling_ms),
+        (GC, tasks.gc_ms),
+        (SHUFFLE, tasks.shuffle_ms),
+        (SHUFFLE_WRITE, tasks.shuffle_write_ms),
+        (PYTHON_START, tasks.python_start_ms),
+        (PYTHON, tasks.python_ms),
+        (COMPUTING, tasks.computing_ms),
+    )
     yield REPEATED, tasks.repeated_ms
-    if not tasks.measured_ms:
+    if not any(time_ms for _, time_ms in spent):
         yield UNKNOWN, tasks.total_ms
-    elif stage.attempt:
-        yield REPEATED, tasks.measured_ms
-    else:
-        yield SCHEDULING, tasks.scheduling_ms
-        yield GC, tasks.gc_ms
-        yield SHUFFLE, tasks.shuffle_ms
-        yield SHUFFLE_WRITE, tasks.shuffle_write_ms
-        yield PYTHON_START, tasks.python_start_ms
-        yield PYTHON, tasks.python_ms
-        yield COMPUTING, tasks.computing_ms
+    for account, time_ms in spent:
+        yield REPEATED if stage.repeats else account, time_ms
 
 
 def _rounded(sums: Mapping[str, float], whole_ms: int) -> dict[str, int]:

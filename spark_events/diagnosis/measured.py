@@ -15,7 +15,6 @@ _COLUMNAR = re.compile(r"parquet", re.IGNORECASE)
 _PYTHON_RUN = "time to run Python workers"
 _PYTHON_START = ("time to start Python workers", "time to initialize Python workers")
 """Spark's SQL metrics of the time in Python, in ms, since Spark 4; the first has the others in it."""
-_SHUFFLE_WRITE_NS = "internal.metrics.shuffle.write.writeTime"
 _PYTHON_RDD = "PythonRDD"
 
 
@@ -156,17 +155,6 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             for number, launched, run, read, executor, host in statistics.get("Longest Runs") or ()
         ),
     )
-
-
-def shuffle_write_ms(stage_info: Mapping[str, Any]) -> int:
-    """Return how long a stage's tasks wrote shuffle data, in ms."""
-    for accumulable in stage_info.get("Accumulables") or ():
-        if accumulable.get("Name") == _SHUFFLE_WRITE_NS:
-            try:
-                return max(0, int(accumulable.get("Value") or 0)) // 1_000_000
-            except (TypeError, ValueError):
-                return 0
-    return 0
 
 
 def read_python_times(stage_info: Mapping[str, Any], measured: TasksMeasured) -> PythonTimes:

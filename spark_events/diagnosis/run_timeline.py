@@ -28,25 +28,16 @@ class TaskTimes(NamedTuple):
     python_ms: int = 0
     computing_ms: int = 0
 
-    @property
-    def measured_ms(self) -> int:
-        """All that is known of where their time went; 0 if they measured nothing."""
-        return (
-            self.scheduling_ms
-            + self.gc_ms
-            + self.shuffle_ms
-            + self.shuffle_write_ms
-            + self.python_start_ms
-            + self.python_ms
-            + self.computing_ms
-        )
-
 
 class StageRun(NamedTuple):
-    """A stage attempt that has ended: when, and its tasks' times; None if no task is known."""
+    """A stage attempt that has ended: when, and its tasks' times; None if no task is known.
+
+    Attributes:
+        repeats: whether the stage had succeeded before, and what it made was lost since.
+    """
 
     id: int
-    attempt: int
+    repeats: bool
     job: int | None
     parents: tuple[int, ...]
     submitted_ms: int

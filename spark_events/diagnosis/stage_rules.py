@@ -72,7 +72,8 @@ class EndedStage:
         runs, median_ms = self.measured.longest_runs, self.measured.run.median
         first = [run for run in runs if self._is_first(run) and not self.reads_more(run)]
         usual_ms = max(0, first[1].run_ms - median_ms) if len(first) > 1 else 0
-        is_whole_wave = len(first) >= max(_LEAST_WAVE, self.slots)
+        late = [run for run in first if run.run_ms > _DATA_RATIO * median_ms]
+        is_whole_wave = len(late) >= max(_LEAST_WAVE, self.slots)
         if not self.warms_up and not is_whole_wave:
             usual_ms = min(usual_ms, self.python.start_ms)
         own_ms = [run.run_ms - usual_ms * (run in first) for run in runs]
@@ -121,9 +122,8 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
     more_ms = own_ms - run.median
-    busy_ms = max(
-        run.total, measured.spreads["Duration"].total
-    )  # a core is not idle while a task is sent to it
+    # A core is not idle while a task is sent to it.
+    busy_ms = max(run.total, measured.spreads["Duration"].total)
     uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms)))
     lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms - more_ms)))
     times = f"{duration(own_ms)}, the median {duration(run.median)}"
@@ -245,8 +245,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return Issue(
             TASK_COUNT,
             TASK_COUNT,
-            # Tasks that are so short end faster than the driver can send others.
-            max(stage.as_wall_ms(overhead_ms), stage.wall_ms - stage.as_wall_ms(run.total)),
+            stage.as_wall_ms(overhead_ms),
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",

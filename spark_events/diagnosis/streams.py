@@ -131,7 +131,8 @@ class StreamBehind:
     def __init__(self, interval_ms: int | None) -> None:
         self._interval_ms = interval_ms
         self._late = self._delay_ms = 0
-        self._grew = self._backlog = self._first = 0
+        self._grew = self._first = 0
+        self._backlog: int | None = None  # before the first micro-batch, nobody knows it
 
     def take(self, progress: Mapping[str, Any], rows: int) -> Issue | None:
         """Return how far the query is behind, if that is so, by its progress and the rows that it read."""
@@ -142,10 +143,11 @@ class StreamBehind:
         else:
             self._late = self._delay_ms = 0
         backlog = _backlog(progress)
-        if rows > 0 and backlog > self._backlog:
-            self._first = self._first if self._grew else self._backlog
+        before = backlog if self._backlog is None else self._backlog
+        if rows > 0 and backlog > before:
+            self._first = self._first if self._grew else before
             self._grew += 1
-        elif backlog < self._backlog or rows <= 0:
+        elif backlog < before or rows <= 0:
             self._grew = 0
         self._backlog = backlog
         if self._late >= _IN_A_ROW:
@@ -164,7 +166,7 @@ class StreamBehind:
         return self._issue(
             f"in {self._grew} micro-batches, its source has grown faster than it was read: from "
             f"{self._first:,} to {self._backlog:,} offsets behind the latest",
-            {"behind.batches": self._grew, "behind.offsets": self._backlog},
+            {"behind.batches": self._grew, "behind.offsets": self._backlog or 0},
             None,
         )
 

@@ -36,13 +36,16 @@ ABSENCES = {
 _QUERY = "query "
 
 
-def answer(issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, int] | None) -> str:
+def answer(
+    issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, int] | None, ended: bool = True
+) -> str:
     """Return the answer.
 
     Args:
         issues: of one application, the costliest first.
         duration_ms: how long it has taken.
         parts: what is booked to each account of its ledger, in ms; None if unknown.
+        ended: whether its end is known: else nobody knows how long it takes.
     """
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
@@ -51,6 +54,8 @@ def answer(issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, i
         about=costly.about, host=costly.evidence.get("host"), what=_what(costly)
     )
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
+    if not ended:
+        return f"It has lost {duration(lost_ms)} so far by {absence}."
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
         whole_ms, whole = costly.number("durationMs") or 0, f"The work of {costly.about}"

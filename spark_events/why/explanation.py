@@ -52,7 +52,7 @@ class Explanation:
     @property
     def answer(self) -> str:
         """One sentence that says what to look at first; empty if nothing says that."""
-        return answer(self.issues, self.duration_ms, self.parts)
+        return answer(self.issues, self.duration_ms, self.parts, self.ended)
 
     @property
     def none_found(self) -> str:

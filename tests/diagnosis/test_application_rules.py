@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.driver_time import DriverTime
+from spark_events.diagnosis.driver_time import DriverTime, StageWork
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.thresholds import Thresholds
@@ -53,10 +53,17 @@ def driver(**thresholds: int) -> DriverTime:
 
 
 def ran(
-    time: DriverTime, begun_ms: int, ended_ms: int, place: str = "count at a.py:1", result: int = 0
+    time: DriverTime,
+    begun_ms: int,
+    ended_ms: int,
+    place: str = "count at a.py:1",
+    result: int = 0,
+    job: str = "",
+    run_ms: int = 0,
 ) -> None:
+    """Let a stage run; of a job of its own, unless that is given."""
     time.stage_submitted((begun_ms, 0), begun_ms)
-    time.stage_completed((begun_ms, 0), place, result, ended_ms)
+    time.stage_completed((begun_ms, 0), StageWork(place, job or str(begun_ms), run_ms, result), ended_ms)
 
 
 def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:
@@ -90,9 +97,7 @@ def test_a_loop_of_small_jobs() -> None:
         ran(time, number * 3 * S, number * 3 * S + S, "count at loop.py:3")
     issue = told(time, 298 * S)["loop-of-small-jobs"]
     assert issue.lost_ms == 98 * 3 * S
-    assert (
-        "99 small stages of count at loop.py:3 run one after the other, 4 min 57 s in all" in issue.sentence
-    )
+    assert "99 small jobs of count at loop.py:3 run one after the other, 4 min 57 s in all" in issue.sentence
     assert issue.advice.startswith("A loop in the driver")
 
 
@@ -114,8 +119,8 @@ def test_a_large_result() -> None:
     found = told(time, 21 * MIN)
     assert found["collect"].lost_ms == 100 * 1_024
     assert found["collect"].sentence == (
-        "toPandas at a.py:4 brings 400 MiB to the driver, which takes at least 1 min 42 s of the 19 min 59 s until "
-        "the next stage"
+        "toPandas at a.py:4 brings 400 MiB to the driver, which takes at least 1 min 42 s of the 19 min 59 s "
+        "without a stage after it"
     )
     assert "18 min 17 s after toPandas at a.py:4" in found["idle-cores"].sentence
     assert found["idle-cores"].lost_ms == 20 * MIN - S - 100 * 1_024
@@ -170,6 +175,26 @@ def test_nobody_knows_when_a_query_has_ended_in_an_event_log() -> None:
     assert told(time, 66 * MIN) == {}
     ran(time, 75 * MIN, 76 * MIN)
     assert told(time, 76 * MIN)["idle-cores"].lost_ms == 9 * MIN
+
+
+def test_what_the_tasks_of_a_loop_do_would_remain() -> None:
+    """Each job keeps all eight cores busy while it runs: only the pauses could be saved."""
+    time = driver(idle_time_ms=MIN)
+    for number in range(100):
+        ran(time, number * 3 * S, number * 3 * S + S, "count at loop.py:3", run_ms=8 * S)
+    assert told(time, 298 * S)["loop-of-small-jobs"].lost_ms == 98 * 2 * S
+
+
+@pytest.mark.parametrize(
+    ("place", "job"),
+    [("save at nightly.py:3", "execution 7"), ("", "")],
+    ids=["many stages of one query", "many queries, for which Spark names no place"],
+)
+def test_no_loop(place: str, job: str) -> None:
+    time = driver(idle_time_ms=MIN)
+    for number in range(100):
+        ran(time, number * 3 * S, number * 3 * S + S, place, job=job)
+    assert set(told(time, 298 * S)) == {"idle-cores"}
 
 
 def test_what_becomes_a_loop_is_not_told_before_as_something_else() -> None:

@@ -7,11 +7,13 @@ from spark_events.diagnosis.executor_churn import ExecutorChurn
 S = 1_000
 
 
-def churn(losses: int) -> ExecutorChurn:
-    """Two executors of two cores; those that are lost are replaced after ten seconds."""
+def churn(losses: int, busy: bool = True) -> ExecutorChurn:
+    """Two executors of two cores; those that are lost are replaced after ten seconds, while a stage runs."""
     rule = ExecutorChurn()
     rule.added("0", 2, 0)
     rule.added("1", 2, 0)
+    if busy:
+        rule.stage_begun((0, 0), 0)
     for number in range(losses):
         rule.lost(str(number), "killed", 100 * S * (number + 1))
         rule.added(str(number + 2), 2, 100 * S * (number + 1) + 10 * S)
@@ -50,3 +52,10 @@ def test_executors_that_were_to_go_and_one_that_nobody_knows() -> None:
 def test_more_failures_than_executors_had_cores() -> None:
     """Then tasks have failed by themselves, too: of the last stage, two went with an executor at most."""
     assert not churn(3).takes_failures(3, 40 * S, 250 * S)
+
+
+def test_nobody_misses_cores_while_no_stage_runs() -> None:
+    """With dynamic allocation, the next executors may come hours later, when there is work again."""
+    issue = churn(3, busy=False).issue()
+    assert issue is not None
+    assert issue.lost_ms == 0

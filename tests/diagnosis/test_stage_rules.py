@@ -148,6 +148,15 @@ def test_a_first_wave_of_tasks_that_are_all_late_is_cold() -> None:
         assert ("straggler" in found) is told
 
 
+def test_two_late_tasks_of_a_stage_that_is_one_wave() -> None:
+    """All four tasks begin together, and two of them are late: nothing that all of them do takes so long."""
+    found = {
+        issue.kind
+        for issue in stage_issues(EndedStage(4, measured([90 * S, 80 * S, 10 * S, 10 * S])), Thresholds())
+    }
+    assert "straggler" in found
+
+
 def test_a_core_to_which_a_task_is_sent_is_not_idle() -> None:
     """The tail of 20 s keeps no core waiting for more than its share: all others are sent tasks meanwhile."""
     runs = [20 * S, *[2 * S] * 32]

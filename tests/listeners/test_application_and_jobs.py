@@ -56,6 +56,19 @@ def test_whether_yarn_starts_an_application_again(
     assert failure.severity.name == severity
 
 
+def test_yarn_starts_no_application_more_often_than_it_allows() -> None:
+    """The application asks for five attempts, and has had the two that YARN's administrator allows."""
+    environment = {
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": {MOST: "5"},
+        "Hadoop Properties": {"yarn.resourcemanager.am.max-attempts": "2"},
+    }
+    start = r.application_start(**{"App Attempt ID": "2"})
+    feed = Feed()(start, environment, r.application_end(10, ExitCode=3))
+    (failure,) = seen(feed.end(), "JobFailureEvent")
+    assert failure.attributes["canRestart"] == "false"
+
+
 def test_open_queries_end_with_the_application() -> None:
     """Nothing stays RUNNING forever in a history because Spark stopped first."""
     for end, status in ((r.application_end(900), "CANCELED"), (r.application_end(900, ExitCode=1), "FAILED")):

@@ -63,3 +63,10 @@ def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
 
 def test_no_other_kind_has_one() -> None:
     assert {*ABSENCES} == {*KINDS} - COST_NO_TIME
+
+
+def test_of_an_application_whose_end_is_not_known() -> None:
+    """It runs on, or only its issues are stored: what was seen of it is not how long it takes."""
+    assert answer([issue("skew", 28 * S)], 40 * S, {}, ended=False) == (
+        "It has lost 28.0 s so far by the uneven data of stage 3.0 (count at a.py:1)."
+    )

@@ -141,6 +141,17 @@ def test_a_stage_that_runs_again_is_repeated() -> None:
     }
 
 
+def test_what_a_failed_stage_left_undone_is_no_repetition() -> None:
+    """Its first attempt failed; the tasks that its second one runs had not been done."""
+    first, again = completed(0, 0, 50 * S, [50 * S] * 4), completed(0, 50 * S, 100 * S, [50 * S] * 4)
+    first[1]["Stage Info"]["Failure Reason"] = "FetchFailed"
+    for record in again:
+        record.get("Stage Info", record)["Stage Attempt ID"] = 1
+    records = (r.executor("Added", 0), *first, *again)
+    booked = timeline(r.application_start(), *records, r.application_end(100 * S)).booked()
+    assert booked.core_ms == {**dict.fromkeys(ACCOUNTS, 0), COMPUTING: 400 * S}
+
+
 def test_the_driver_works_within_a_query_or_by_itself() -> None:
     ended = {
         "Event": r.batch_begins(0, 3)["Event"].replace("Start", "End"),

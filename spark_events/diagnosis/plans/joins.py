@@ -23,8 +23,6 @@ _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 _LARGER_SIDE = 8
 """How many times as large the other side is at least, so that it is worth a broadcast of the small one."""
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
-_FEW_OF = 10
-"""Where one of so many rows comes out of a join, or fewer, what is done with those takes no time."""
 _IDENTIFIER = re.compile(r"[\w.]+")
 _BUILD_MS = ("time to build", "time to broadcast")
 _CAN_BROADCAST = {
@@ -164,25 +162,14 @@ def _missing_broadcast(node: Node, execution: EndedExecution, thresholds: Thresh
 
 
 def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
-    """Return how long the large side was written, read again and sorted; what it is joined to would remain.
-
-    The stage of the join works on the rows that it reads, and on those that come out. Spark measures only how
-    long it sorts; but where few rows come out, nearly all of its time goes into those that it reads.
-    """
+    """Return how long writing and sorting the large side took: the join itself would be done anyway."""
     written_in = [execution.stages[stage] for stage in _written_in(large) if stage in execution.stages]
-    rows_in, rows_out = large.rows or 0, node.rows or 0
-    if rows_out * _FEW_OF <= rows_in:
-        joined_ms = execution.wall_ms(node.stages) * rows_in // max(1, rows_in + rows_out)
-    else:
-        joined_ms = sum(
-            _sort_ms(node, execution.stages[stage]) for stage in node.stages & execution.stages.keys()
-        )
-    return joined_ms + sum(_write_ms(stage) for stage in written_in)
-
-
-def _sort_ms(node: Node, stage: ExecutedStage) -> int:
     sort_ms = sum(below.metrics.get("sort time", 0) for below in node.within_stage() if below.name == "Sort")
-    return stage.wall_ms * min(sort_ms, stage.run_ms) // stage.run_ms if stage.run_ms else 0
+    sorted_ms = 0
+    for stage in node.stages & execution.stages.keys():
+        run_ms = execution.stages[stage].run_ms
+        sorted_ms += execution.stages[stage].wall_ms * min(sort_ms, run_ms) // run_ms if run_ms else 0
+    return sorted_ms + sum(_write_ms(stage) for stage in written_in)
 
 
 def _write_ms(stage: ExecutedStage) -> int:

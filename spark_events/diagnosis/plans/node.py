@@ -34,6 +34,7 @@ PLAN_METRICS = (
     "number of rows deleted.",
     "number of updated rows",
     "number of deleted rows",
+    "number of inserted rows",
     "time taken to rewrite the matched files",
 )
 """Metrics of plans' nodes that are handed on, of Spark and Delta Lake; in an SQLExecutionEnd's ``Plans``,

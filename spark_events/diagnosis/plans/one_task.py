@@ -94,7 +94,7 @@ def _of_scan(node: Node, tasks: int) -> FewTasks | None:
         )
     if files == tasks and node.name.startswith(_TEXTS):
         return FewTasks(
-            f"{number} of {table}, each read by one task: small, or packed so that it cannot be split",
+            f"{number} of {table}, each read by one task: small, or not to be split (packed, multiLine)",
             "Write the rows in more files, or in a format that can be split (Parquet, or text without gzip); "
             "repartition() after reading spreads what comes after it.",
         )

@@ -110,6 +110,8 @@ class Recomputation:
             place: in the user's code that it is for; empty if unknown.
         """
         parts: list[_Part] = []
+        if not execution.plans:
+            self.read_elsewhere()
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
             self._take(plan, _Where(execution, place, whole), parts)
@@ -128,8 +130,8 @@ class Recomputation:
             taken.add(part.last)
             yield _issue(part)
 
-    def read_by_an_rdd(self) -> None:
-        """Called when something that has no plan has read a cache; nobody knows which."""
+    def read_elsewhere(self) -> None:
+        """Called when something that is not taken may have read a cache; nobody knows which."""
         self._unknown_reads = True
 
     def never_read(self) -> Iterator[Issue]:

@@ -15,6 +15,7 @@ CHANGED = (
     "number of rows deleted.",
     "number of updated rows",
     "number of deleted rows",
+    "number of inserted rows",
 )
 REWRITE_MS = ("time taken to rewrite the matched files",)
 """Metrics of Delta Lake's UPDATE, DELETE and MERGE."""
@@ -25,7 +26,7 @@ def rewrites(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
     """Yield each command that copied many more rows than it changed."""
     for node in execution.nodes():
         copied, changed = _sum(node, COPIED), _sum(node, CHANGED)
-        if not copied or copied < _LEAST_RATIO * changed:
+        if not changed or copied < _LEAST_RATIO * changed:  # no measurement is none
             continue
         table = node.table()
         lost_ms = (_sum(node, REWRITE_MS) or execution.lasted_ms) * copied // (copied + changed)

@@ -7,6 +7,8 @@ from typing import Any
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
 
 _MOST_ATTEMPTS = "spark.yarn.maxAppAttempts"
+_MOST_OF_YARN = "yarn.resourcemanager.am.max-attempts"
+"""No application has more, whatever it asks for."""
 _FORGOTTEN_AFTER = "spark.yarn.am.attemptFailuresValidityInterval"
 """With it, YARN forgets failures, so that no attempt need be the last."""
 
@@ -35,7 +37,8 @@ class Attempts:
     def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle EnvironmentUpdate; the first has Spark's configuration."""
         properties = record.get(SPARK_PROPERTIES) or {}
-        most = str(properties.get(_MOST_ATTEMPTS, ""))
-        if most.isdecimal():
-            self._most = int(most)
+        of_yarn = (record.get("Hadoop Properties") or {}).get(_MOST_OF_YARN, "")
+        wanted = str(properties.get(_MOST_ATTEMPTS, ""))
+        if wanted.isdecimal():
+            self._most = min(int(most) for most in (wanted, str(of_yarn)) if most.isdecimal())
         self._forgets = self._forgets or _FORGOTTEN_AFTER in properties

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_events.diagnosis.driver_time import DriverTime
+from spark_events.diagnosis.driver_time import DriverTime, StageWork
 from spark_events.diagnosis.executor_churn import ExecutorChurn
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
@@ -127,11 +127,13 @@ class ApplicationIssues(Timeless):
 
     def stage_submitted(self, key: tuple[int, int], time_ms: int) -> None:
         """Called when a stage attempt has begun."""
+        self._churn.stage_begun(key, time_ms)
         self._driver.stage_submitted(key, time_ms)
 
-    def stage_completed(self, key: tuple[int, int], place: str, collected_bytes: int, time_ms: int) -> None:
+    def stage_completed(self, key: tuple[int, int], work: StageWork, time_ms: int) -> None:
         """Called when a stage attempt has ended; see ``DriverTime``."""
-        self._driver.stage_completed(key, place, collected_bytes, time_ms)
+        self._churn.stage_ended(key, time_ms)
+        self._driver.stage_completed(key, work, time_ms)
         self._take_driver_time(time_ms)
 
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
@@ -181,14 +183,16 @@ class ApplicationIssues(Timeless):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms)
 
-    def cache_read_by_an_rdd(self) -> None:
-        """Called when something that is no SQL execution has read a cache."""
-        self._recomputation.read_by_an_rdd()
+    def cache_may_be_read(self) -> None:
+        """Called when something may have read a cache, and nobody knows which."""
+        self._recomputation.read_elsewhere()
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd."""
         self._driver.end(time_ms)
         self._take_driver_time(time_ms)
+        if self._context.run.executions:  # what they read is not known
+            self._recomputation.read_elsewhere()
         for issue in (self._churn.issue(), *self._recomputation.never_read()):
             if issue is not None:
                 self._take(issue, time_ms)

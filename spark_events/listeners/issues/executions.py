@@ -20,6 +20,7 @@ from spark_events.listeners.run import Job
 _HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
 _FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)#\d+", re.ASCII)
 _IN_PYTHON = "time to run Python workers"
+_EXPLODED = re.compile(r"((?:pos)?explode)(?:_outer)?\(")
 _WHOLE_GROUPS = ("InPandas", "InArrow")
 """How the names of nodes end whose functions take groups or batches of rows."""
 _LONG_ARRAYS = (
@@ -92,8 +93,8 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         if reason is not None:
             return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
     if issue.kind == STRAGGLER and (exploded := _exploded(nodes)):
-        made, of, arrays = exploded
-        known = f"explode of {arrays} makes {made:,} rows of {of:,} here, and nobody counts how many of each"
+        made, of, by = exploded
+        known = f"{by} makes {made:,} rows of {of:,} here, and nobody counts how many of each"
         return replace(
             issue,
             lost_ms=issue.lost_ms if issue.uneven_ms is None else min(issue.lost_ms or 0, issue.uneven_ms),
@@ -111,11 +112,12 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
 
 
 def _exploded(nodes: Iterable[Node]) -> tuple[int, int, str] | None:
-    """Return how many rows a stage makes of how many, by which arrays; None if it makes no more."""
+    """Return how many rows a stage makes of how many by exploding which array; None if it does not."""
     for node in nodes:
         made, of = node.rows or 0, node.children[0].rows or 0 if node.children else 0
-        if node.name == "Generate" and of and made >= 2 * of:
-            return made, of, ", ".join(columns(node.text)[:1])
+        function = _EXPLODED.search(node.text) if node.name == "Generate" else None
+        if function and of and made >= 2 * of:
+            return made, of, " of ".join((function[1], *columns(node.text)[:1]))
     return None
 
 

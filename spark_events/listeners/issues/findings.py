@@ -26,6 +26,7 @@ class Finding:
         stage: the stage and the number of its attempt; None if it is about the execution as a whole.
         name: of the stage, as Spark calls it.
         wall_ms: how long the stage or the execution took, in ms.
+        ended_ms: when it ended, in ms since the epoch.
         job: that of the stage; None if unknown.
         job_ms: how long that took, in ms; 0 if it has not ended.
         execution: the SQL execution; None if it is none's.
@@ -35,6 +36,7 @@ class Finding:
     stage: tuple[int, int] | None
     name: str
     wall_ms: int
+    ended_ms: int
     job: Job | None = None
     job_ms: int = 0
     execution: Execution | None = None

@@ -63,7 +63,9 @@ class IssueEvents:
             return True
         return issue.lost_bytes is not None and issue.lost_bytes >= self._thresholds.min_bytes
 
-    def report(self, issue: Issue, subject: Subject, time_ms: int, since_ms: int | None = None) -> None:
+    def report(
+        self, issue: Issue, subject: Subject, time_ms: int, lost_in: tuple[int, int] | None = None
+    ) -> None:
         """Report an issue, which must be reported only once for each cause, and count it.
 
         Of its cost, only what no other issue has cost already counts; if that is too little, the others tell
@@ -73,13 +75,13 @@ class IssueEvents:
             issue: what is wrong.
             subject: what it is about.
             time_ms: when it was found, in ms since the epoch.
-            since_ms: from when on it has lost time; None if nobody knows when that was.
+            lost_in: from when until when it has lost time, in ms since the epoch; None if nobody knows.
         """
         if issue.lost_ms and issue.kind != REGRESSION:
-            if since_ms is None:
+            if lost_in is None:
                 lost_ms = self.claims.claim_some(subject.whole_ms, issue.lost_ms)
             else:
-                lost_ms = self.claims.claim(since_ms, time_ms, issue.lost_ms)
+                lost_ms = self.claims.claim(*lost_in, issue.lost_ms)
             issue = replace(issue, lost_ms=lost_ms)
             if not self.matters(issue, subject.whole_ms):
                 return

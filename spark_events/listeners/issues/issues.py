@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.booking import booked
+from spark_events.diagnosis.driver_time import StageWork
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import (
     TasksMeasured,
@@ -17,7 +18,8 @@ from spark_events.diagnosis.measured import (
     without_reads,
 )
 from spark_events.diagnosis.other_work import OtherWork
-from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
+from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
+from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER, TASK_COUNT
@@ -121,6 +123,8 @@ class IssueListener(Timeless):
             self._queries.batch_ended(
                 execution.batch.run_id, ended.lasted_ms, int(record.get("Parts Time") or 0)
             )
+            if any(node.name == IN_MEMORY for node in ended.nodes()):
+                self._application.cache_may_be_read()
         else:
             place = named(call_site(execution.description), job)
             self._application.execution_ended(ended, place, time_ms)
@@ -158,14 +162,12 @@ class IssueListener(Timeless):
         stage = self._stages.pop(key, None)
         self._other_work.ended(key, time_ms)
         job = stage.job if stage else None
-        place = named(stage.name, job.run if job else None) if stage else ""
         executed = read_stage(info, time_ms)
-        collected_bytes = 0 if job is not None and job.run.of_broadcast else executed.collected_bytes
-        self._application.stage_completed(key, place or "stages of DataFrames", collected_bytes, time_ms)
+        self._application.stage_completed(key, _work(stage, executed), time_ms)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
         if (job is None or job.run.execution is None) and reads_cache(info):
-            self._application.cache_read_by_an_rdd()
+            self._application.cache_may_be_read()
         if stage is not None and stage.measured is not None:
             self._take_measured(key, stage, stage.measured, info, time_ms)
 
@@ -216,7 +218,7 @@ class IssueListener(Timeless):
             if issue.kind == RETRIES and churn:
                 continue
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
-            finding = Finding(of_stage, key, stage.name, lasted_ms, job.run if job else None)
+            finding = Finding(of_stage, key, stage.name, lasted_ms, time_ms, job.run if job else None)
             if job is None:
                 self._report([finding], None, time_ms)
                 continue
@@ -250,7 +252,7 @@ class IssueListener(Timeless):
         lasted_ms = max(0, time_ms - job.run.begun_ms)
         if self._events.matters(issue, lasted_ms):
             job.warned.add(key)
-            finding = Finding(issue, key, stage.name, lasted_ms, job.run, lasted_ms)
+            finding = Finding(issue, key, stage.name, lasted_ms, time_ms, job.run, lasted_ms)
             self._events.warn(issue, self._subjects.of(finding, time_ms), time_ms)
 
     def _of_execution(
@@ -261,7 +263,9 @@ class IssueListener(Timeless):
         if execution.batch is None:
             issues += small_files(record.get("Files") or {}, ended, self._thresholds)
         name = call_site(execution.description)
-        return [Finding(issue, None, name, ended.lasted_ms, job, 0, execution) for issue in issues]
+        return [
+            Finding(issue, None, name, ended.lasted_ms, ended.ended_ms, job, 0, execution) for issue in issues
+        ]
 
     def _report(self, findings: Sequence[Finding], ended: EndedExecution | None, time_ms: int) -> None:
         """Report issues of one job, or of one execution, that have cost enough; those of a query add up."""
@@ -273,12 +277,22 @@ class IssueListener(Timeless):
             if run_id in self._queries:
                 of_queries.setdefault(run_id, []).append((issue, each.name))
             elif self._events.matters(issue, each.whole_ms):
-                lasted_ms = max(each.whole_ms, ended.lasted_ms if ended else 0)
-                self._events.report(
-                    issue, self._subjects.of(each, time_ms, ended), time_ms, time_ms - lasted_ms
-                )
+                lost_in = each.ended_ms - each.wall_ms, each.ended_ms
+                self._events.report(issue, self._subjects.of(each, time_ms, ended), time_ms, lost_in)
         for run_id, issues in of_queries.items():
             self._queries.lost(run_id, issues, time_ms)
+
+
+def _work(stage: _Stage | None, executed: ExecutedStage) -> StageWork:
+    """Return what a stage that has ended worked for; its stage is None if nobody has seen it begin."""
+    job = stage.job.run if stage is not None and stage.job is not None else None
+    of = "" if job is None else f"job {job.id}" if job.execution is None else f"execution {job.execution}"
+    return StageWork(
+        named(stage.name, job) if stage is not None else "",
+        of,
+        executed.run_ms,
+        0 if job is not None and job.of_broadcast else executed.collected_bytes,
+    )
 
 
 def _cost(finding: Finding) -> tuple[int, int]:
