@@ -74,7 +74,7 @@ class _Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class StageWork:
+class WorkDone:
     """What a stage attempt that has ended worked for.
 
     Attributes:
@@ -158,7 +158,7 @@ class DriverTime:
         self._after = ""
         self._any_stage = True
 
-    def stage_completed(self, key: tuple[int, int], work: StageWork, time_ms: int) -> None:
+    def stage_completed(self, key: tuple[int, int], work: WorkDone, time_ms: int) -> None:
         """Called when a stage attempt has ended.
 
         Args:
@@ -268,7 +268,7 @@ class DriverTime:
         before.time_ms += pause.time_ms
         before.within_ms += pause.within_ms
 
-    def _add_job(self, work: StageWork, busy_ms: int) -> None:
+    def _add_job(self, work: WorkDone, busy_ms: int) -> None:
         if work.place not in self._jobs and len(self._jobs) >= _MOST_PLACES:
             return
         jobs = self._jobs.setdefault(work.place, _Jobs())

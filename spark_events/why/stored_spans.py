@@ -15,6 +15,7 @@ from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
 from spark_events.diagnosis.ledger import ACCOUNTS
+from spark_events.history.reading.stored_forms import otlp_value
 from spark_events.spark.file_systems import open_file_system
 
 _MARK = b'"timeUse.'
@@ -142,13 +143,7 @@ def _otlp_spans(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for of_scope in of_resource.get("scopeSpans") or ():
             for span in of_scope.get("spans") or ():
                 pairs = span.get(_ATTRIBUTES) or ()
-                yield {**span, _ATTRIBUTES: {pair["key"]: _value(pair.get("value") or {}) for pair in pairs}}
-
-
-def _value(value: Mapping[str, Any]) -> Any:
-    """Return the value of an attribute of OTLP's JSON, in which integers are strings."""
-    if "arrayValue" in value:
-        return [_value(each) for each in value["arrayValue"].get("values") or ()]
-    if "intValue" in value:
-        return int(value["intValue"])
-    return next(iter(value.values()), None)
+                yield {
+                    **span,
+                    _ATTRIBUTES: {pair["key"]: otlp_value(pair.get("value") or {}) for pair in pairs},
+                }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.driver_time import DriverTime, StageWork
+from spark_events.diagnosis.driver_time import DriverTime, WorkDone
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.thresholds import Thresholds
@@ -63,7 +63,7 @@ def ran(
 ) -> None:
     """Let a stage run; of a job of its own, unless that is given."""
     time.stage_submitted((begun_ms, 0), begun_ms)
-    time.stage_completed((begun_ms, 0), StageWork(place, job or str(begun_ms), run_ms, result), ended_ms)
+    time.stage_completed((begun_ms, 0), WorkDone(place, job or str(begun_ms), run_ms, result), ended_ms)
 
 
 def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:

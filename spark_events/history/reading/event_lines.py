@@ -18,14 +18,12 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
+from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden, otlp_value
 
 _BLOCK = 1 << 20
 _LINES = re.compile(r"\.(jsonl?|ndjson)(\.gz)?$")
 _NOT_EVENTS = re.compile(rf"({SPANS}|\.lineage\.\d+\.jsonl)(\.gz)?$")
-_OWN_NAME = re.compile(OWN_NAME)
 _OTHER_SIGNALS = ("resourceSpans", "resourceMetrics", "traceId", "jobId")
-_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 
 
 class StoredEvent(NamedTuple):
@@ -139,22 +137,16 @@ def _stored(record: Mapping[str, Any]) -> StoredEvent:
 
 def _of_otlp(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return an OTLP log record as a file log would write it."""
-    attributes = {pair["key"]: _value(pair["value"]) for pair in record.get("attributes", ())}
+    attributes = {pair["key"]: otlp_value(pair["value"]) for pair in record.get("attributes", ())}
     return {
         "eventName": record.get("eventName") or attributes.get("event.name", ""),
         "eventId": attributes.get("event.id", ""),
         "timeUnixNano": record["timeUnixNano"],
         "observedTimeUnixNano": record.get("observedTimeUnixNano", ""),
         "severityText": record.get("severityText", ""),
-        "body": _value(record.get("body") or {}),
+        "body": otlp_value(record.get("body") or {}),
         "attributes": attributes,
     }
-
-
-def _value(value: Mapping[str, Any]) -> Any:
-    if "arrayValue" in value:
-        return [_value(each) for each in value["arrayValue"].get("values", ())]
-    return next((value[kind] for kind in _VALUES if kind in value), "")
 
 
 def _local(path: str) -> str:
@@ -173,11 +165,9 @@ def _files_at(path: str) -> Iterator[Path]:
 
 
 def _has_events(file: Path, folder: Path) -> bool:
-    *folders, name = file.relative_to(folder).parts
-    hidden = any(
-        part.startswith((".", "_")) for part in (*folders, *([] if _OWN_NAME.search(name) else [name]))
-    )
-    return not hidden and bool(_LINES.search(name)) and not _NOT_EVENTS.search(name) and file.is_file()
+    inside = file.relative_to(folder).as_posix()
+    is_of_events = _LINES.search(inside) and not _NOT_EVENTS.search(inside)
+    return bool(is_of_events) and not is_hidden(inside) and file.is_file()
 
 
 def _block_at(path: Path, position: int) -> bytes:

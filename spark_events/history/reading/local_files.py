@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
-from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
+from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden
 from spark_events.runtime.log_once import logger
 
 with needs_extra("report", "fsspec", "reading stored events without Spark"):
@@ -25,7 +25,6 @@ with needs_extra("report", "fsspec", "reading stored events without Spark"):
     from spark_events.spark.file_systems import open_file_system
 
 _SPANS = re.compile(SPANS)
-_OWN_NAME = re.compile(OWN_NAME)
 _STORE = re.compile(r"(?:^|/)store-\d{8}\.json$")
 _FILE_URL = re.compile(r"^file:(//)?")
 _COMPRESSED = re.compile(r"\.(bz2|lz4|snappy|xz|deflate|lzo)$")
@@ -120,20 +119,13 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
                 below = list(file_system.find(info["name"], detail=True).values())
             seen = {Path(info["name"]).resolve()} if is_local else set()
             for file in below:
-                if not _is_hidden(file["name"].removeprefix(info["name"])):
+                if not is_hidden(file["name"].removeprefix(info["name"])):
                     yield from _readable(file, seen) if is_local else (file,)
     except FileNotFoundError:
         return
     except Exception as error:  # each file system has errors of its own
         reason = text_without_secrets_of(path, f"{type(error).__name__}: {error}")
         raise ConfigError(f"{path_without_secrets(path)}: cannot be read: {reason}") from error
-
-
-def _is_hidden(inside: str) -> bool:
-    """Return whether Spark would leave out a path below a folder, and it is not one of our own file logs."""
-    *folders, name = inside.split("/")
-    of_ours = _OWN_NAME.search(name) is not None
-    return any(part.startswith((".", "_")) for part in (folders if of_ours else (*folders, name)))
 
 
 def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]:

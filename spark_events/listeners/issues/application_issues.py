@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_events.diagnosis.driver_time import DriverTime, StageWork
+from spark_events.diagnosis.driver_time import DriverTime, WorkDone
 from spark_events.diagnosis.executor_churn import ExecutorChurn
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
@@ -130,7 +130,7 @@ class ApplicationIssues(Timeless):
         self._churn.stage_begun(key, time_ms)
         self._driver.stage_submitted(key, time_ms)
 
-    def stage_completed(self, key: tuple[int, int], work: StageWork, time_ms: int) -> None:
+    def stage_completed(self, key: tuple[int, int], work: WorkDone, time_ms: int) -> None:
         """Called when a stage attempt has ended; see ``DriverTime``."""
         self._churn.stage_ended(key, time_ms)
         self._driver.stage_completed(key, work, time_ms)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.booking import booked
-from spark_events.diagnosis.driver_time import StageWork
+from spark_events.diagnosis.driver_time import WorkDone
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import (
     TasksMeasured,
@@ -283,11 +283,11 @@ class IssueListener(Timeless):
             self._queries.lost(run_id, issues, time_ms)
 
 
-def _work(stage: _Stage | None, executed: ExecutedStage) -> StageWork:
+def _work(stage: _Stage | None, executed: ExecutedStage) -> WorkDone:
     """Return what a stage that has ended worked for; its stage is None if nobody has seen it begin."""
     job = stage.job.run if stage is not None and stage.job is not None else None
     of = "" if job is None else f"job {job.id}" if job.execution is None else f"execution {job.execution}"
-    return StageWork(
+    return WorkDone(
         named(stage.name, job) if stage is not None else "",
         of,
         executed.run_ms,
