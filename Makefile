@@ -65,7 +65,7 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5 (10 min)
 	  tests/sql_runner/test_queries.py \
 	  $(addprefix tests/sql_runner/test_deployments.py::,$(DEPLOYMENTS35)) $(PYTEST_ARGS)
 
-connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1 (10 min)
+connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1 (15 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-4.1
 	.ci/get-jars lakehouse postgresql kafka s3a
 	# The first of them says which jars their JVM begins with.
