@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import spark_events
+from tests.support.file_log import whole_lines
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
@@ -25,7 +26,7 @@ def test_a_query_that_runs_already_is_told_with_its_lineage(spark: Any, tmp_path
     try:
 
         def created() -> dict[str, Any] | None:
-            lines = [line for file in (tmp_path / "jobs").iterdir() for line in file.read_text().splitlines()]
+            lines = [line for file in (tmp_path / "jobs").iterdir() for line in whole_lines(file)]
             events = [json.loads(line) for line in lines]
             return next((e for e in events if e["jobName"] == "early" and "lineage" in e), None)
 

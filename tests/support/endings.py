@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.applications import App, AppRun, cli
-from tests.support.file_log import Event, file_events, statuses
+from tests.support.file_log import Event, file_events, of_name, statuses, whole_lines
 from tests.support.paths import APPS
 from tests.support.waiting import wait_until
 
@@ -209,7 +209,7 @@ class Ends:
     def spans(self) -> list[Event]:
         """The spans that it has reported so far."""
         files = (self.folder / "events").glob("*.spans.*")
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [json.loads(line) for file in files for line in whole_lines(file)]
 
     def go(self, signals: tuple[tuple[str, signal.Signals], ...] = ()) -> None:
         """Let it do what it is to do, and send it signals."""
@@ -246,7 +246,12 @@ class Ends:
 
     def _is_told_to_run(self) -> bool:
         events = self.events
-        return statuses(events, "query")[-1:] == ["RUNNING"] and "HeartbeatEvent" in str(events)
+        jobs = of_name(events, "JobStatusChangeEvent", job__kind="job")
+        return (
+            statuses(events, "query")[-1:] == ["RUNNING"]
+            and any("query_name" not in job["attributes"] for job in jobs)
+            and "HeartbeatEvent" in str(events)
+        )
 
 
 def ended(events: list[Event]) -> bool:

@@ -22,7 +22,12 @@ def events_and_spans(folder: Path | str) -> dict[str, str]:
 def file_events(folder: Path) -> list[Event]:
     """Return all events of a file log, in the order in which they were written."""
     files = sorted(folder.glob("*.events.*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
-    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    return [json.loads(line) for path in files for line in whole_lines(path)]
+
+
+def whole_lines(path: Path) -> list[str]:
+    """Return the lines of a file that are written to their end; the last one may just be coming in."""
+    return path.read_text().rpartition("\n")[0].splitlines()
 
 
 def statuses(events: Iterable[Event], kind: str) -> list[str]:
