@@ -15,6 +15,9 @@ Reading = tuple[Callable[[], float | int | None], str, str]
 """What a gauge reads, its unit, and its description."""
 
 _NO_NAMES: frozenset[str] = frozenset()
+# Of thousands of groups, most have one metric and nothing below them: they share what is empty.
+_NO_CHILDREN: dict[tuple[object, ...], ScopeGroup] = {}
+_NO_METRICS: dict[str, Metric] = {}
 
 
 class Sink(Protocol):
@@ -51,11 +54,12 @@ class ScopeGroup(MetricGroup):
         "_clashed",
         "_closed",
         "_components",
+        "_identity",
         "_instance",
         "_lock",
         "_logical",
         "_metrics",
-        "_place",
+        "_parent",
         "_sink",
         "_variables",
     )
@@ -75,13 +79,14 @@ class ScopeGroup(MetricGroup):
         # Nobody changes these: of thousands of groups, most have the same as their parents.
         self._variables = variables
         self._instance = instance
-        self._all_variables = {**variables, **instance} if instance else variables
-        self._children: dict[tuple[object, ...], ScopeGroup] = {}
-        self._metrics: dict[str, Metric] = {}
+        self._all_variables: Mapping[str, str] | None = None if instance else variables
+        self._children = _NO_CHILDREN
+        self._metrics = _NO_METRICS
         self._clashed = _NO_NAMES
         self._closed = False
         self._lock = lock or threading.RLock()
-        self._place: tuple[ScopeGroup, tuple[object, ...]] | None = None
+        self._parent: ScopeGroup | None = None
+        self._identity: tuple[object, ...] = ()
 
     def add_group(self, key: str, value: str | None = None) -> ScopeGroup:
         """Return the child group of this name; see ``MetricGroup``."""
@@ -110,8 +115,11 @@ class ScopeGroup(MetricGroup):
         with self._lock:
             child = self._children.get(identity)
             if child is None:
-                child = self._children[identity] = self.detached(name, components, more, changing)
-                child._place = self, identity
+                child = self.detached(name, components, more, changing)
+                child._parent, child._identity = self, identity
+                if self._children is _NO_CHILDREN:
+                    self._children = {}
+                self._children[identity] = child
             return child
 
     def detached(
@@ -143,6 +151,8 @@ class ScopeGroup(MetricGroup):
             if name in self._metrics:
                 self._warn_of_clash(name)
                 return metric
+            if self._metrics is _NO_METRICS:
+                self._metrics = {}
             self._metrics[name] = metric
         self._sink.add_metric(self, name, metric)
         return metric
@@ -175,11 +185,10 @@ class ScopeGroup(MetricGroup):
         """Close this group and all below it; see ``MetricGroup``."""
         with self._lock:
             self._closed = True
-            children, self._children = list(self._children.values()), {}
-            metrics, self._metrics = dict(self._metrics), {}
-        if self._place is not None:
-            parent, identity = self._place
-            parent._children.pop(identity, None)
+            children, self._children = list(self._children.values()), _NO_CHILDREN
+            metrics, self._metrics = self._metrics, _NO_METRICS
+        if self._parent is not None:
+            self._parent._children.pop(self._identity, None)
         for group in children:
             group.close()
         for name, metric in metrics.items():
@@ -203,6 +212,8 @@ class ScopeGroup(MetricGroup):
     @property
     def all_variables(self) -> Mapping[str, str]:
         """The variables of events and spans."""
+        if self._all_variables is None:  # most groups only have metrics
+            self._all_variables = {**self._variables, **self._instance}
         return self._all_variables
 
 
