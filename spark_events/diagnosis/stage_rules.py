@@ -29,6 +29,10 @@ _LEAST_TASK_MS = 4
 _DATA_RATIO = 2
 _TOGETHER_MS, _LEAST_WAVE = 500, 3
 """Tasks that are launched within this time begin together."""
+_KEEP_SHUFFLES = (
+    "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
+    "service, or spark.decommission.enabled, keeps it."
+)
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -43,6 +47,8 @@ class EndedStage:
         retries_tasks: whether Spark tries a task again that has failed; it does not in most local modes.
         warms_up: whether it is the first stage on its executors, or of their Python workers: its first tasks
             load what all need.
+        repeats: whether it makes again what was lost.
+        reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
     """
 
     cores: int
@@ -50,6 +56,8 @@ class EndedStage:
     python: PythonTimes = NO_PYTHON
     retries_tasks: bool = True
     warms_up: bool = False
+    repeats: bool = False
+    reads_cache: bool = False
 
     @property
     def wall_ms(self) -> int:
@@ -116,6 +124,8 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     longest, own_ms = longest_run
     skewed = stage.reads_more(longest)
+    if stage.reads_cache and read.highest and not longest.read_bytes:
+        return None  # others find in the cache what this one has to compute
     in_python = stage.python.run_ms or stage.python.in_rdd
     if not skewed and in_python and stage.failed_share and stage.failed_share >= thresholds.failed_share:
         return None  # where a Python function fails, its worker ends, and the next task waits for another
@@ -270,23 +280,21 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
 
 
 def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
-    """Return that many attempts of tasks failed."""
+    """Return that many attempts of tasks failed, or that all of them do again what others had done."""
     measured = stage.measured
+    if stage.repeats:
+        return _made_again(stage)
     if stage.failed_share < thresholds.failed_share or not measured.failed:
         return None
     if not stage.retries_tasks and not measured.fetch_failures:
         return None
-    because = ""
+    because = (
+        f", {measured.fetch_failures} because shuffle output was gone" if measured.fetch_failures else ""
+    )
     advice = (
         "Read why in the failures of this stage; if executors were lost, their ExecutorLostEvents say what "
         "they died of."
     )
-    if measured.fetch_failures:
-        because = f", {measured.fetch_failures} because shuffle output was gone"
-        advice = (
-            "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external "
-            "shuffle service, or spark.decommission.enabled, keeps it."
-        )
     return Issue(
         RETRIES,
         RETRIES,
@@ -294,13 +302,27 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         None,
         f"{measured.failed} of {measured.failed + measured.tasks} task attempts failed{because}, after "
         f"{duration(measured.failed_ms)} in all",
-        advice,
+        _KEEP_SHUFFLES if measured.fetch_failures else advice,
         evidence={
             "failedTasks": measured.failed,
             "failedTimeMs": measured.failed_ms,
             "fetchFailures": measured.fetch_failures,
             "tasks": measured.tasks,
         },
+    )
+
+
+def _made_again(stage: EndedStage) -> Issue:
+    measured = stage.measured
+    count = "one task runs" if measured.tasks == 1 else f"{measured.tasks:,} tasks run"
+    return Issue(
+        RETRIES,
+        RETRIES,
+        stage.wall_ms,
+        None,
+        f"{count} again for {duration(stage.wall_ms)}: what the stage had written was gone",
+        _KEEP_SHUFFLES,
+        evidence={"tasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import PythonTimes, TasksMeasured, read_python_times
+from spark_events.diagnosis.repeated_stages import RepeatedStages
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.measured_tasks import measured
@@ -115,6 +116,42 @@ def test_where_spark_tries_no_task_again(fetch_failures: int) -> None:
     tasks = measured([S] * 9, Failed=1, Failed_Time=80 * S, Fetch_Failures=fetch_failures)
     found = {issue.kind for issue in stage_issues(EndedStage(4, tasks, retries_tasks=False), Thresholds())}
     assert ("retries" in found) == bool(fetch_failures)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "again"),
+    [
+        ([(3, 0, False), (3, 1, False)], [False, True]),
+        ([(3, 0, True), (3, 1, False), (3, 2, False)], [False, False, True]),
+        ([(6, 1, False)], [True]),
+        ([(3, 0, True), (3, 1, True), (4, 0, False)], [False, False, False]),
+    ],
+    ids=["what was lost", "after it was completed", "written by another job", "until it is completed"],
+)
+def test_what_is_made_again(attempts: list[tuple[int, int, bool]], again: list[bool]) -> None:
+    stages = RepeatedStages()
+    assert [stages.ended(*attempt) for attempt in attempts] == again
+
+
+def test_all_that_is_made_again_is_lost() -> None:
+    tasks = measured([30 * S, 30 * S, 20 * S])
+    (issue,) = stage_issues(EndedStage(4, tasks, repeats=True), Thresholds())
+    assert (issue.kind, issue.lost_ms) == ("retries", 30 * S)
+    assert issue.sentence == "3 tasks run again for 30.0 s: what the stage had written was gone"
+    assert not list(stage_issues(EndedStage(3, tasks), Thresholds()))
+
+
+@pytest.mark.parametrize(
+    ("longest_reads", "of_cache", "told"),
+    [(0, True, False), (0, False, True), (12 * MIB, True, True)],
+    ids=["what the cache lacks", "no cache", "from the cache"],
+)
+def test_a_task_that_computes_what_others_find_in_a_cache(
+    longest_reads: int, of_cache: bool, told: bool
+) -> None:
+    tasks = measured([90 * S, 10 * S, 10 * S, 10 * S], [longest_reads, *[12 * MIB] * 3])
+    found = [issue.kind for issue in stage_issues(EndedStage(4, tasks, reads_cache=of_cache), Thresholds())]
+    assert ("straggler" in found) is told
 
 
 def test_python() -> None:

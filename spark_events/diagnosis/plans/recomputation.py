@@ -220,8 +220,8 @@ def _issue(part: _Part) -> Issue:
     places = f", for {', '.join(part.places)}" if part.places else ""
     if part.cached:
         sentence = (
-            f"{part.title} is cached, and yet {part.rows:,} rows of {part.kept_rows:,} are computed, in "
-            f"{part.times} SQL executions{places}: the cache does not keep them"
+            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} rows are computed, "
+            f"in {part.times} SQL executions{places}: the cache does not keep them"
         )
         advice = (
             "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "

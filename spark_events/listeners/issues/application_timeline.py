@@ -10,13 +10,14 @@ from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, 
 from spark_events.diagnosis.ledger import ACCOUNTS, Booked, Ledger
 from spark_events.diagnosis.measured import TasksMeasured, read_python_times, read_tasks_measured
 from spark_events.diagnosis.plans.execution import read_stage
+from spark_events.diagnosis.repeated_stages import RepeatedStages
 from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
 from spark_events.listeners.spark_records import record_time_ms
 
-_MOST_CHANGES, _MOST_UNSETTLED, _MOST_EXECUTIONS, _MOST_SUCCEEDED = 20_000, 10_000, 10_000, 10_000
+_MOST_CHANGES, _MOST_UNSETTLED, _MOST_EXECUTIONS = 20_000, 10_000, 10_000
 TIMELINE_RECORDS = (
     spark_records.APPLICATION_START,
     spark_records.EXECUTOR_ADDED,
@@ -62,8 +63,7 @@ class ApplicationTimeline(Timeless):
         self._submitted: dict[tuple[int, int], int] = {}
         self._measured: dict[tuple[int, int], TasksMeasured] = {}
         self._job_of_stage: dict[int, int] = {}
-        # In the order in which they did; of those long ago, nothing runs again.
-        self._succeeded: dict[int, None] = {}
+        self._repeated = RepeatedStages()
         self._running_jobs: dict[int, JobRun] = {}
         self._executions: set[int] = set()
         self._queries: dict[str, int] = {}
@@ -200,11 +200,11 @@ class ApplicationTimeline(Timeless):
         self._ledger.cores(time_ms, cores)
 
     def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
-        key = stage, _ = spark_records.stage_attempt(info)
+        key = stage, attempt = spark_records.stage_attempt(info)
         self._submitted.pop(key, None)
         run = StageRun(
             stage,
-            stage in self._succeeded,
+            self._repeated.ended(stage, attempt, bool(info.get("Failure Reason"))),
             self._job_of_stage.get(stage),
             tuple(int(parent) for parent in info.get("Parent IDs") or ()),
             int(info.get("Submission Time") or time_ms),
@@ -212,10 +212,6 @@ class ApplicationTimeline(Timeless):
             _task_times(self._measured.pop(key, None), info),
         )
         self._ledger.stage(run)
-        if not info.get("Failure Reason"):
-            self._succeeded[stage] = None
-            if len(self._succeeded) > _MOST_SUCCEEDED:
-                self._succeeded.pop(next(iter(self._succeeded)))
         if self.run is not None:
             self.run.stages.append(run)
 

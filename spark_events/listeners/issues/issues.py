@@ -20,9 +20,10 @@ from spark_events.diagnosis.measured import (
 from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
+from spark_events.diagnosis.repeated_stages import RepeatedStages
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
-from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER, TASK_COUNT
+from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_issues import ApplicationIssues
@@ -77,6 +78,7 @@ class IssueListener(Timeless):
         self._queries = QueryIssues(context, events)
         self._executions = Executions(self._thresholds)
         self._other_work = OtherWork()
+        self._repeated = RepeatedStages()
         self._jobs: dict[int, _Job] = {}
         self._stages: dict[Key, _Stage] = {}
         # What was found in jobs whose SQL execution runs on.
@@ -168,8 +170,9 @@ class IssueListener(Timeless):
             self._executions.stage_completed(execution.id, job.run, executed, info)
         if (job is None or job.run.execution is None) and reads_cache(info):
             self._application.cache_may_be_read()
+        repeats = self._repeated.ended(*key, bool(info.get("Failure Reason")))
         if stage is not None and stage.measured is not None:
-            self._take_measured(key, stage, stage.measured, info, time_ms)
+            self._take_measured(key, stage, stage.measured, info, time_ms, repeats)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
@@ -196,7 +199,13 @@ class IssueListener(Timeless):
     # -----------------------------------------------------------------------------------------------------
 
     def _take_measured(
-        self, key: Key, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any], time_ms: int
+        self,
+        key: Key,
+        stage: _Stage,
+        measured: TasksMeasured,
+        info: Mapping[str, Any],
+        time_ms: int,
+        repeats: bool,
     ) -> None:
         """Find the issues of a stage that has ended."""
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
@@ -210,12 +219,14 @@ class IssueListener(Timeless):
             python,
             self._application.retries_tasks,
             self._application.warms_up(measured, python.in_rdd),
+            repeats,
+            reads_cache(info),
         )
         self._application.stage_measured(ended, time_ms)
         job = stage.job
         churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
-            if issue.kind == RETRIES and churn:
+            if issue.kind == RETRIES and churn and not repeats:
                 continue
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
             finding = Finding(of_stage, key, stage.name, lasted_ms, time_ms, job.run if job else None)
@@ -227,8 +238,8 @@ class IssueListener(Timeless):
                 job.issues.remove(min(job.issues, key=_cost))
 
     def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
-        """Return an issue of late or few tasks without the time in which the cores had other work to do."""
-        late = issue.kind in (SKEW, STRAGGLER) or (issue.kind == TASK_COUNT and "fewTasks" in issue.evidence)
+        """Return an issue of late, few or repeated tasks without the time in which cores had other work."""
+        late = issue.kind in (SKEW, STRAGGLER) or not {"fewTasks", "repeats"}.isdisjoint(issue.evidence)
         if not late or not issue.lost_ms:
             return issue
         beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms)

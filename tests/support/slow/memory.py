@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from random import Random
 
 from tests.support.slow.case import Work, case, resting
 
@@ -38,16 +39,32 @@ def larger_than_the_memory(work: Work) -> None:
     def picture(index: int) -> Iterator[bytes]:
         computed.add(1)
         time.sleep(part_ms / 1_000)
-        for part in range(12):
-            yield bytes([index, part]) * (part_bytes // 24)
+        chance = Random(index)  # what can be compressed would fit, for PySpark sets spark.rdd.compress
+        for _ in range(12):
+            yield chance.randbytes(part_bytes // 12)
 
-    # A list in one object: pickled for itself, so that nothing of the JVM makes it small.
     pictures = spark.sparkContext.parallelize(range(partitions), partitions).flatMap(picture)
     pictures.setName("pictures").persist(StorageLevel.MEMORY_ONLY)  # slow
     for _ in range(actions):
         pictures.map(len).sum()  # slow
     again = computed.value - partitions
     work.defect("cache-evicted", again * part_ms / work.cores, "pictures")
+
+
+@case("cached-table-evicted", bad=_LITTLE)
+def a_table_larger_than_the_memory(work: Work) -> None:
+    """The same with a DataFrame, of which Spark counts how many rows are computed."""
+    from pyspark import StorageLevel
+
+    rows = 2 * work.cores * work.random.randrange(10, 14)
+    work.defect("cache-evicted", None, "scan_text")
+    spark = work.begin()
+    # In each row half a megabyte that cannot be compressed.
+    text = "array_join(transform(sequence(1, 14000), n -> uuid()), '') AS scan_text"
+    scans = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id", resting("80") + " AS rested", text)
+    scans.persist(StorageLevel.MEMORY_ONLY)  # slow
+    for _ in range(3):
+        scans.selectExpr("max(length(scan_text))").collect()  # slow
 
 
 @case("cache-never-read")
