@@ -221,7 +221,8 @@ class DriverTime:
         else:
             advice = (
                 "The program computes, waits or calls something else there: move that work into Spark, or "
-                "run it beside the jobs."
+                "run it beside the jobs. If it builds a DataFrame in a loop, each withColumn() analyzes the "
+                "whole plan again: one select() or withColumns() does not."
             )
         return Issue(
             IDLE_CORES,
@@ -241,13 +242,15 @@ class DriverTime:
         )
 
     def _of_collect(self, place: str, collected: _Collected) -> Issue:
+        taken = duration(collected.taken_ms)
+        if collected.taken_ms < collected.pauses_ms:
+            taken = f"at least {taken} of the {duration(collected.pauses_ms)}"
         return Issue(
             COLLECT,
             f"{COLLECT} {place}",
             collected.taken_ms,
             None,
-            f"{place} brings {size(collected.size_bytes)} to the driver, which takes at least "
-            f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
+            f"{place} brings {size(collected.size_bytes)} to the driver, which takes {taken} without a stage",
             "Aggregate or filter in Spark, and collect only the result; write large results to a table; for "
             "pandas, set spark.sql.execution.arrow.pyspark.enabled=true.",
             evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},

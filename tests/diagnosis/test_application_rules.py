@@ -120,7 +120,7 @@ def test_a_large_result() -> None:
     assert found["collect"].lost_ms == 100 * 1_024
     assert found["collect"].sentence == (
         "toPandas at a.py:4 brings 400 MiB to the driver, which takes at least 1 min 42 s of the 19 min 59 s "
-        "without a stage after it"
+        "without a stage"
     )
     assert "18 min 17 s after toPandas at a.py:4" in found["idle-cores"].sentence
     assert found["idle-cores"].lost_ms == 20 * MIN - S - 100 * 1_024

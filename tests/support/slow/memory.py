@@ -96,14 +96,12 @@ def sorted_in_little_memory(work: Work) -> None:
     in_order.write.format("noop").mode("overwrite").save()  # slow
 
 
-@case("gc", bad={"spark.driver.memory": "512m"}, twin={"spark.driver.memory": "3g"})
-def hardly_any_heap_left(work: Work) -> None:
-    """A broadcast and aggregates nearly fill the heap, so that the JVM collects garbage all the time."""
-    groups = work.random.randrange(3_000, 4_000)
+@case("gc", conf={"spark.driver.memory": "1g"}, bad={"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn2m"})
+def a_young_generation_that_is_too_small(work: Work) -> None:
+    """An option of the JVM leaves next to nothing for new objects, so that it collects garbage all the time."""
+    rows = work.random.randrange(14_000, 18_000)
     work.defect("gc", None, "device_log")
     spark = work.begin()
-    readings = spark.range(0, 1_500_000, 1, work.cores).selectExpr(
-        f"id % {groups} AS device", "cast(id AS string) AS log"
-    )
-    logs = readings.groupBy("device").agg({"log": "collect_list"}).toDF("device", "device_log")  # slow
-    logs.selectExpr("sum(size(device_log))").write.format("noop").mode("overwrite").save()  # slow
+    logs = "array_join(transform(sequence(1, 1000), n -> uuid()), ' ') AS device_log"
+    devices = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id % 97 AS device", logs)
+    devices.selectExpr("max(device_log)").write.format("noop").mode("overwrite").save()  # slow

@@ -36,11 +36,11 @@ def a_job_for_each_store(work: Work) -> None:
         orders.groupBy("store_code").agg({"id": "sum"}).collect()
 
 
-@case("collect-to-driver")
+@case("collect-to-driver", conf={"spark.driver.memory": "2g"})
 def everything_in_pandas(work: Work) -> None:
     """The driver collects all rows to add them up in pandas, where Spark could."""
     import_module("pandas")  # which the twin does not need
-    rows = work.random.randrange(500_000, 700_000)
+    rows = work.random.randrange(1_500_000, 2_000_000)
     work.defect("collect-to-driver", None, "invoice_text")
     spark = work.begin()
     text = "sha2(cast(id AS string), 256) AS invoice_text"
@@ -54,7 +54,7 @@ def everything_in_pandas(work: Work) -> None:
 @case("rows-to-driver", conf={"spark.driver.memory": "2g"})
 def everything_as_rows(work: Work) -> None:
     """The same by ``collect()``, which makes a Python object of each row."""
-    rows = work.random.randrange(150_000, 200_000)
+    rows = work.random.randrange(500_000, 700_000)
     work.defect("collect-to-driver", None, "invoice_text")
     spark = work.begin()
     text = "sha2(cast(id AS string), 256) AS invoice_text"
@@ -68,7 +68,7 @@ def everything_as_rows(work: Work) -> None:
 @case("plan-grows")
 def a_column_at_a_time(work: Work) -> None:
     """A loop adds columns one by one, and Spark analyzes the whole plan again for each of them."""
-    columns = work.random.randrange(70, 100)
+    columns = work.random.randrange(250, 300)
     work.defect("planning", None, "withColumn")
     spark = work.begin()
     rows = spark.range(0, 1_000, 1, work.cores)
