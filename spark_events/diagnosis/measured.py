@@ -75,6 +75,7 @@ class TasksMeasured:
         failed_ms: how long those ran.
         killed_ms: how long attempts ran that were killed, of speculation, say.
         fetch_failures: how many of them because shuffle output was gone.
+        last_failure: what the last of them failed of, as Spark says it; empty if unknown.
         spreads: by name: the record's, times in ms and sizes in bytes.
         longest_runs: the eight longest, the longest first.
     """
@@ -90,6 +91,7 @@ class TasksMeasured:
     spreads: Mapping[str, Spread]
     hosts: Mapping[str, HostWork]
     longest_runs: tuple[TaskRun, ...] = ()
+    last_failure: str = ""
 
     @property
     def run(self) -> Spread:
@@ -154,6 +156,7 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             TaskRun(int(number), int(launched), int(run), int(read), str(executor), str(host))
             for number, launched, run, read, executor, host in statistics.get("Longest Runs") or ()
         ),
+        last_failure=str(statistics.get("Last Failure") or ""),
     )
 
 

@@ -48,6 +48,7 @@ class EndedStage:
         warms_up: whether it is the first stage on its executors, or of their Python workers: its first tasks
             load what all need.
         repeats: whether it makes again what was lost.
+        failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
     """
 
@@ -58,6 +59,7 @@ class EndedStage:
     warms_up: bool = False
     repeats: bool = False
     reads_cache: bool = False
+    failed_of: str = ""
 
     @property
     def wall_ms(self) -> int:
@@ -301,7 +303,7 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         stage.as_wall_ms(measured.failed_ms),
         None,
         f"{measured.failed} of {measured.failed + measured.tasks} task attempts failed{because}, after "
-        f"{duration(measured.failed_ms)} in all",
+        f"{duration(measured.failed_ms)} in all{f'; the last: {stage.failed_of}' if stage.failed_of else ''}",
         _KEEP_SHUFFLES if measured.fetch_failures else advice,
         evidence={
             "failedTasks": measured.failed,

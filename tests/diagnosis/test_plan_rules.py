@@ -267,7 +267,7 @@ def test_a_cache_that_does_not_keep_its_rows() -> None:
     """30 of 50 are computed a second time."""
     (issue,) = again(scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=30))
     assert issue.lost_ms == 40 * S * 30 // 80
-    assert "is cached and has 50 rows, and yet 80 rows are computed, in 2 SQL executions" in issue.sentence
+    assert "is cached and has 50 rows, and yet 80 are computed, in 2 SQL executions" in issue.sentence
 
 
 def test_plans_that_are_deeper_than_calls_of_python_may_be() -> None:

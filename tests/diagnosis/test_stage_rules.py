@@ -19,7 +19,10 @@ S = 1_000
 
 
 def issues(tasks: TasksMeasured, cores: int = 4, in_python_ms: int = 0) -> dict[str, Issue]:
-    stage = EndedStage(cores, tasks, PythonTimes(in_python_ms))
+    return issues_of(EndedStage(cores, tasks, PythonTimes(in_python_ms)))
+
+
+def issues_of(stage: EndedStage) -> dict[str, Issue]:
     return {issue.kind: issue for issue in stage_issues(stage, Thresholds())}
 
 
@@ -107,6 +110,8 @@ def test_retries() -> None:
 
     assert issue.lost_ms == 20 * S
     assert "1 because shuffle output was gone" in issue.sentence
+    stage = EndedStage(4, measured([S] * 9, **failed), failed_of="ValueError: no price")
+    assert issues_of(stage)["retries"].sentence.endswith("in all; the last: ValueError: no price")
     assert "retries" not in issues(measured([S] * 10, **failed))
 
 

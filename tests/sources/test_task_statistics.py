@@ -97,6 +97,34 @@ def test_speculative_and_failed_attempts() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (
+            {
+                "Reason": "ExceptionFailure",
+                "Class Name": "java.lang.ArithmeticException",
+                "Description": "by 0",
+            },
+            "java.lang.ArithmeticException: by 0",
+        ),
+        ({"Reason": "ExecutorLostFailure", "Executor ID": "2", "Loss Reason": "OOMKilled"}, "OOMKilled"),
+        ({"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}, ""),
+        ({"Reason": "FetchFailed", "Message": "Connection reset"}, ""),
+        ({"Reason": "ExceptionFailure", "Class Name": "a.B", "Description": None}, ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value["Reason"],
+)
+def test_what_the_last_attempt_failed_of(ended: dict[str, object], said: str) -> None:
+    log = lines()
+    at = next(number for number, line in enumerate(log) if line.startswith(TASK_END))
+    log[at] = log[at].replace(b'{"Reason":"Success"}', json.dumps(ended).encode())
+    statistics = last_record(log, sums=False)["Task Statistics"]
+
+    assert isinstance(statistics, dict)
+    assert statistics["Last Failure"] == said
+
+
 def test_a_line_whose_metrics_are_damaged_is_counted() -> None:
     log = lines()
     at = next(number for number, line in reversed(list(enumerate(log))) if line.startswith(TASK_END))

@@ -220,7 +220,7 @@ def _issue(part: _Part) -> Issue:
     places = f", for {', '.join(part.places)}" if part.places else ""
     if part.cached:
         sentence = (
-            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} rows are computed, "
+            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} are computed, "
             f"in {part.times} SQL executions{places}: the cache does not keep them"
         )
         advice = (

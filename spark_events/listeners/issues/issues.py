@@ -26,18 +26,21 @@ from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_i
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.failures.failure_events import in_one_line
+from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.application_issues import ApplicationIssues
 from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import Finding, Subjects, call_site, named
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.issues.query_issues import QueryIssues
 from spark_events.listeners.listener import Handlers, Timeless, early
-from spark_events.listeners.long_texts import LONGEST_TITLE
+from spark_events.listeners.long_texts import LONGEST_TITLE, shorten
 from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.spark_records import stage_attempt
 
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
+_LONGEST_REASON = 200
 Key = tuple[int, int]
 
 
@@ -221,6 +224,7 @@ class IssueListener(Timeless):
             self._application.warms_up(measured, python.in_rdd),
             repeats,
             reads_cache(info),
+            _in_one_line(measured.last_failure),
         )
         self._application.stage_measured(ended, time_ms)
         job = stage.job
@@ -304,6 +308,10 @@ def _work(stage: _Stage | None, executed: ExecutedStage) -> WorkDone:
         executed.run_ms,
         0 if job is not None and job.of_broadcast else executed.collected_bytes,
     )
+
+
+def _in_one_line(text: str) -> str:
+    return shorten(in_one_line(parse_failure(text)), _LONGEST_REASON) if text else ""
 
 
 def _cost(finding: Finding) -> tuple[int, int]:

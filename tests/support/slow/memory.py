@@ -96,7 +96,9 @@ def sorted_in_little_memory(work: Work) -> None:
     in_order.write.format("noop").mode("overwrite").save()  # slow
 
 
-@case("gc", conf={"spark.driver.memory": "1g"}, bad={"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn2m"})
+@case(
+    "gc", conf={"spark.driver.memory": "1g"}, bad={"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn2m"}
+)
 def a_young_generation_that_is_too_small(work: Work) -> None:
     """An option of the JVM leaves next to nothing for new objects, so that it collects garbage all the time."""
     rows = work.random.randrange(14_000, 18_000)

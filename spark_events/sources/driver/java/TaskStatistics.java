@@ -4,7 +4,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.TreeMap;
+import org.apache.spark.ExceptionFailure;
+import org.apache.spark.ExecutorLostFailure;
 import org.apache.spark.FetchFailed;
+import org.apache.spark.TaskEndReason;
 import org.apache.spark.TaskKilled;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
@@ -23,6 +26,7 @@ public class TaskStatistics {
     };
     private static final int RUN = 1;
     private static final int MOST_LONGEST = 8;
+    private static final int LONGEST_REASON = 10000;
 
     private final Distribution[] distributions = new Distribution[QUANTITIES.length];
     private final HashMap hosts = new HashMap(); // host -> long[] {tasks, run time, bytes read}
@@ -34,6 +38,7 @@ public class TaskStatistics {
     private int fetchFailures = 0;
     private long failedMs = 0;
     private long killedMs = 0;
+    private String lastFailure = "";
 
     public TaskStatistics() {
         for (int i = 0; i < QUANTITIES.length; i++) {
@@ -58,7 +63,20 @@ public class TaskStatistics {
             failed++;
             failedMs += duration;
             fetchFailures += event.reason() instanceof FetchFailed ? 1 : 0;
+            String said = said(event.reason());
+            lastFailure = said == null ? lastFailure : said.substring(0, Math.min(said.length(), LONGEST_REASON));
         }
+    }
+
+    /** Returns what an attempt failed of, as the event log tells it; null if that is said elsewhere. */
+    private static String said(TaskEndReason reason) {
+        if (reason instanceof ExceptionFailure && ((ExceptionFailure) reason).description() != null) {
+            return ((ExceptionFailure) reason).className() + ": " + ((ExceptionFailure) reason).description();
+        }
+        if (reason instanceof ExecutorLostFailure && ((ExecutorLostFailure) reason).reason().isDefined()) {
+            return (String) ((ExecutorLostFailure) reason).reason().get();
+        }
+        return null;
     }
 
     private void add(TaskInfo info, TaskMetrics metrics, long duration) {
@@ -122,6 +140,7 @@ public class TaskStatistics {
         map.put("Failed", Integer.valueOf(failed));
         map.put("Failed Time", Long.valueOf(failedMs));
         map.put("Fetch Failures", Integer.valueOf(fetchFailures));
+        map.put("Last Failure", lastFailure);
         map.put("Killed", Integer.valueOf(killed));
         map.put("Killed Time", Long.valueOf(killedMs));
         for (int i = 0; i < QUANTITIES.length; i++) {

@@ -30,6 +30,8 @@ _DETAILS_END = 1_024
 """Of longer lines, what they begin with is kept, the details of their task, and their metrics."""
 _MOST_HOSTS = 100
 _MOST_LONGEST = 8
+_LONGEST_REASON = 10_000
+"""Of the text of a failed attempt, in characters: what Python raised stands at its end."""
 _SUCCESS, _RESUBMITTED, _KILLED, _FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
 
 
@@ -62,7 +64,7 @@ class TaskStatistics:
 
     __slots__ = (
         "_between", "_distributions", "_failed", "_fetch_failures", "_first_ms", "_hosts", "_killed",
-        "_last_ms", "_longest_runs", "_read", "_rows", "readable", "sums",
+        "_last_failure", "_last_ms", "_longest_runs", "_read", "_rows", "readable", "sums",
         "waiting",
     )  # fmt: skip
 
@@ -79,6 +81,7 @@ class TaskStatistics:
         self._last_ms = 0
         self._longest_runs: list[tuple[int, int, int, int, str, str]] = []
         self._failed, self._killed, self._fetch_failures = [0, 0], [0, 0], 0
+        self._last_failure = ""
 
     def keep(self, info: Info, metrics: int) -> None:
         """Keep the line of a task that succeeded, to be read later.
@@ -144,6 +147,8 @@ class TaskStatistics:
             ended[0] += 1
             ended[1] += took_ms
             self._fetch_failures += reason == _FETCH_FAILED
+            if reason != _KILLED and (said := _said(record["Task End Reason"])) is not None:
+                self._last_failure = said[:_LONGEST_REASON]
 
     def record(self, most_running: int) -> Record:
         """Return all of it as a part of a record.
@@ -159,6 +164,7 @@ class TaskStatistics:
             "Failed": self._failed[0],
             "Failed Time": self._failed[1],
             "Fetch Failures": self._fetch_failures,
+            "Last Failure": self._last_failure,
             "Killed": self._killed[0],
             "Killed Time": self._killed[1],
         }
@@ -296,3 +302,11 @@ def _middle(value: int) -> int:
         return value
     shift = value.bit_length() - 6
     return (value >> shift << shift) + (1 << (shift - 1))
+
+
+def _said(ended: Record) -> str | None:
+    """Return what an attempt failed of; None if that is said elsewhere."""
+    if ended.get("Reason") == "ExceptionFailure" and isinstance(ended.get("Description"), str):
+        return f"{ended.get('Class Name')}: {ended['Description']}"
+    lost = ended.get("Loss Reason")
+    return lost if isinstance(lost, str) else None
