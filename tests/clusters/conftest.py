@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.kubernetes.cluster import KubernetesCluster, running_kubernetes
 from tests.support.yarn_cluster import YarnCluster, running_yarn
 
 
@@ -14,3 +15,18 @@ def yarn(java: str) -> Iterator[YarnCluster]:
     """A YARN with two nodes, and HDFS."""
     with running_yarn() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def kubernetes(java: str) -> Iterator[KubernetesCluster]:
+    """A Kubernetes with one node, and Spark's account in it."""
+    with running_kubernetes() as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def pods_of_a_failure(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let a test that fails say what its pods have said."""
+    yield
+    if "kubernetes" in request.fixturenames:
+        request.node.add_report_section("teardown", "pods", request.getfixturevalue("kubernetes").logs())

@@ -73,6 +73,13 @@ def test_executors() -> None:
         ("java.lang.OutOfMemoryError: Java heap space", "out_of_memory"),
         ("The executor with id 1 exited with exit code 52(JVM OOM).", "out_of_memory"),
         ("The executor with id 3 was deleted by a user or the framework.", "deleted"),
+        (
+            "The executor with ID 2 (registered at 1795631462307 ms) was not found in the cluster at the polling "
+            "time (1795631465343 ms) which is after the accepted detect delta time (2000 ms) configured by "
+            "`spark.kubernetes.executor.missingPodDetectDelta`. The executor may have been deleted but the driver "
+            "missed the deletion event. Marking this executor as failed.",
+            "deleted",
+        ),
         ("Executor Process Lost", "process_lost"),
         ("Pod was evicted: the node had condition: [MemoryPressure]", "evicted"),
         ("The node is drained", "drained"),

@@ -44,10 +44,11 @@ class App:
         folder: Path,
         stdin: int = subprocess.DEVNULL,
         more: Mapping[str, str] | None = None,
+        base: Mapping[str, str] = _BASE_CONF,
     ) -> None:
         conf_dir = folder / "spark-conf"
         conf_dir.mkdir(exist_ok=True)
-        lines = [f"{key}  {value}" for key, value in {**_BASE_CONF, **conf}.items()]
+        lines = [f"{key}  {value}" for key, value in {**base, **conf}.items()]
         (conf_dir / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
         environment = {
             **os.environ,

@@ -77,14 +77,26 @@ class MemoryCgroup:
 def memory_cgroup(limit: int) -> Iterator[MemoryCgroup]:
     """Give a cgroup with a limit of memory; where this machine does not allow that, skip the test."""
     try:
-        own = _own_cgroup()
-        cgroup = MemoryCgroup(own / f"spark-events-{os.getpid()}", limit)
+        cgroup = new_memory_cgroup(str(os.getpid()), limit)
     except OSError as error:
         pytest.skip(f"no cgroup with a limit of memory can be made here: {error}")
     try:
         yield cgroup
     finally:
         cgroup.remove()
+
+
+def new_memory_cgroup(name: str, limit: int) -> MemoryCgroup:
+    """Return a new cgroup below that of this process.
+
+    Args:
+        name: unlike that of any other.
+        limit: in bytes.
+
+    Raises:
+        OSError: this machine does not allow it.
+    """
+    return MemoryCgroup(_own_cgroup() / f"spark-events-{name}", limit)
 
 
 def _own_cgroup() -> Path:

@@ -27,7 +27,7 @@ _REASONS = (
             r"|(code|status):? (52|-103|-104)\b"
         ),
     ),
-    ("deleted", re.compile(r"(?i)was deleted by a user or the framework")),
+    ("deleted", re.compile(r"(?i)was deleted by a user or the framework|was not found in the cluster")),
     ("killed", re.compile(r"(?i)(code|status):? 137\b|\bsigkill\b")),
     ("heartbeat_timeout", re.compile(r"(?i)heartbeat")),
     ("killed_by_driver", re.compile(r"(?i)killed by driver|idle|request(ed)? by (the )?driver")),

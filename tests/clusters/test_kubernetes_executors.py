@@ -1,0 +1,99 @@
+"""Executors on Kubernetes that end before their application: for memory, deleted, killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.applications import App
+from tests.support.executors import losses
+from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
+from tests.support.kubernetes.cluster import KubernetesCluster
+from tests.support.kubernetes.submission import submit
+from tests.support.paths import APPS
+
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
+
+
+def test_one_above_its_limit_of_memory(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
+    """In Kubernetes' own word, OOMKilled, and the job's failure says it whole; the application goes on."""
+    conf = {
+        **events_and_spans(tmp_path / "events"),
+        "spark.executor.memoryOverhead": "200m",
+        "spark.task.maxFailures": "1",
+    }
+    run = submit(kubernetes, tmp_path, str(APPS / "hungry.py"), conf=conf).end()
+    assert run.code == 0, run.err[-3000:]
+    events = file_events(tmp_path / "events")
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    lost = losses(events)["1"]
+    assert (lost["reason"], lost["exitCode"]) == ("out_of_memory", 137)
+    assert lost["memoryLimit.container"] == 712 << 20
+    assert lost["exitMeaning"] == "killed (SIGKILL): above the memory limit of its container"
+    (failure,) = of_name(events, "JobFailureEvent", job__kind="job")
+    assert "OOMKilled" in failure["attributes"]["exception.message"]
+    assert "exit code 137" in failure["body"]
+
+
+class Deleted:
+    """A streaming query whose executors go, one after the other.
+
+    Args:
+        kubernetes: where it runs; its driver is here.
+        folder: for its files.
+    """
+
+    def __init__(self, kubernetes: KubernetesCluster, folder: Path) -> None:
+        self._kubernetes, self._folder, self._go = kubernetes, folder, folder / "go"
+        conf = {
+            **events_and_spans(folder / "events"),
+            # Otherwise Spark waits for half a minute before it believes that a pod is gone.
+            "spark.kubernetes.executor.apiPollingInterval": "1s",
+            "spark.kubernetes.executor.missingPodDetectDelta": "2s",
+        }
+        application = (str(APPS / "watched_orders.py"), str(folder / "state"), str(self._go))
+        self._app: App = submit(kubernetes, folder, *application, conf=conf)
+
+    @property
+    def events(self) -> list[Event]:
+        return file_events(self._folder / "events")
+
+    def lose(self, number: str, grace_s: int | None) -> None:
+        """Delete the executor that runs, and wait until the query has another."""
+        running = self._kubernetes.running
+        self._app.wait_for(lambda: running("executor"), "it has an executor")
+        batches = len(of_name(self.events, "CheckpointEvent"))
+        self._app.wait_for(lambda: self._batches() > batches + 1, "its query runs")
+        (pod,) = running("executor")
+        if grace_s is None:
+            self._kubernetes.kill_pod(pod)
+        else:
+            self._kubernetes.delete_pod(pod, grace_s)
+        self._app.wait_for(lambda: number in losses(self.events), f"executor {number} is lost")
+
+    def end(self) -> None:
+        self._go.touch()
+        run = self._app.end()
+        assert run.code == 0, run.err[-3000:]
+
+    def _batches(self) -> int:
+        return len(of_name(self.events, "CheckpointEvent"))
+
+
+def test_deleted_and_killed(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
+    """Each has its reason in one word, in time, and the query goes on with another executor."""
+    query = Deleted(kubernetes, tmp_path)
+    query.lose("1", 30)
+    query.lose("2", 0)
+    query.lose("3", None)
+    query.end()
+    lost = losses(query.events)
+    assert {number: loss["reason"] for number, loss in lost.items()} == {
+        "1": "deleted",
+        "2": "deleted",
+        "3": "killed",
+    }
+    assert lost["3"]["exitCode"] == 137
+    assert statuses(query.events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    assert statuses(query.events, "query") == ["CREATED", "RUNNING", "CANCELED"]

@@ -1,0 +1,1 @@
+"""A real API server of Kubernetes, with a stand-in for its nodes that runs pods as processes of this machine."""

@@ -1,0 +1,47 @@
+"""Applications that ``spark-events run`` submits to a Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.applications import App, cli
+from tests.support.kubernetes.cluster import KubernetesCluster
+from tests.support.spark import _BASE_CONF
+
+CLUSTER = ("--deploy-mode", "cluster")
+# In cluster mode, Spark itself gives the driver its address.
+_OF_DRIVERS_HERE = ("spark.driver.host", "spark.driver.bindAddress")
+
+
+def submit(
+    cluster: KubernetesCluster, folder: Path, *words: str, conf: Mapping[str, str] | None = None
+) -> App:
+    """Start ``spark-events run``.
+
+    Args:
+        cluster: where it runs.
+        folder: for its files; drivers in cluster mode see it, too.
+        words: of the command line, after ``run``.
+        conf: more of Spark's settings.
+    """
+    folder.mkdir(exist_ok=True)
+    base = dict(_BASE_CONF)
+    own = cluster.conf()
+    if words[: len(CLUSTER)] == CLUSTER:
+        base = {key: value for key, value in base.items() if key not in _OF_DRIVERS_HERE}
+        own |= host_path("share", folder)
+    # No file of the user's who runs the tests may say where a cluster is.
+    more = {"KUBECONFIG": "/dev/null"}
+    return App(cli("run", *words), {**own, **(conf or {})}, folder, more=more, base=base)
+
+
+def host_path(name: str, folder: Path) -> dict[str, str]:
+    """Return the settings with which a driver's pod sees a folder of this machine, at the same path."""
+    volume = f"spark.kubernetes.driver.volumes.hostPath.{name}"
+    return {f"{volume}.options.path": str(folder), f"{volume}.mount.path": str(folder)}
+
+
+def local(path: Path) -> str:
+    """Return an application's file that the image has, as spark-submit names it in cluster mode."""
+    return f"local://{path}"
