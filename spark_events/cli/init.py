@@ -16,7 +16,7 @@ from spark_events.cli.options import duration_of
 from spark_events.configuration.first_lines import (
     DESTINATIONS,
     FILES,
-    Wanted,
+    FirstLines,
     default_file,
     is_found,
     not_yet_in,
@@ -89,7 +89,7 @@ def _may_append(file: Path) -> bool:
 
 def _wanted(
     to: Sequence[str] | None, folder: Path | None, sla: str | None, asks: bool, port: int, endpoint: str
-) -> Wanted:
+) -> FirstLines:
     """Return what is wanted, by the options and the answers.
 
     Raises:
@@ -108,7 +108,7 @@ def _wanted(
         sla = typer.prompt(question, default="", show_default=False, err=True)
     if sla:
         duration_of("--sla", sla)
-    return Wanted(names, folder or _FOLDER, sla or "", port, endpoint)
+    return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint)
 
 
 def _write(file: Path, text: str) -> None:
@@ -120,7 +120,7 @@ def _write(file: Path, text: str) -> None:
         raise UsageError(f"{file}: cannot be written: {reason}; name another file with --output") from error
 
 
-def _say_next(file: Path, wanted: Wanted, written: dict[str, str]) -> None:
+def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
     """Say what was written, what is missing for it, and which commands come next."""
     from spark_events.configuration.check import check
 

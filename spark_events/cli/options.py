@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +13,6 @@ from spark_events.api.errors import UsageError
 from spark_events.api.option_types import DURATION
 from spark_events.history.options import Sla
 
-_ZULU = re.compile(r"[zZ]$")
 PropertiesFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A spark-defaults.conf; by default the one that spark-submit reads."),
@@ -55,33 +50,6 @@ Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML p
 Json = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON; - is standard output.")
 ]
-
-
-def time_of(option: str, text: str) -> int:
-    """Return the time that an option gives, in ms since the epoch.
-
-    Args:
-        option: its name, for the error.
-        text: a time or a day as ISO 8601 has it, in UTC unless it names another offset; or how long ago it
-            was, such as ``2h``; or ``now``.
-
-    Raises:
-        UsageError: it is no time.
-    """
-    now_ms = time.time_ns() // 1_000_000
-    if text == "now":
-        return now_ms
-    with suppress(ConfigError):
-        return now_ms - DURATION.read(option, text)
-    try:
-        moment = datetime.fromisoformat(_ZULU.sub("+00:00", text))  # Python 3.10 does not know Z
-    except ValueError:
-        raise UsageError(
-            f"{option} {text}: expected a time such as 2026-11-25 or 2026-11-25T14:30 (UTC), a duration such "
-            "as 2h, which means that long ago, or now"
-        ) from None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    return int(aware.timestamp() * 1_000)
 
 
 def duration_of(option: str, text: str) -> int:

@@ -16,7 +16,7 @@ _HEAD = "# spark-events: every key is explained in docs/configuration.md."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FirstLines:
     """What is to be configured.
 
     Attributes:

@@ -65,8 +65,8 @@ class Selection:
             return
         everything = " UNION ALL ".join(f"SELECT app_name, app_id FROM {relation}" for relation in relations)
         app = sql_text(self.app)
-        found = f"SELECT 1 FROM ({everything}) AS facts WHERE app_name = {app} OR app_id = {app} LIMIT 1"
-        if not list(database.rows(found)):
+        of_name = f"SELECT 1 FROM ({everything}) AS facts WHERE app_name = {app} OR app_id = {app} LIMIT 1"
+        if not list(database.rows(of_name)):
             rows = database.rows(f"SELECT DISTINCT app_name FROM ({everything}) AS facts")
             names = shown(name for (name,) in rows)
             raise NothingToReadError(

@@ -111,4 +111,3 @@ def test_what_is_no_endpoint(endpoint: str) -> None:
         status(endpoint, "--query", "nothing")
     with pytest.raises(UsageError, match="--token: cannot be used"):
         status(endpoint, "--token", "env:NO_SUCH_VARIABLE")
-
