@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spark_events import api, ctas, lineage, task
+    from spark_events.history.from_python import report
     from spark_events.lineage import add_lineage_edges
     from spark_events.sources.attach import Attachment, attach
 
     __version__: str
 
-__all__ = ["Attachment", "add_lineage_edges", "api", "attach", "ctas", "lineage", "task"]
+__all__ = ["Attachment", "add_lineage_edges", "api", "attach", "ctas", "lineage", "report", "task"]
 # Imported when they are used: most commands need none of them.
 _MODULES = {
     "Attachment": "spark_events.sources.attach",
     "add_lineage_edges": "spark_events.lineage",
     "attach": "spark_events.sources.attach",
+    "report": "spark_events.history.from_python",
 }
 _SUBMODULES = ("api", "ctas", "lineage", "task")
 

@@ -15,7 +15,17 @@ from spark_events.cli.main import TAGLINE
 from tests.support.paths import REPO
 from tests.support.spark import local_spark
 
-NAMES = ("attach", "Attachment", "add_lineage_edges", "api", "ctas", "lineage", "task", "__version__")
+NAMES = (
+    "attach",
+    "Attachment",
+    "add_lineage_edges",
+    "api",
+    "ctas",
+    "lineage",
+    "report",
+    "task",
+    "__version__",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

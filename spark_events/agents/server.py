@@ -15,6 +15,7 @@ from spark_events.api.toolkit.formatting import cut, text_without_url_secrets
 from spark_events.history.options import Engine, ReportOptions, Sla
 from spark_events.history.report import Report
 from spark_events.history.run import make_report, open_database
+from spark_events.history.selection import Selection
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.why.explanation import Explanation
@@ -154,7 +155,7 @@ class _Tools:
     def _report(self, since: str) -> Report:
         try:
             span_ms = DURATION.read("since", since) if since else None
-            options = ReportOptions(self._sources.events, self._sources.sla, span_ms)
+            options = ReportOptions(self._sources.events, self._sources.sla, Selection(span_ms=span_ms))
             with open_database(options, Engine.LOCAL) as database:
                 return make_report(database, options)
         except ConfigError as error:

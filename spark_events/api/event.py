@@ -25,6 +25,20 @@ class Severity(enum.IntEnum):
     ERROR = 17
     FATAL = 21
 
+    @classmethod
+    def of(cls, value: Severity | str) -> Severity | None:
+        """Return the severity of a name in any case, also of logging's ``warning`` and ``critical``.
+
+        None of what is no severity.
+        """
+        if isinstance(value, Severity):
+            return value
+        name = text_of(value).upper()
+        return cls.__members__.get(_AS_IN_LOGGING.get(name, name)) if is_a(value, str) else None
+
+
+_AS_IN_LOGGING = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -111,10 +125,11 @@ class EventBuilder:
             self._time_ms = at_ms
         return self
 
-    def set_severity(self, severity: Severity) -> EventBuilder:
-        """Set the severity; the default is INFO."""
-        if is_a(severity, Severity):
-            self._severity = severity
+    def set_severity(self, severity: Severity | str) -> EventBuilder:
+        """Set the severity, or the one of a name in any case, such as ``warn``; the default is INFO."""
+        known = Severity.of(severity)
+        if known is not None:
+            self._severity = known
         else:
             drop("event", "EventBuilder.set_severity", severity, "is no Severity")
         return self

@@ -123,6 +123,14 @@ class LineageDataset:
         """Namespace and name, which identify the data."""
         return self.namespace, self.name
 
+    def __str__(self) -> str:
+        """Return its name as people write it."""
+        return self.name
+
+    def to_dict(self) -> dict[str, str]:
+        """Return namespace and name, as JSON has them."""
+        return {"namespace": self.namespace, "name": self.name}
+
 
 @dataclass(frozen=True, slots=True)
 class TableLineageDataset(LineageDataset):
@@ -145,6 +153,10 @@ class TableLineageDataset(LineageDataset):
     def identifier(self) -> str:
         """Catalog, database and table, joined with dots."""
         return ".".join(part for part in (self.catalog, self.database, self.table) if part)
+
+    def __str__(self) -> str:
+        """Return database and table, or else the name."""
+        return ".".join(part for part in (self.database, self.table) if part) or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +208,20 @@ class SourceColumn:
     transformations: tuple[Transformation, ...] = (Transformation.IDENTITY,)
     masking: bool = False
 
+    def __str__(self) -> str:
+        """Return it with its dataset's name: ``shop.orders.price``."""
+        return f"{self.dataset}.{self.column}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        kinds = [each.value for each in self.transformations]
+        return {
+            **self.dataset.to_dict(),
+            "column": self.column,
+            "transformations": kinds,
+            "masking": self.masking,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class TableColumnLineageEdge:
@@ -239,19 +265,67 @@ class TableLineageEdge(LineageEdge):
 
 @dataclass(frozen=True, slots=True)
 class LineageGraph:
-    """The lineage of one job.
+    """The lineage of one job; printed, it shows what is written, from which columns, and what is read.
 
     Attributes:
         sources: what it reads.
         sinks: what it writes; none for a query whose result goes to the program.
         relations: which source feeds which sink.
         incomplete: why something may be missing; empty if nothing is known to be.
+
+    Example::
+
+        graph = lineage_of(spark, "INSERT INTO totals SELECT name, sum(x) AS sum FROM orders GROUP BY name")
+        print(graph)
+        graph.columns["sum"]  # (SourceColumn(…),)
+        graph.to_dict()
     """
 
     sources: tuple[LineageVertex, ...] = ()
     sinks: tuple[LineageVertex, ...] = ()
     relations: tuple[LineageEdge, ...] = ()
     incomplete: str = ""
+
+    @property
+    def inputs(self) -> tuple[LineageDataset, ...]:
+        """The data that it reads, each once."""
+        return tuple(dict.fromkeys(each for vertex in self.sources for each in vertex.datasets))
+
+    @property
+    def outputs(self) -> tuple[LineageDataset, ...]:
+        """The data that it writes, each once."""
+        return tuple(dict.fromkeys(each for vertex in self.sinks for each in vertex.datasets))
+
+    @property
+    def columns(self) -> dict[str, tuple[SourceColumn, ...]]:
+        """The source columns of each column that is written; of several sinks, by ``sink.column``."""
+        columns: dict[str, tuple[SourceColumn, ...]] = {}
+        for sink in dict.fromkeys(self.sinks):
+            head = f"{', '.join(map(str, sink.datasets))}." if len(self.sinks) > 1 else ""
+            columns |= {head + name: sources for name, sources in self.column_edges(sink).items()}
+        return columns
+
+    def to_dict(self) -> dict[str, object]:
+        """Return inputs, outputs and columns as JSON has them."""
+        return {
+            "inputs": [each.to_dict() for each in self.inputs],
+            "outputs": [each.to_dict() for each in self.outputs],
+            "columns": {name: [each.to_dict() for each in sources] for name, sources in self.columns.items()},
+            "incomplete": self.incomplete,
+        }
+
+    def __str__(self) -> str:
+        """Return what is written, from which columns, and what is read, a line each."""
+        lines = []
+        for sink in dict.fromkeys(self.sinks):
+            how = f" ({sink.modify_type.value})" if isinstance(sink, TableSinkLineageVertex) else ""
+            lines.append(f"writes {', '.join(map(str, sink.datasets))}{how}")
+            for column, sources in self.column_edges(sink).items():
+                names = dict.fromkeys(map(str, sources))
+                lines.append(f"  {column} ← {', '.join(names) or 'no column'}")
+        lines += [f"reads {each}" for each in self.inputs]
+        lines += [f"incomplete: {self.incomplete}"] if self.incomplete else []
+        return "\n".join(lines) or "no lineage"
 
     @property
     def input_count(self) -> int:

@@ -17,6 +17,7 @@ from spark_events.cli import (
     demo,
     doctor,
     follow,
+    init,
     installed,
     lineage,
     mcp,
@@ -25,6 +26,7 @@ from spark_events.cli import (
     run,
     serve,
     show,
+    status,
     why,
 )
 from spark_events.cli.console import (
@@ -92,7 +94,14 @@ command(
 )(show.show)
 command(
     app,
+    "spark-events status /var/log/spark-reports",
+    "spark-events status http://driver:9249 --query orders",
+    panel=PAST,
+)(status.status)
+command(
+    app,
     "spark-events report /var/log/spark-reports --sla 60s --since 7d",
+    "spark-events report /var/log/spark-reports --now --fail-on down,sla --json - > report.json",
     "spark-events report /var/log/spark-reports --now --html report.html",
     panel=PAST,
 )(report.report)
@@ -122,6 +131,12 @@ command(
 )(lineage.lineage)
 command(app, "spark-events mcp --events /var/log/spark-reports --sla 60s", panel=PAST)(mcp.mcp)
 command(app, "spark-events demo", "spark-events demo --output demo", panel=SET_UP)(demo.demo)
+command(
+    app,
+    "spark-events init",
+    "spark-events init --to files,prometheus --folder /var/log/spark-reports --sla 60s",
+    panel=SET_UP,
+)(init.init)
 command(
     app,
     "spark-events check --connect",

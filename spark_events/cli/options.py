@@ -29,6 +29,29 @@ SlaOption = Annotated[
 ]
 
 
+App = Annotated[
+    str | None,
+    typer.Option(metavar="APP", help="Only the applications of this name, or the one of this id."),
+]
+Query = Annotated[str | None, typer.Option(metavar="QUERY", help="Only the streaming query of this name.")]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="Only what happened from this time on: 2026-11-25, 2026-11-25T14:30 (UTC), or 2h (ago).",
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Only what happened until this time, given as for --from."),
+]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page; - is standard output.")]
+Json = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON; - is standard output.")
+]
+
+
 def duration_of(option: str, text: str) -> int:
     """Return the milliseconds of a duration that an option gives.
 

@@ -7,14 +7,14 @@ import signal
 import threading
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
-from spark_events.cli.console import INTERRUPTED, err, out, plain, say
-from spark_events.cli.options import Conf, SlaOption
+from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_error, say
+from spark_events.cli.options import App, Conf, From, Html, Json, Query, SlaOption, Until
+from spark_events.cli.outputs import STDOUT, check_files, write_file
 from spark_events.cli.reading_bar import reading_bar
 from spark_events.cli.report_options import (
     BEGINNING,
@@ -23,29 +23,48 @@ from spark_events.cli.report_options import (
     Latest,
     Now,
     Retain,
+    SelectionAsked,
     Since,
     Store,
     report_options,
 )
 from spark_events.history.options import Engine
+from spark_events.history.selection import shown as shown_names
+from spark_events.history.verdict import broken_rules, read_rules
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
     from spark_events.history.options import ReportOptions
+    from spark_events.history.report import Report
+
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="Exit 1 if this is so. down: something is down, silent or lost at the end, or its last run "
+        "failed. failures: anything failed. sla: a commit was late. overdue: one is, at the end. issues: "
+        "something was slow. slower: a run took much longer than usual. Repeatable, or with commas.",
+    ),
+]
 
 
 def report(
     paths: EventPaths = None,
     sla: SlaOption = None,
+    app: App = None,
+    query: Query = None,
     since: Since = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON.")] = None,
+    begin: From = None,
+    until: Until = None,
+    now: Now = False,
+    fail_on: FailOn = None,
+    html: Html = None,
+    json: Json = None,
     parquet: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write the tables as Parquet into this folder.")
     ] = None,
     store: Store = None,
     retain: Retain = None,
-    now: Now = False,
     earliest: Earliest = BEGINNING,
     latest: Latest = None,
     engine: Annotated[
@@ -62,21 +81,30 @@ def report(
 ) -> None:
     """Report uptime, commits against an SLA and failures from stored events.
 
-    spark-events serve shows the same in a browser, up to date. Exits 4 if there is nothing to read.
+    spark-events serve shows the same in a browser, up to date. Exits 1 if a rule of --fail-on is broken, 4
+    if there is nothing to read.
     """
+    check_files({"--html": html, "--json": json})
+    rules = read_rules(fail_on or ())
+    asked = SelectionAsked(app, query, since, begin, until, now)
     options = replace(
-        report_options(paths, sla, since, store, retain, now, earliest, latest),
+        report_options(paths, sla, asked, store, retain, earliest, latest),
         html=html,
         json=json,
         parquet=parquet,
         engine=engine,
         conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
     )
-    run_report(options, told_of_spark=bool(master or conf))
+    figures = run_report(options, told_of_spark=bool(master or conf))
+    broken = broken_rules(figures, rules)
+    for rule, names in broken.items():
+        print_error(f"--fail-on {rule}: {shown_names(names)}")
+    if broken:
+        raise typer.Exit(FAILED)
 
 
-def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
-    """Make a report, print it, and write its files.
+def run_report(options: ReportOptions, told_of_spark: bool = False) -> Report:
+    """Make a report, print it, write its files, and return it.
 
     Args:
         options: of the report.
@@ -87,7 +115,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     """
     from spark_events.cli.report_tables import print_report
     from spark_events.history.reading.engine import choose
-    from spark_events.history.run import check_outputs, make_report, open_database, write_files
+    from spark_events.history.run import check_outputs, files_of, make_report, open_database
 
     check_outputs(options)
     chosen, reason = choose(options, told_of_spark)
@@ -104,11 +132,13 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     except KeyboardInterrupt:
         err.print("interrupted")
         raise typer.Exit(INTERRUPTED) from None
-    print_report(figures, out)
-    for path in write_files(figures, options):
-        say(f"written to {plain(str(path))}", err)
+    if STDOUT not in (options.html, options.json):
+        print_report(figures, out)
+    for path, contents in files_of(figures, options).items():
+        write_file(path, contents)
     if options.parquet:
         say(f"tables written to {plain(path_without_secrets(options.parquet))}", err)
+    return figures
 
 
 def _leave_at_ctrl_c() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Annotated
 
@@ -11,8 +11,10 @@ import typer
 
 from spark_events.api.errors import UsageError
 from spark_events.cli.options import duration_of, parse_sla
+from spark_events.history.asked_time import time_of
 from spark_events.history.options import ReportOptions
 from spark_events.history.reading.plausible import PossibleTimes
+from spark_events.history.selection import Selection
 
 EventPaths = Annotated[
     list[str] | None,
@@ -24,7 +26,7 @@ EventPaths = Annotated[
 ]
 Since = Annotated[
     str | None,
-    typer.Option(metavar="DURATION", help="Report only this much time before the last event: 7d, 12h."),
+    typer.Option(metavar="DURATION", help="Report only this much time before the end: 7d, 12h."),
 ]
 Store = Annotated[
     str | None,
@@ -37,7 +39,9 @@ Retain = Annotated[
         help="With --store: drop days older than this, counted back from the last event, such as 400d.",
     ),
 ]
-Now = Annotated[bool, typer.Option("--now", help="Extend the last known state to the present.")]
+Now = Annotated[
+    bool, typer.Option("--now", help="Extend the last known state to the present; the same as --until now.")
+]
 Earliest = Annotated[
     datetime, typer.Option(help="Ignore events dated before this day (UTC), which a wrong clock made.")
 ]
@@ -49,13 +53,48 @@ BEGINNING = datetime(2009, 1, 1)
 """Before the first Spark."""
 
 
+@dataclass(frozen=True, slots=True)
+class SelectionAsked:
+    """Which part of the events a report is about, as the options of these names say it."""
+
+    app: str | None = None
+    query: str | None = None
+    since: str | None = None
+    begin: str | None = None
+    until: str | None = None
+    now: bool = False
+
+    def selection(self) -> Selection:
+        """Return the part.
+
+        Raises:
+            UsageError: an option cannot be used, or two contradict each other.
+        """
+        if self.since is not None and self.begin is not None:
+            raise UsageError("--since and --from both say where the report begins: give one of them")
+        if self.now and self.until is not None:
+            raise UsageError("--now and --until both say where the report ends: give one of them")
+        since_ms = None if self.begin is None else time_of("--from", self.begin)
+        ends_now = self.now or self.until == "now"
+        until_ms = None if self.until is None or ends_now else time_of("--until", self.until)
+        if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+            raise UsageError(f"--until {self.until}: must be after --from {self.begin}")
+        return Selection(
+            self.app or "",
+            self.query or "",
+            None if self.since is None else duration_of("--since", self.since),
+            since_ms,
+            until_ms,
+            ends_now,
+        )
+
+
 def report_options(
     paths: Sequence[str] | None,
     sla: Sequence[str] | None,
-    since: str | None,
+    asked: SelectionAsked,
     store: str | None,
     retain: str | None,
-    now: bool,
     earliest: datetime,
     latest: datetime | None,
 ) -> ReportOptions:
@@ -68,10 +107,9 @@ def report_options(
         raise UsageError("nothing to read: give the PATHs of stored events, or --store with a folder of some")
     if retain is not None and store is None:
         raise UsageError("--retain drops days of a store: give its folder with --store")
-    options = ReportOptions(tuple(paths or ()), parse_sla(sla or ()), store=store, until_now=now)
+    options = ReportOptions(tuple(paths or ()), parse_sla(sla or ()), asked.selection(), store=store)
     return replace(
         options,
-        span_ms=None if since is None else duration_of("--since", since),
         retain_ms=None if retain is None else duration_of("--retain", retain),
         times=_times(earliest, latest),
     )

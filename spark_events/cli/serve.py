@@ -15,7 +15,7 @@ from spark_events.api.errors import UsageError
 from spark_events.api.option_types import SECRET
 from spark_events.api.toolkit.formatting import cut
 from spark_events.cli.console import err, print_warnings, say
-from spark_events.cli.options import SlaOption, duration_of
+from spark_events.cli.options import App, From, Query, SlaOption, Until, duration_of
 from spark_events.cli.report_options import (
     BEGINNING,
     Earliest,
@@ -23,6 +23,7 @@ from spark_events.cli.report_options import (
     Latest,
     Now,
     Retain,
+    SelectionAsked,
     Since,
     Store,
     report_options,
@@ -97,10 +98,14 @@ def serve(
         ),
     ] = "8080",
     sla: SlaOption = None,
+    app: App = None,
+    query: Query = None,
     since: Since = None,
+    begin: From = None,
+    until: Until = None,
+    now: Now = False,
     store: Store = None,
     retain: Retain = None,
-    now: Now = False,
     earliest: Earliest = BEGINNING,
     latest: Latest = None,
     every: Annotated[
@@ -152,7 +157,8 @@ def serve(
 
     It reads with DuckDB, and writes nothing but a --store. Exits 4 if there is nothing to read.
     """
-    options = report_options(paths, sla, since, store, retain, now, earliest, latest)
+    asked = SelectionAsked(app, query, since, begin, until, now)
+    options = report_options(paths, sla, asked, store, retain, earliest, latest)
     access = PageAccess(token, username, password, certificate, key, client_authorities)
     serve_report(options, listen, duration_of("--every", every), access)
 

@@ -13,6 +13,8 @@ import typer
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import moment
 from spark_events.cli.console import INTERRUPTED, out, plain, print_warnings, say
+from spark_events.cli.options import App, From, Query, Until
+from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
 
 _LOOK_EVERY_S = 0.5
@@ -31,15 +33,13 @@ def show(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Also show events as they are added, until Ctrl-C.")
     ] = False,
-    app: Annotated[
-        str | None, typer.Option(metavar="APP", help="Only the application of this name or id.")
-    ] = None,
-    query: Annotated[
-        str | None, typer.Option(metavar="QUERY", help="Only the streaming query of this name.")
-    ] = None,
+    app: App = None,
+    query: Query = None,
     name: Annotated[
         str | None, typer.Option(metavar="EVENT", help="Only events of this name, such as JobFailureEvent.")
     ] = None,
+    begin: From = None,
+    until: Until = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print each event whole, as one JSON object per line.")
     ] = False,
@@ -48,6 +48,8 @@ def show(
 
     Exits 4 if there are no events, or none that match.
     """
+    since_ms = 0 if begin is None else time_of("--from", begin)
+    until_ms = float("inf") if until is None else time_of("--until", until)
     lines = EventLines(paths)
     if not follow:
         lines.demand_some()
@@ -57,6 +59,7 @@ def show(
             (app is None or app in (event.attributes.get("app_name"), event.attributes.get("app_id")))
             and (query is None or query == event.attributes.get("query_name"))
             and (name is None or name == event.name)
+            and since_ms <= event.time_ms <= until_ms
         )
 
     try:
@@ -71,7 +74,7 @@ def show(
         print_warnings([f"lines that are not events, skipped: {lines.skipped:,}"])
     if not shown:
         raise NothingToReadError(
-            f"none of {read:,} events matches --app, --query and --name"
+            f"none of {read:,} events matches --app, --query, --name, --from and --until"
             if read
             else "the files have no events"
         )

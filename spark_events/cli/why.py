@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +9,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.api.toolkit.local_disk import write_whole
-from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
-from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.console import FAILED, INTERRUPTED, err, out, print_warnings
+from spark_events.cli.options import App, Conf, Html, Json, PropertiesFile
+from spark_events.cli.outputs import STDOUT, check_files, write_file
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
@@ -27,18 +26,15 @@ def why(
             help="Spark event logs, or stored events: files, folders or globs, local or of any fsspec URL.",
         ),
     ],
-    app: Annotated[
-        str | None,
-        typer.Option(metavar="APP", help="Only the applications of this name, or the one of this id."),
-    ] = None,
+    app: App = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="PATH", help="Spark event log of another run, to compare the one at PATHS with."
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON.")] = None,
+    html: Html = None,
+    json: Json = None,
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
@@ -51,9 +47,7 @@ def why(
     from spark_events.why.comparison import compare
     from spark_events.why.written import as_json, page
 
-    for file in (html, json):
-        if file is not None and not file.parent.is_dir():
-            raise UsageError(f"{file}: its folder does not exist")
+    check_files({"--html": html, "--json": json})
     given, _ = read_conf(properties_file, conf or ())
     try:
         explanations, notes = _explained(paths, given, app)
@@ -64,20 +58,20 @@ def why(
     if not explanations:
         named = f" named {app}" if app else ""
         raise NothingToReadError(f"no application{named} at {', '.join(map(path_without_secrets, paths))}")
-    for explanation in explanations:
+    is_shown = STDOUT not in (html, json)
+    for explanation in explanations if is_shown else ():
         print_explanation(explanation, out)
     compared = None
     if against is not None:
         compared = compare(*_only_runs(explanations, paths, others, against))
-        print_comparison(compared, out)
+        if is_shown:
+            print_comparison(compared, out)
     notes += of_others
     print_warnings(notes)
     if html is not None:
-        write_whole(html, page(explanations, compared).encode("utf-8", "replace"))
-        say(f"written to {plain(str(html))}", err)
+        write_file(html, page(explanations, compared).encode("utf-8", "replace"))
     if json is not None:
-        write_whole(json, as_json(explanations, compared))
-        say(f"written to {plain(str(json))}", err)
+        write_file(json, as_json(explanations, compared))
     raise typer.Exit(FAILED if notes else 0)
 
 

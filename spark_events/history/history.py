@@ -8,7 +8,7 @@ from heapq import merge
 from itertools import groupby
 
 from spark_events.api.errors import NothingToReadError
-from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.api.toolkit.formatting import moment, path_without_secrets
 from spark_events.history.figures.application import Application, Period
 from spark_events.history.figures.checkpoints import day_sums, worst_checkpoints
 from spark_events.history.figures.day_sums import SUMS, DaySums
@@ -16,6 +16,7 @@ from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import CHECKPOINT, LOSS, Fact, Reading
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
+from spark_events.history.selection import Selection
 from spark_events.history.table import Row
 from spark_events.history.tables.all_tables import Tables, tables_of
 
@@ -33,19 +34,36 @@ class History:
         checkpoints: a relation of ``facts.COLUMNS`` that has the single checkpoints.
         sla: that the sums were made with.
         period: that it covers.
+        selection: of the events, that the relations are already restricted to but for its query.
     """
 
     def __init__(
-        self, database: Database, facts: str, sums: str, checkpoints: str, sla: Sla, period: Period
+        self,
+        database: Database,
+        facts: str,
+        sums: str,
+        checkpoints: str,
+        sla: Sla,
+        period: Period,
+        selection: Selection,
     ) -> None:
         self.database = database
         self.facts, self._sums, self._checkpoints = facts, sums, checkpoints
         self.sla = sla
         self.period = period
+        self._selection = selection
 
     def tables(self) -> Tables:
-        """Compute the tables and return them."""
-        return tables_of(self._applications(), self.sla, self.period)
+        """Compute the tables and return them.
+
+        Raises:
+            NothingToReadError: there is no query of the name that is asked for.
+        """
+        tables = tables_of(self._applications(), self.sla, self.period)
+        if not self._selection.query:
+            return tables
+        self._selection.demand_query([*tables.uptime, *tables.checkpoint_sla])
+        return Tables({name: list(filter(self._selection.has, rows)) for name, rows in tables.items()})
 
     def losses(self) -> dict[str, int]:
         """Return how many records reporters dropped, by the cause: the history may lack as many."""
@@ -98,8 +116,7 @@ def read_history(
     database: Database,
     paths: Sequence[str],
     sla: Sla | None = None,
-    span_ms: int | None = None,
-    until_now: bool = False,
+    selection: Selection | None = None,
     times: PossibleTimes | None = None,
 ) -> tuple[History, Reading]:
     """Read stored events and return their history.
@@ -108,9 +125,7 @@ def read_history(
         database: that reads them: ``DuckDb()``, or ``Spark(session)``.
         paths: files, folders and globs.
         sla: the longest time between two checkpoints; 60 s by default.
-        span_ms: the length of the history up to its end, in ms; None for all.
-        until_now: whether the last known statuses hold until now; otherwise the history ends with the last
-            event.
+        selection: which part of them it is about; all by default.
         times: the possible times; from 2009 to a day from now by default.
 
     Returns:
@@ -120,41 +135,51 @@ def read_history(
         ConfigError: there is nothing at a path, or no event in it.
     """
     facts, reading = database.read_facts(paths, times or PossibleTimes())
-    return history_of(database, facts, paths, sla or Sla(), span_ms, until_now), reading
+    return history_of(database, facts, paths, sla or Sla(), selection or Selection()), reading
 
 
 def history_of(
-    database: Database, facts: str, paths: Sequence[str], sla: Sla, span_ms: int | None, until_now: bool
+    database: Database, facts: str, paths: Sequence[str], sla: Sla, selection: Selection
 ) -> History:
     """Return the history of facts that the database has read already; see ``read_history``.
 
     Raises:
-        ConfigError: there is no fact.
+        NothingToReadError: there is no fact, or none of that part.
     """
-    period = period_of(database, [facts], span_ms, until_now, paths)
-    return History(database, facts, day_sums(facts, sla, period.since_ms), facts, sla, period)
+    period = period_of(database, [facts], selection, paths)
+    facts = selection.of(facts)
+    return History(database, facts, day_sums(facts, sla, period.since_ms), facts, sla, period, selection)
 
 
 def period_of(
-    database: Database, relations: Sequence[str], span_ms: int | None, until_now: bool, paths: Sequence[str]
+    database: Database, relations: Sequence[str], selection: Selection, paths: Sequence[str]
 ) -> Period:
-    """Return the period that ends with the last fact, or now.
+    """Return the period that a part of some facts covers.
 
     Args:
         database: that has the relations.
-        relations: have ``time_ms`` of the first and the last fact.
-        span_ms: its length, in ms; None for everything.
-        until_now: whether it ends now.
+        relations: have the first and the last fact.
+        selection: of the facts.
         paths: where the facts come from, for the error.
 
     Raises:
-        ConfigError: there is no fact.
+        NothingToReadError: there is no fact, or none of that part.
     """
-    times = " UNION ALL ".join(f"SELECT time_ms FROM {relation}" for relation in relations)
-    ((first_ms, last_ms),) = database.rows(f"SELECT min(time_ms), max(time_ms) FROM ({times})")
+    times = " UNION ALL ".join(
+        f"SELECT time_ms FROM {selection.of(relation)} AS part" for relation in relations
+    )
+    ((first_ms, last_ms),) = database.rows(f"SELECT min(time_ms), max(time_ms) FROM ({times}) AS facts")
+    shown = ", ".join(map(path_without_secrets, paths))
     if last_ms is None:
-        shown = ", ".join(map(path_without_secrets, paths))
-        raise NothingToReadError(f"{shown}: there is no event that could be used")
-    until_ms = max(last_ms, time.time_ns() // 1_000_000) if until_now else last_ms
-    since_ms = first_ms if span_ms is None else until_ms - span_ms
+        selection.demand(database, relations)
+        before = f" before {moment(selection.until_ms)} UTC" if selection.until_ms is not None else ""
+        raise NothingToReadError(f"{shown}: there is no event that could be used{before}")
+    until_ms = (
+        max(last_ms, time.time_ns() // 1_000_000) if selection.until_now else selection.until_ms or last_ms
+    )
+    since_ms = first_ms if selection.span_ms is None else until_ms - selection.span_ms
+    if selection.since_ms is not None:
+        since_ms = selection.since_ms
+    if since_ms > until_ms:
+        raise NothingToReadError(f"{shown}: there is no event after {moment(since_ms)} UTC")
     return Period(since_ms, until_ms, max(since_ms, (until_ms // DAY_MS + 1 - MOST_DAYS) * DAY_MS))

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from spark_events.history.reading.plausible import PossibleTimes
+from spark_events.history.selection import Selection
 
 
 class Engine(str, Enum):
@@ -38,12 +39,11 @@ class ReportOptions:
     Attributes:
         paths: of stored events.
         sla: of the checkpoints.
-        span_ms: the length of the history up to its end, in ms; None for all.
+        selection: which part of the events it is about.
         html, json: files to write.
         parquet: the folder of the tables.
         store: the folder that keeps the facts.
         retain_ms: how much time before the last event the store keeps, in ms; None for all.
-        until_now: whether the last known statuses hold until now.
         times: the possible ones; from 2009 to a day from now by default.
         engine: where it is computed.
         conf: Spark's configuration.
@@ -51,13 +51,12 @@ class ReportOptions:
 
     paths: tuple[str, ...]
     sla: Sla = field(default_factory=Sla)
-    span_ms: int | None = None
+    selection: Selection = field(default_factory=Selection)
     html: Path | None = None
     json: Path | None = None
     parquet: str | None = None
     store: str | None = None
     retain_ms: int | None = None
-    until_now: bool = False
     times: PossibleTimes | None = None
     engine: Engine = Engine.AUTO
     conf: Mapping[str, str] = field(default_factory=dict)

@@ -5,24 +5,35 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from heapq import nlargest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import moment, path_without_secrets
 from spark_events.history.history import MOST_DAYS, History
 from spark_events.history.reading.facts import PROBLEMS, Reading
 from spark_events.history.table import JOB, Row, by_name
-from spark_events.history.tables.all_tables import TABLES, Tables
+from spark_events.history.tables.all_tables import COLUMNS, TABLES, Tables
+
+if TYPE_CHECKING:
+    import pandas
 
 MOST_SHOWN = 50
 """How many jobs a page draws, the worst first; its tables and the JSON have all."""
 _MOST_INTERVALS = 400
 _BINS = 240
 _MOST_NAMES = 10
+_TIMES = {
+    *("time_ms", "start_ms", "end_ms", "first_ms", "last_ms", "status_since_ms", "last_heard_ms"),
+    *("last_start_ms", "last_end_ms", "last_ok_end_ms"),
+}
+"""The columns that are times; all others in ms are durations."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The figures of a report; times are ms since the epoch, days UTC's.
+
+    Each table is a list of rows: ``report.tables.uptime``.
 
     Attributes:
         since_ms, until_ms: the period that it covers.
@@ -45,6 +56,30 @@ class Report:
     durations: list[Row]
     notes: list[str] = field(default_factory=list)
     records: int = 0
+
+    def to_pandas(self, table: str = "uptime") -> pandas.DataFrame:
+        """Return a table as a frame of pandas; columns in ms since the epoch become times in UTC.
+
+        Args:
+            table: such as ``uptime``, ``runs``, ``failures``, ``checkpoint_sla``, ``issues``.
+
+        Raises:
+            ConfigError: pandas is not installed.
+            KeyError: there is no table of this name.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise ConfigError("Report.to_pandas needs pandas: pip install pandas") from error
+        if table not in self.tables:
+            raise KeyError(f"there is no table {table!r}, but {', '.join(self.tables)}")
+        frame = pandas.DataFrame(self.tables[table], columns=list(COLUMNS[table]))
+        times = {name: pandas.to_datetime(frame[name], unit="ms", utc=True) for name in _TIMES & set(frame)}
+        return frame.assign(**times).rename(columns=lambda name: name[:-3] if name in _TIMES else name)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name} ({len(rows):,})" for name, rows in self.tables.items())
+        return f"<Report from {moment(self.since_ms)} to {moment(self.until_ms)} UTC: {rows}>"
 
     def as_values(self) -> dict[str, Any]:
         """Return all of it as values of JSON."""

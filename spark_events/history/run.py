@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import orjson
 
 from spark_events.api import ConfigError
-from spark_events.api.errors import UsageError
-from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
@@ -29,15 +27,11 @@ _SPARK = {**QUIET, "spark.master": "local[*]"}
 
 
 def check_outputs(options: ReportOptions) -> None:
-    """Check what is written, before events are read for hours.
+    """Check that a page can be made, before events are read for hours.
 
     Raises:
-        UsageError: a file cannot be written.
         ConfigError: there is no Jinja.
     """
-    for path in filter(None, (options.html, options.json)):
-        if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-            raise UsageError(f"{path}: cannot be written; give a file in a folder that exists")
     if options.html:
         try:
             import jinja2  # noqa: F401
@@ -111,18 +105,16 @@ def make_report(database: Database, options: ReportOptions, added: Sequence[Read
     return collect(history, tables, readings)
 
 
-def write_files(report: Report, options: ReportOptions) -> list[Path]:
-    """Write the page and the JSON if requested, and return their paths."""
-    written = []
+def files_of(report: Report, options: ReportOptions) -> dict[Path, bytes]:
+    """Return what to write: the JSON and the page, as far as they are asked for."""
+    files = {}
     if options.json:
-        write_whole(options.json, orjson.dumps(report.as_values(), option=orjson.OPT_INDENT_2))
-        written.append(options.json)
+        files[options.json] = orjson.dumps(report.as_values(), option=orjson.OPT_INDENT_2)
     if options.html:
         from spark_events.history.page.page import page
 
-        write_whole(options.html, page(report).encode("utf-8", "replace"))
-        written.append(options.html)
-    return written
+        files[options.html] = page(report).encode("utf-8", "replace")
+    return files
 
 
 def _read(
@@ -134,9 +126,9 @@ def _read(
 
     if options.store is None:
         history, reading = read_history(
-            database, options.paths, options.sla, options.span_ms, options.until_now, options.times
+            database, options.paths, options.sla, options.selection, options.times
         )
         return history, [reading]
     store = HistoryStore(database, options.store, options.times)
     readings = add_to_store(store, options) if added is None else list(added)
-    return store.history(options.sla, options.span_ms, options.until_now), readings
+    return store.history(options.sla, options.selection), readings

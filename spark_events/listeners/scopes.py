@@ -180,6 +180,15 @@ class Scopes:
         instance = {"stage_id": str(stage_id), "partition": str(partition), "task_attempt": str(attempt)}
         return self._events("task", self._formats.task, of_query, instance)
 
+    def own_code(self) -> ScopeGroup:
+        """Return the group of the series that the driver's own code reports."""
+        components = (*self._render(self._formats.application), "driver")
+        return self._root.child("driver", components, self._labels())
+
+    def own_code_run(self) -> ScopeGroup:
+        """Return the group of the events and spans that the driver's own code reports."""
+        return self._events("driver", self._formats.application, {}, {})
+
     def sql_execution(self, execution: int) -> ScopeGroup:
         """Return the group of an SQL execution's spans."""
         instance = {"sql_execution_id": str(execution)}

@@ -6,12 +6,13 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
-from spark_events.api import ApplicationInfo, ConfigError
+from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Histogram, Severity, SpanBuilder
 from spark_events.listeners.application.application import application_info
-from spark_events.listeners.settings import turned_off
+from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources import driver_log
@@ -20,7 +21,9 @@ from spark_events.sources.connect import ConnectSource, configuration_of, is_con
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
+from spark_events.sources.own_signals import DriverGauge, OwnSignals
 from spark_events.spark.conf import as_texts
+from spark_events.task.values import NOT_GIVEN, taken
 
 Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
@@ -38,8 +41,15 @@ class Attachment:
     As a context manager, it closes itself at the end of the block, whether that raises or not.
 
     Attributes:
-        registry: the reporters and the scope tree; applications add their own metrics, events and spans
-            to ``attachment.registry.root``.
+        registry: the reporters and the scope tree.
+
+    Example::
+
+        reporting = spark_events.attach(spark)
+        reporting.counter("files_read", source="ftp").inc()
+        reporting.event("RatesStale", "using yesterday's rates", "warn", currency="EUR")
+        with reporting.span("load rates"):
+            rates = load_rates()
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class Attachment:
         conf: Mapping[str, str] | None = None,
         problems: Sequence[str] = (),
         off: str = "",
+        own: OwnSignals | None = None,
     ) -> None:
         self.registry = registry
         self._source = source
@@ -57,6 +68,7 @@ class Attachment:
         self._conf = dict(conf or {})
         self._problems = list(problems)
         self._off = off
+        self._own = own or OwnSignals(registry, ApplicationInfo(), ListenerSettings())
 
     def __repr__(self) -> str:
         workers = self.registry.workers
@@ -77,6 +89,75 @@ class Attachment:
     def active(self) -> bool:
         """Whether the application is still being followed; never without a reporter."""
         return self._source is not None and self._source.running
+
+    def counter(self, name: str, /, **labels: Any) -> Counter:
+        """Return a counter of your own, ``spark_driver_<name>_total``: the same for the same labels.
+
+        Example::
+
+            reporting.counter("files_read", source="ftp").inc()
+        """
+        return self._own.counter(name, labels)
+
+    @overload
+    def gauge(self, name: str, /, **labels: Any) -> DriverGauge: ...
+
+    @overload
+    def gauge(self, name: str, read: Callable[[], float | int | None], /, **labels: Any) -> Gauge: ...
+
+    def gauge(
+        self, name: str, read: Callable[[], float | int | None] | None = None, /, **labels: Any
+    ) -> Gauge:
+        """Return a gauge of your own, ``spark_driver_<name>``.
+
+        Args:
+            name: of the metric.
+            read: returns the value, on the reporter's thread; without it, the gauge has a method ``set``.
+            labels: of the series.
+
+        Example::
+
+            reporting.gauge("queue_depth", queue.qsize)
+        """
+        return self._own.gauge(name, read, labels)
+
+    def histogram(self, name: str, /, **labels: Any) -> Histogram:
+        """Return a histogram of your own, ``spark_driver_<name>``.
+
+        Example::
+
+            reporting.histogram("download_seconds").update(1.7)
+        """
+        return self._own.histogram(name, labels)
+
+    def event(
+        self, name: str, body: str = NOT_GIVEN, severity: Severity | str = NOT_GIVEN, /, **attributes: Any
+    ) -> None:
+        """Report an event of your own; it also has the application's name and id.
+
+        Args:
+            name: such as ``RatesStale``.
+            body: a sentence for people; it may also be given by name, and so may the severity.
+            severity: DEBUG, INFO, WARN, ERROR or FATAL, in any case; INFO by default.
+            attributes: numbers, booleans and texts; all else becomes text.
+
+        Example::
+
+            reporting.event("RatesStale", "using yesterday's rates", "warn", currency="EUR")
+        """
+        of_body = taken(body, "body", attributes)
+        of_severity = taken(severity, "severity", attributes, Severity.INFO)
+        self._own.event(name, of_body, of_severity, attributes)
+
+    def span(self, name: str, /, **attributes: Any) -> AbstractContextManager[SpanBuilder]:
+        """Measure a block as a span of your own, below the application's or the span around it.
+
+        Example::
+
+            with reporting.span("load rates", source="ftp") as span:
+                span.set_attribute("files", len(load_rates()))
+        """
+        return self._own.span(name, attributes)
 
     def wait_closed(self) -> None:
         """Wait, after ``spark.stop()``, until everything is delivered or the configured time is over."""
@@ -210,7 +291,8 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
     source = target.make_source(application, assembly)
     source.start()
     PROCESS_EXIT.install()
-    return Attachment(assembly.registry, source, target.key, conf, configuration.problems)
+    own = OwnSignals(assembly.registry, application, configuration.settings)
+    return Attachment(assembly.registry, source, target.key, conf, configuration.problems, own=own)
 
 
 def _connect_session(session: Any) -> _Attachable:

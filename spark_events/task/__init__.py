@@ -22,6 +22,8 @@ from spark_events.task.instruments import (
 from spark_events.task.measured_functions import measured
 from spark_events.task.spans import TaskSpan, span, traceparent
 
+counter, gauge, histogram = metrics.counter, metrics.gauge, metrics.histogram
+
 __all__ = [
     "EventHandler",
     "Metrics",
@@ -31,7 +33,10 @@ __all__ = [
     "TaskMetric",
     "TaskSpan",
     "TraceContextFilter",
+    "counter",
     "event",
+    "gauge",
+    "histogram",
     "measured",
     "metrics",
     "span",

@@ -13,6 +13,7 @@ from spark_events.task.report import MOST_EVENTS
 from spark_events.task.values import LONGEST_TEXT, NOT_GIVEN, attributes_of, name_of, taken, text_of
 
 SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+_AS_IN_LOGGING = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
 def event(
@@ -28,11 +29,15 @@ def event(
     Args:
         name: such as ``RatesStale``.
         body: a sentence; it may also be given by name, and so may the others.
-        severity: DEBUG, INFO, WARN, ERROR or FATAL; INFO unless told otherwise.
+        severity: DEBUG, INFO, WARN, ERROR or FATAL, in any case; INFO by default.
         others: are left out.
         attributes: numbers, booleans and texts; all else becomes text.
 
     It never raises. An event whose severity is none of these is reported as INFO, and that is logged once.
+
+    Example::
+
+        task.event("RatesStale", "using yesterday's rates", "warn", currency="EUR")
     """
     try:
         leave_out("task.event", others)
@@ -44,6 +49,7 @@ def event(
 
 def _report(name: str, body: str, severity: str, attributes: dict[str, Any]) -> None:
     known = text_of(severity).upper()
+    known = _AS_IN_LOGGING.get(known, known)
     if known not in SEVERITIES:
         allowed = ", ".join(SEVERITIES)
         drop_value("task.event", severity, f"is {known[:20]!r} for a severity, which is not one of {allowed}")

@@ -220,15 +220,31 @@ class Metrics:
     """
 
     def counter(self, name: str = NOT_GIVEN, /, *others: Any, **labels: Any) -> TaskCounter:
-        """Return a counter."""
+        """Return a counter.
+
+        Example::
+
+            bad_rows = task.counter("bad_rows", source="orders")
+            bad_rows.inc()
+        """
         return _asked(TaskCounter, name, others, labels)
 
     def gauge(self, name: str = NOT_GIVEN, /, *others: Any, **labels: Any) -> TaskGauge:
-        """Return a gauge."""
+        """Return a gauge.
+
+        Example::
+
+            task.gauge("model_version").set(7)
+        """
         return _asked(TaskGauge, name, others, labels)
 
     def histogram(self, name: str = NOT_GIVEN, /, *others: Any, **labels: Any) -> TaskHistogram:
-        """Return a histogram."""
+        """Return a histogram.
+
+        Example::
+
+            task.histogram("lookup_seconds").update(0.02)
+        """
         return _asked(TaskHistogram, name, others, labels)
 
 

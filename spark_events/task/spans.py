@@ -37,6 +37,11 @@ def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> Iterator[
         name: of the span; it may also be given by name.
         others: are left out.
         attributes: numbers, booleans and texts; all else becomes text.
+
+    Example::
+
+        with task.span("lookup", service="rates"):
+            rates = fetch_rates()
     """
     leave_out("task.span", others)
     opened = _open(taken(name, "name", attributes), attributes)

@@ -58,7 +58,7 @@ def number_of(value: Any) -> float | None:
         return None
 
 
-def taken(given: Any, name: str, named: dict[str, Any], default: str = "") -> Any:
+def taken(given: Any, name: str, named: dict[str, Any], default: Any = "") -> Any:
     """Return an argument of a call whose other arguments have names of the user's own.
 
     Args:

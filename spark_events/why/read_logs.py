@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.api import ApplicationInfo, Event
+from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
@@ -37,12 +38,13 @@ def explain_logs(
         on_read: called with how many bytes of how many have been read.
 
     Raises:
-        ConfigError: the configuration is wrong, or there is nothing at a path.
+        ConfigError: the configuration is wrong.
+        NothingToReadError: there is nothing at a path, or no log among it.
     """
     read_checked(conf)
     logs = [(files, log) for files in map(LogFiles, paths) for log in files.find()]
     if not logs:
-        raise ConfigError(f"no event log at {', '.join(map(path_without_secrets, paths))}")
+        raise NothingToReadError(f"no event log at {', '.join(map(path_without_secrets, paths))}")
     size, read = sum(log.size for _, log in logs), 0
     explanations, notes = [], []
     for files, log in logs:

@@ -109,7 +109,7 @@ def test_a_collectors_file_and_a_compressed_one(tmp_path: Path) -> None:
     ("arguments", "code", "said"),
     [
         (("nowhere",), 4, "nowhere: no such file or folder; there are no stored events"),
-        ((".", "--query", "carts"), 4, "none of 3 events matches --app, --query and --name"),
+        ((".", "--query", "carts"), 4, "none of 3 events matches --app, --query, --name, --from and --until"),
         (("s3://bucket/events",), 2, "show reads files of this machine"),
     ],
 )

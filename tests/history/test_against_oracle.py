@@ -17,6 +17,7 @@ from spark_events.history.history import read_history
 from spark_events.history.options import Sla
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import day_number
+from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
 from spark_events.history.tables.all_tables import COLUMNS, Tables
 from tests.support.history_oracle import Oracle, time, whose
@@ -247,7 +248,7 @@ def test_random_histories(duckdb: DuckDb, tmp_path: Path, seed: int) -> None:
     for days in range(len(kept_days.days) - 1, 0, -1):
         dropped = kept_days.retain(days * DAY)
         span_ms = history.period.until_ms - day_number(kept_days.days[0]) * DAY
-        later = read_history(duckdb, [f"{folder}/part-*"], Sla(SLA), span_ms)[0].tables()
+        later = read_history(duckdb, [f"{folder}/part-*"], Sla(SLA), Selection(span_ms=span_ms))[0].tables()
         tables = kept_days.history(Sla(SLA)).tables()
         for row in (*tables.uptime, *later.uptime):
             # Of a job that failed twice before, and was down all the time, the second failure is known.

@@ -16,6 +16,7 @@ from spark_events.history.reading.database import Database
 from spark_events.history.reading.local_files import state_of_files
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import Report, collect
+from spark_events.history.selection import Selection
 from spark_events.history.tables.all_tables import Tables
 from spark_events.history.tables.uptime import FIGURES
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
@@ -42,7 +43,9 @@ def clock(ms: int) -> Story:
 
 
 def tables_of(database: Database, folder: Path, *stories: Story, span_ms: int | None = None) -> Tables:
-    return read_history(database, [str(write(folder / "log", *stories))], span_ms=span_ms)[0].tables()
+    return read_history(
+        database, [str(write(folder / "log", *stories))], selection=Selection(span_ms=span_ms)
+    )[0].tables()
 
 
 def report_of(database: DuckDb, folder: Path, *stories: Story) -> Report:

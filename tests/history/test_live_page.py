@@ -28,6 +28,7 @@ from spark_events.history.page.live_page import LivePage, View, filtered
 from spark_events.history.page.report_server import ReportServer
 from spark_events.history.reading.local_files import state_of_files
 from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
 from tests.support.applications import cli, on_a_terminal
 from tests.support.browser import browser
@@ -286,7 +287,7 @@ def test_silence_grows_without_events(tmp_path: Path, monkeypatch: pytest.Monkey
     """Until now, a page is made again every while, though nothing has come; else silence would be health."""
     story = Story().application(0, "CREATED", "RUNNING").query(0, "RUNNING").heartbeats(0, HOUR)
     folder = write(tmp_path / "log", story)
-    options = ReportOptions((str(folder),), until_now=True)
+    options = ReportOptions((str(folder),), selection=Selection(until_now=True))
     page = LivePage(options, 0.0, lambda: state_of_files([str(folder)]))
     for again_s, after_ms, said in (
         (0, 0, "nothing is down"),

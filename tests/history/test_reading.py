@@ -16,6 +16,7 @@ from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import COLUMNS, Fact
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import EARLIEST_MS
+from spark_events.history.selection import Selection
 from spark_events.history.table import How
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.runtime import event_names
@@ -208,7 +209,7 @@ def test_bad_file_system(duckdb: DuckDb, tmp_path: Path) -> None:
 def test_since(duckdb: DuckDb, tmp_path: Path) -> None:
     """A window shows what fell into it; the status that a job came into it with is known."""
     folder = write(tmp_path / "log", told())
-    history, _ = read_history(duckdb, [str(folder)], Sla(), span_ms=DAY - 16 * MIN)
+    history, _ = read_history(duckdb, [str(folder)], Sla(), Selection(span_ms=DAY - 16 * MIN))
     tables = history.tables()
     (query,) = [row for row in tables.uptime if row["kind"] == "query"]
     assert (query["up_ms"], query["down_ms"]) == (DAY - 17 * MIN, MIN)
@@ -225,7 +226,9 @@ def test_until_now(duckdb: DuckDb, tmp_path: Path) -> None:
     story.query(MIN, "FAILED")
     for event in story.events:  # a year earlier: now is later, whatever the clock of this machine says
         event["timeUnixNano"] = str(int(event["timeUnixNano"]) - 365 * DAY * 1_000_000)
-    history, _ = read_history(duckdb, [str(write(tmp_path / "log", story))], until_now=True)
+    history, _ = read_history(
+        duckdb, [str(write(tmp_path / "log", story))], selection=Selection(until_now=True)
+    )
     tables = history.tables()
     (query,) = [row for row in tables.uptime if row["kind"] == "query"]
     (sla,) = tables.checkpoint_sla

@@ -15,6 +15,7 @@ from spark_events.api import ConfigError
 from spark_events.history.options import Sla
 from spark_events.history.reading.local_files import LocalFiles, stored_files
 from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.selection import Selection
 from spark_events.history.store import store_index
 from spark_events.history.store.store import HistoryStore
 from spark_events.history.store.store_index import new_folder
@@ -77,7 +78,7 @@ def test_another_sla_and_a_window(duckdb: DuckDb, tmp_path: Path) -> None:
     store.add([str(write(tmp_path / "0", day(0), day(1)))], Sla(60_000))
 
     def figures(sla: Sla, span_ms: int | None = None) -> tuple[int, int]:
-        (row,) = store.history(sla, span_ms).tables().checkpoint_sla
+        (row,) = store.history(sla, Selection(span_ms=span_ms)).tables().checkpoint_sla
         return row["completed"], row["late_by_duration"]
 
     assert figures(Sla(60_000)) == (6, 0)
@@ -85,7 +86,7 @@ def test_another_sla_and_a_window(duckdb: DuckDb, tmp_path: Path) -> None:
     assert figures(Sla(60_000, {"orders": 500})) == (6, 6)
     assert figures(Sla(30_000), span_ms=HOUR) == (2, 0)
     assert figures(Sla(30_000), span_ms=DAY + HOUR) == (5, 1)
-    assert store.history(Sla(), span_ms=HOUR).period.since_ms == T0 + DAY + HOUR + MIN
+    assert store.history(Sla(), Selection(span_ms=HOUR)).period.since_ms == T0 + DAY + HOUR + MIN
 
 
 def test_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from spark_events.cli.report_tables import print_report
 from spark_events.history.options import ReportOptions, Sla
 from spark_events.history.page.live_page import LivePage, View
 from spark_events.history.reading.on_duckdb import DuckDb
-from spark_events.history.run import make_report, write_files
+from spark_events.history.run import files_of, make_report
 from tests.support.event_log_reading import report_whole
 from tests.support.history_story import DAY, HOUR, MARKUP, MIN, Story, fleet, write
 from tests.support.stored_logs import recorded_logs
@@ -107,7 +107,8 @@ def told_by_report(folder: Path, out: Path) -> dict[str, str]:
         report = make_report(database, options)
     finally:
         database.close()
-    write_files(report, options)
+    for path, contents in files_of(report, options).items():
+        path.write_bytes(contents)
     live = LivePage(ReportOptions((str(folder),), SLA), 5.0, lambda: 0)
     texts = {
         "wide": _on_a_terminal(report, 140),

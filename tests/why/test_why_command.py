@@ -242,9 +242,14 @@ def test_against_another_run(folder: Path) -> None:
     ("code", "options", "message"),
     [
         (4, ("nowhere",), "nowhere: no such file or folder"),
+        (4, ("bare",), "no event log at bare"),
         (4, ("app-1", "--app", "other"), "no application named other at app-1"),
         (2, ("app-1", "app-1", "--against", "app-1"), "--against compares one run with one other; at app-1"),
-        (2, ("app-1", "--html", "no/page.html"), "no/page.html: its folder does not exist"),
+        (
+            2,
+            ("app-1", "--html", "no/page.html"),
+            "--html no/page.html: cannot be written; give a file in a folder that exists",
+        ),
         (
             3,
             ("app-1", "--conf", "spark.events.issue.min.share=2"),
@@ -253,6 +258,7 @@ def test_against_another_run(folder: Path) -> None:
     ],
 )
 def test_what_is_wrong(folder: Path, code: int, options: tuple[str, ...], message: str) -> None:
+    (folder / "bare").mkdir(exist_ok=True)
     done = why(folder, *options)
     assert done.returncode == code
     assert message in " ".join(done.stderr.split())

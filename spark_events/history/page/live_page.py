@@ -106,8 +106,7 @@ class _Facts:
             ConfigError: there is no fact.
         """
         self._reports += 1
-        span_ms, until_now = options.span_ms, options.until_now
-        history = history_of(self._database, self._facts, options.paths, options.sla, span_ms, until_now)
+        history = history_of(self._database, self._facts, options.paths, options.sla, options.selection)
         return collect(history, history.tables(), [self._reading])
 
     def close(self) -> None:
@@ -207,11 +206,16 @@ class LivePage:
         return made.report
 
     def _is_old(self, made: _Made, now: float) -> bool:
-        return self._options.until_now and now - made.made_at >= _NOW_AGAIN_S
+        return self._options.selection.until_now and now - made.made_at >= _NOW_AGAIN_S
 
     def _make(self, span_ms: int | None, files: object) -> _Made:
         began = time.monotonic()
-        options = replace(self._options, span_ms=span_ms or self._options.span_ms)
+        selection = (
+            self._options.selection
+            if not span_ms
+            else replace(self._options.selection, span_ms=span_ms, since_ms=None)
+        )
+        options = replace(self._options, selection=selection)
         if not options.store:
             report = self._facts_of(options, files).report(options)
             self._took_s = time.monotonic() - began

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError
+from spark_events.api.toolkit.formatting import moment
 from spark_events.history.figures.checkpoints import day_sums
 from spark_events.history.figures.day_sums import SUMS
 from spark_events.history.history import History, period_of
@@ -21,6 +22,7 @@ from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import CHECKPOINT, COLLAPSED, COLUMNS, Reading, day_of, together
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes, day_number, iso_date, iso_day
+from spark_events.history.selection import Selection
 from spark_events.history.store.retention import kept_of_dropped
 from spark_events.history.store.store_index import PARTS, Contents, StoreIndex, new_folder
 
@@ -183,46 +185,64 @@ class HistoryStore:
         sums = f"SELECT {', '.join(SUMS)}, {_date_sql('day', days)} FROM ({day_sums(facts, sla)})"
         self._database.to_parquet(sums, f"{self._path}/{folder}/sums", ("date",))
 
-    def history(self, sla: Sla | None = None, span_ms: int | None = None, until_now: bool = False) -> History:
+    def history(self, sla: Sla | None = None, selection: Selection | None = None) -> History:
         """Return the history of everything that was added.
 
         Args:
-            sla, span_ms, until_now: as for ``read_history``.
+            sla, selection: as for ``read_history``.
 
         Raises:
-            ConfigError: nothing was added yet.
+            NothingToReadError: nothing was added yet, or nothing of that part.
+        """
+        sla, selection = sla or Sla(), selection or Selection()
+        days = self._days_of(selection)
+        of_days = self._facts(days, ["others"])
+        checkpoints = selection.of(self._facts(days, ["checkpoints"]))
+        # All days except the first and the last lie completely within the period.
+        outer = self._facts(days if selection.app else [days[0], days[-1]], ["checkpoints"])
+        period = period_of(self._database, [of_days, outer], selection, [self._path])
+        others = selection.of(of_days)
+        if before := self._before():
+            others = f"({together([others, *map(selection.of, before)])})"
+            first_ms = day_number(days[0]) * DAY_MS
+            begins_later = selection.span_ms is not None or selection.since_ms is not None
+            period = period._replace(
+                since_ms=max(period.since_ms, first_ms) if begins_later else first_ms,
+                days_since_ms=max(period.days_since_ms, first_ms),
+            )
+        sums = self._sums(days, sla, selection, period.since_ms)
+        return History(self._database, others, sums, checkpoints, sla, period, selection)
+
+    def _days_of(self, selection: Selection) -> Sequence[str]:
+        """Return the days up to the end of a part.
+
+        Raises:
+            NothingToReadError: there are none.
         """
         if not self.days:
             raise NothingToReadError(f"{self._path}: the store is empty; give paths of events to add")
-        sla = sla or Sla()
-        of_days = self._facts(self.days, ["others"])
-        checkpoints = self._facts(self.days, ["checkpoints"])
-        # All days except the first and the last lie completely within the period.
-        outer = self._facts([self.days[0], self.days[-1]], ["checkpoints"])
-        period = period_of(self._database, [of_days, outer], span_ms, until_now, [self._path])
-        others = of_days
-        if before := self._before():
-            others = f"({together([of_days, *before])})"
-            first_ms = day_number(self.days[0]) * DAY_MS
-            period = period._replace(
-                since_ms=max(period.since_ms, first_ms) if span_ms is not None else first_ms,
-                days_since_ms=max(period.days_since_ms, first_ms),
+        if selection.until_ms is None:
+            return self.days
+        days = [day for day in self.days if day <= iso_day(selection.until_ms)]
+        if not days:
+            raise NothingToReadError(
+                f"{self._path}: there is no event before {moment(selection.until_ms)} UTC; "
+                f"the first day is {self.days[0]}"
             )
-        sums = self._sums(sla, period.since_ms)
-        return History(self._database, others, sums, checkpoints, sla, period)
+        return days
 
-    def _sums(self, sla: Sla, since_ms: int) -> str:
-        """Return ``day_sums``: as stored, but recomputed for days of another SLA and the first day."""
-        first_day = iso_day(since_ms)
+    def _sums(self, days: Sequence[str], sla: Sla, selection: Selection, since_ms: int) -> str:
+        """Return ``day_sums``: as stored, but recomputed for days of another SLA, and for parts of days."""
         entries = self._index.contents.days
-        written = [day for day in self.days if entries[day]["sla"] == asdict(sla) and day != first_day]
-        anew = [day for day in self.days if day not in written]
-        checkpoints = together([self._facts(anew, ["checkpoints"]), *self._before()])
-        sums = day_sums(f"({checkpoints})", sla, since_ms)
+        cut = {iso_day(since_ms), *([] if selection.until_ms is None else [iso_day(selection.until_ms)])}
+        written = [day for day in days if entries[day]["sla"] == asdict(sla) and day not in cut]
+        anew = [day for day in days if day not in written]
+        checkpoints = f"({together([self._facts(anew, ['checkpoints']), *self._before()])})"
+        sums = day_sums(selection.of(checkpoints), sla, since_ms)
         if not written:
             return sums
         folders = [self._whole(day, f"sums/date={day}") for day in written]
-        stored = self._database.from_parquet(folders, SUMS)
+        stored = selection.of(self._database.from_parquet(folders, SUMS), f"day * {DAY_MS}")
         counted = f"day >= {since_ms // DAY_MS} AS counted"
         columns = ", ".join(SUMS)
         return f"SELECT {columns}, counted FROM ({sums}) UNION ALL SELECT {columns}, {counted} FROM {stored}"

@@ -1,0 +1,139 @@
+"""The command ``init``: writes a first configuration, after three questions or from options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_events.api.errors import UsageError
+from spark_events.api.toolkit.local_disk import write_whole
+from spark_events.cli.console import err, plain, print_warnings, say
+from spark_events.cli.options import duration_of
+from spark_events.configuration.first_lines import (
+    DESTINATIONS,
+    FILES,
+    FirstLines,
+    default_file,
+    is_found,
+    not_yet_in,
+    text_of,
+)
+
+_FOLDER = Path("events")
+
+
+def init(
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DESTINATION",
+            help=f"Where to report: {', '.join(DESTINATIONS)}; files by default. Repeatable, or with commas.",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Of the events files; events by default.")
+    ] = None,
+    sla: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="How long a streaming query may go without committing, such as 60s; no limit by default.",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Of the metrics for Prometheus.")] = 9249,
+    endpoint: Annotated[
+        str, typer.Option(metavar="URL", help="Of the OTLP collector; by default the one on this machine.")
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="What to write; by default spark-defaults.conf in SPARK_CONF_DIR, in SPARK_HOME/conf, or "
+            "in a folder conf here.",
+        ),
+    ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Add the lines to the file, if it is there already.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file, if it is there already.")] = False,
+) -> None:
+    """Write a first configuration, and say what to do next.
+
+    On a terminal it asks for what no option gives. A file that is there already is left as it is without
+    --append or --force.
+    """
+    asks = sys.stdin.isatty() and err.is_terminal
+    file = output or default_file()
+    append = append or (asks and not force and file.exists() and _may_append(file))
+    if file.exists() and not append and not force:
+        raise UsageError(f"{file}: exists already; --append adds the lines to it, --force replaces it")
+    wanted = _wanted(to, folder, sla, asks, port, endpoint)
+    settings = wanted.settings()
+    before = ""
+    if append and file.exists():
+        settings, before = not_yet_in(file, settings), file.read_text()
+    if settings:
+        _write(file, text_of(settings, before))
+    _say_next(file, wanted, settings)
+
+
+def _may_append(file: Path) -> bool:
+    return typer.confirm(f"{file} exists already. Add lines to it?", err=True)
+
+
+def _wanted(
+    to: Sequence[str] | None, folder: Path | None, sla: str | None, asks: bool, port: int, endpoint: str
+) -> FirstLines:
+    """Return what is wanted, by the options and the answers.
+
+    Raises:
+        UsageError: one cannot be used.
+    """
+    if to is None and asks:
+        to = [typer.prompt(f"Where to report ({', '.join(DESTINATIONS)})", default=FILES, err=True)]
+    names = [name.strip() for text in to or (FILES,) for name in text.split(",")]
+    for name in names:
+        if name not in DESTINATIONS:
+            raise UsageError(f"--to {name}: expected some of {', '.join(DESTINATIONS)}")
+    if folder is None and asks and FILES in names:
+        folder = Path(typer.prompt("Folder for the events files", default=str(_FOLDER.absolute()), err=True))
+    if sla is None and asks:
+        question = "How long may a streaming query go without committing (such as 60s; empty: no limit)"
+        sla = typer.prompt(question, default="", show_default=False, err=True)
+    if sla:
+        duration_of("--sla", sla)
+    return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text.encode())
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"{file}: cannot be written: {reason}; name another file with --output") from error
+
+
+def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
+    """Say what was written, what is missing for it, and which commands come next."""
+    from spark_events.configuration.check import check
+
+    say(f"written to {plain(str(file))}:" if written else f"{plain(str(file))} has these lines already")
+    for key, value in written.items():
+        say(f"  {plain(key)}  {plain(value)}")
+    say("\nNext:")
+    if not is_found(file) and file.name == "spark-defaults.conf":
+        say(f"  export SPARK_CONF_DIR={plain(str(file.absolute().parent))}")
+    elif not is_found(file):
+        say(f"  cp {plain(str(file))} $SPARK_HOME/conf/spark-defaults.conf")
+    say("  spark-events check --connect")
+    say("  spark-events run app.py    [dim]# or spark_events.attach(spark) in a notebook[/]")
+    if FILES in wanted.destinations:
+        say(f"  spark-events show {plain(str(wanted.folder))}")
+    print_warnings(check(wanted.settings(), connect=False).problems)

@@ -1,0 +1,90 @@
+"""The first configuration of a newcomer: where to report to, as lines of a spark-defaults.conf."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_events.api.errors import UsageError
+from spark_events.spark.conf import read_properties
+
+FILES, PROMETHEUS, OTLP = "files", "prometheus", "otlp"
+DESTINATIONS = (FILES, PROMETHEUS, OTLP)
+_HEAD = "# spark-events: every key is explained in docs/configuration.md."
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLines:
+    """What is to be configured.
+
+    Attributes:
+        destinations: some of ``DESTINATIONS``.
+        folder: of the events files.
+        sla: how long a query may go without committing; empty for no limit.
+        port: of Prometheus' metrics.
+        endpoint: of a collector; empty for the one on this machine.
+    """
+
+    destinations: Sequence[str]
+    folder: Path
+    sla: str = ""
+    port: int = 9249
+    endpoint: str = ""
+
+    def settings(self) -> dict[str, str]:
+        """Return the keys and their values."""
+        settings = {}
+        if FILES in self.destinations:
+            settings["spark.events.reporter.file.factory.class"] = "file_log"
+            settings["spark.events.reporter.file.path"] = self.folder.absolute().as_uri()
+        if PROMETHEUS in self.destinations:
+            settings["spark.metrics.reporter.prom.factory.class"] = "prometheus"
+            settings["spark.metrics.reporter.prom.port"] = str(self.port)
+        if OTLP in self.destinations:
+            for signal in ("events", "metrics", "traces"):
+                reporter = f"spark.{signal}.reporter.otel"
+                settings[f"{reporter}.factory.class"] = "otlp"
+                if self.endpoint:
+                    settings[f"{reporter}.exporter.endpoint"] = self.endpoint
+        if self.sla:
+            settings["spark.events.checkpoint.sla"] = self.sla
+        return settings
+
+
+def default_file() -> Path:
+    """Return the file that spark-submit reads, or ``conf/spark-defaults.conf`` here if it is nowhere."""
+    folder = os.environ.get("SPARK_CONF_DIR")
+    home = os.environ.get("SPARK_HOME")
+    inside = Path(folder) if folder else Path(home) / "conf" if home else Path("conf")
+    return inside / "spark-defaults.conf"
+
+
+def is_found(file: Path) -> bool:
+    """Return whether spark-submit reads a file without being told of it."""
+    return bool(os.environ.get("SPARK_CONF_DIR") or os.environ.get("SPARK_HOME")) and file == default_file()
+
+
+def text_of(settings: Mapping[str, str], before: str = "") -> str:
+    """Return the text of a file with some settings, after what it has already."""
+    width = max(map(len, settings))
+    lines = [_HEAD, *(f"{key:<{width}}  {value}" for key, value in settings.items())]
+    head = before if not before or before.endswith("\n") else f"{before}\n"
+    return head + ("\n" if head else "") + "\n".join(lines) + "\n"
+
+
+def not_yet_in(file: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that a file does not have yet.
+
+    Raises:
+        UsageError: it has one of them with another value.
+        ConfigError: it cannot be read.
+    """
+    there = read_properties(file)
+    for key, value in settings.items():
+        if there.get(key, value) != value:
+            raise UsageError(
+                f"{file}: has {key} {there[key]!r} already; change it there to {value!r}, or use --force"
+            )
+    return {key: value for key, value in settings.items() if key not in there}

@@ -1,0 +1,129 @@
+"""What an application's own code reports from its driver: metrics, events and spans of its own."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from spark_events.api import (
+    ApplicationInfo,
+    Counter,
+    Event,
+    Gauge,
+    Histogram,
+    Metric,
+    MetricGroup,
+    Severity,
+    Span,
+    SpanBuilder,
+)
+from spark_events.listeners.emitter import Emitter, Traces
+from spark_events.listeners.scopes import Scopes
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.runtime.registry import Registry
+
+_SCOPE = "spark_events.driver"
+BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
+"""Of the buckets of a histogram, as of those of tasks: 0.001, 0.0025, 0.005 and so on."""
+_TAKEN_LABELS = ("app_name", "app_id")
+_open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
+M = TypeVar("M", bound=Metric)
+
+
+class DriverGauge(Gauge):
+    """A value that is set; there is none before."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: self._now, description="Set by the driver's own code.")
+        self._now: float | None = None
+
+    def set(self, value: float) -> None:
+        """Set the value."""
+        self._now = value
+
+
+class OwnSignals:
+    """Makes the metrics of an application's own code, and reports its events and spans.
+
+    Where nothing is attached, all of it does nothing.
+
+    Args:
+        registry: has the reporters.
+        application: whose code it is.
+        settings: say how its series are named, and which traces are sampled.
+    """
+
+    def __init__(self, registry: Registry, application: ApplicationInfo, settings: ListenerSettings) -> None:
+        scopes = Scopes(registry.root, application, settings.scopes)
+        self._series, self._group = scopes.own_code(), scopes.own_code_run()
+        self._traces = Traces(Emitter(scopes.events(), application), settings)
+        self._lock = threading.Lock()
+        self._made: dict[tuple[str, str, tuple[tuple[str, str], ...]], Metric] = {}
+
+    def counter(self, name: str, labels: Mapping[str, Any]) -> Counter:
+        """Return a counter: the same one for the same name and labels."""
+        return self._metric(name, labels, Counter, lambda: Counter(description=_COUNTED))
+
+    def gauge(
+        self, name: str, read: Callable[[], float | int | None] | None, labels: Mapping[str, Any]
+    ) -> Gauge:
+        """Return a gauge that is set, or one that is read."""
+        make = DriverGauge if read is None else lambda: Gauge(read, description=_READ)
+        return self._metric(name, labels, Gauge, make)
+
+    def histogram(self, name: str, labels: Mapping[str, Any]) -> Histogram:
+        """Return a histogram."""
+        return self._metric(name, labels, Histogram, lambda: Histogram(BOUNDS, description=_MEASURED))
+
+    def event(self, name: str, body: str, severity: Severity | str, attributes: Mapping[str, Any]) -> None:
+        """Report an event."""
+        event = Event.builder(_SCOPE, name).set_body(body).set_severity(severity)
+        self._group.add_event(event.set_attribute("job.kind", "application").set_attributes(attributes))
+
+    @contextmanager
+    def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[SpanBuilder]:
+        """Measure a block as a span below the application's, or below the one around it."""
+        application = self._traces.application
+        around = _open.get()
+        span_id = secrets.token_hex(8)
+        parent = around[-1] if around else application.span_id
+        span = Span.builder(_SCOPE, name).set_ids(application.trace_id, span_id, parent)
+        span.set_routine(False).set_attribute("job.kind", "application").set_attributes(attributes)
+        entered = _open.set((*around, span_id))
+        start_ms = time.time_ns() // 1_000_000
+        try:
+            yield span
+        except BaseException as error:
+            span.set_error(f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            _open.reset(entered)
+            span.set_times_ms(start_ms, max(start_ms, time.time_ns() // 1_000_000))
+            if self._traces.is_sampled(application.trace_id):
+                self._group.add_span(span)
+
+    def _metric(self, name: str, labels: Mapping[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
+        pairs = tuple(sorted((key, str(value)) for key, value in labels.items()))
+        key = of_type.__name__, str(name), pairs
+        with self._lock:
+            made = self._made.get(key)
+            if not isinstance(made, of_type):
+                made = self._made[key] = self._labeled(pairs).register(str(name), make())
+            return made
+
+    def _labeled(self, pairs: tuple[tuple[str, str], ...]) -> MetricGroup:
+        if not pairs:
+            return self._series
+        variables = {f"exported_{key}" if key in _TAKEN_LABELS else key: value for key, value in pairs}
+        components = tuple(part for pair in variables.items() for part in pair)
+        return self._series.child(components=components, variables=variables)
+
+
+_COUNTED = "Counted by the driver's own code."
+_READ = "Read from the driver's own code."
+_MEASURED = "Measured by the driver's own code."

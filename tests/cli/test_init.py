@@ -1,0 +1,144 @@
+"""``spark-events init``: a first configuration that works, and nothing overwritten without being told."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spark_events.api.errors import UsageError
+from spark_events.cli.main import app
+from spark_events.configuration.check import check
+from spark_events.spark.conf import read_properties
+from tests.support.applications import cli
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def init(*options: str) -> str:
+    result = CliRunner().invoke(app, ["init", *options], env={"COLUMNS": "200"})
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def test_without_options(folder: Path) -> None:
+    """Files, and what to type next; the file is where it says."""
+    said = init()
+
+    assert read_properties(folder / "conf" / "spark-defaults.conf") == {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": (folder / "events").as_uri(),
+    }
+    assert f"export SPARK_CONF_DIR={folder / 'conf'}" in said
+    assert "spark-events show events" in said
+
+
+def test_everything_is_right(folder: Path) -> None:
+    """What it writes passes a check, each value in its key."""
+    init(
+        "--to",
+        "files,prometheus",
+        "--to",
+        "otlp",
+        "--sla",
+        "60s",
+        "--port",
+        "9300",
+        "--endpoint",
+        "http://c:4317",
+    )
+    settings = read_properties(folder / "conf" / "spark-defaults.conf")
+    checked = check(settings, connect=False)
+
+    assert checked.problems == []
+    assert {(each.kind, each.factory) for each in checked.reporters} == {
+        ("events", "file_log"),
+        ("metrics", "prometheus"),
+        *((kind, "otlp") for kind in ("events", "metrics", "traces")),
+    }
+    assert settings["spark.events.checkpoint.sla"] == "60s"
+    assert settings["spark.metrics.reporter.prom.port"] == "9300"
+    assert settings["spark.traces.reporter.otel.exporter.endpoint"] == "http://c:4317"
+
+
+@pytest.mark.parametrize("variable", ["SPARK_CONF_DIR", "SPARK_HOME"])
+def test_where_spark_submit_looks(folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Then there is nothing to export."""
+    monkeypatch.setenv(variable, str(folder / "there"))
+    said = init()
+    inside = folder / "there" / ("conf" if variable == "SPARK_HOME" else "")
+
+    assert (inside / "spark-defaults.conf").is_file()
+    assert "export" not in said
+
+
+def test_a_file_that_is_there(folder: Path) -> None:
+    """It stays as it is, is added to, or is replaced, as the user says."""
+    file = folder / "spark-defaults.conf"
+    file.write_text("spark.master yarn")
+    with pytest.raises(
+        UsageError, match="exists already; --append adds the lines to it, --force replaces it"
+    ):
+        init("--output", str(file))
+    assert file.read_text() == "spark.master yarn"
+
+    init("--output", str(file), "--append")
+    init("--output", str(file), "--append", "--sla", "60s")
+    added = read_properties(file)
+    assert (added["spark.master"], added["spark.events.checkpoint.sla"]) == ("yarn", "60s")
+    assert file.read_text().count("file_log") == 1
+
+    with pytest.raises(
+        UsageError, match=r"has spark\.events.checkpoint.sla '60s' already; change it there to '5s'"
+    ):
+        init("--output", str(file), "--append", "--sla", "5s")
+    init("--output", str(file), "--force")
+    assert "spark.master" not in read_properties(file)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--to", "kafka"), "--to kafka: expected some of files, prometheus, otlp"),
+        (("--sla", "10"), "did you mean 10s"),
+        (("--output", "/proc/nowhere/x.conf"), "cannot be written.*name another file with --output"),
+    ],
+)
+def test_wrong_options(folder: Path, options: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        init(*options)
+    assert not (folder / "conf").exists()
+
+
+def test_questions_on_a_terminal(folder: Path) -> None:
+    """Three of them; each may be left as it is."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(cli("init"), stdin=its, stdout=its, stderr=its, cwd=folder)
+    os.close(its)
+    os.write(ours, b"files,prometheus\n\n30s\n")
+    said = b""
+    try:
+        while part := os.read(ours, 4_096):
+            said += part
+    except OSError:  # the terminal is closed
+        pass
+    finally:
+        os.close(ours)
+
+    assert process.wait(60) == 0, said
+    settings = read_properties(folder / "conf" / "spark-defaults.conf")
+    assert settings["spark.events.reporter.file.path"] == (folder / "events").as_uri()
+    assert settings["spark.metrics.reporter.prom.factory.class"] == "prometheus"
+    assert settings["spark.events.checkpoint.sla"] == "30s"
+    assert said.count(b"?") + said.count(b"]:") + said.count(b"):") == 3

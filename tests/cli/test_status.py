@@ -1,0 +1,113 @@
+"""``spark-events status``: what is up now, from stored events and from what a driver serves.
+
+A live driver's endpoint is asked in ``docs/get-started/streaming.md``, which a test follows.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge, start_http_server
+from typer.testing import CliRunner
+
+from spark_events.api import ConfigError
+from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.cli.main import app
+from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
+
+
+def status(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["status", *map(str, arguments)], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout
+
+
+def shop(silent_ms: int) -> Story:
+    """A query that was restarted an hour ago, in an application that was last heard of so long ago."""
+    now = time.time_ns() // 1_000_000 - T0
+    story = Story().application(now - DAY, "RUNNING").query(now - DAY, "RUNNING")
+    story.query(now - HOUR - MIN, "FAILED").run("run-2").query(now - HOUR, "RESTARTING", "RUNNING")
+    return story.heartbeats(now - HOUR, now - silent_ms)
+
+
+def test_all_is_well(tmp_path: Path) -> None:
+    write(tmp_path / "log", shop(MIN))
+    code, out = status(tmp_path / "log", "--json")
+    rows = {row["query_name"]: row for row in json.loads(out)}
+
+    assert code == 0
+    assert {name: row["state"] for name, row in rows.items()} == {None: "up", "orders": "up"}
+    assert rows["orders"]["restarts"] == 1
+    assert abs(time.time() * 1_000 - HOUR - rows["orders"]["since_ms"]) < MIN
+
+
+def test_a_driver_that_is_silent(tmp_path: Path) -> None:
+    """Its end was reported by nobody; it is not up for that."""
+    write(tmp_path / "log", shop(30 * MIN))
+    code, out = status(tmp_path / "log")
+
+    assert code == 1
+    (line,) = [line for line in out.splitlines() if "orders" in line]
+    assert "LOST" in line
+    assert "30 min ago" in line
+
+
+def test_a_nightly_job(tmp_path: Path) -> None:
+    now = time.time_ns() // 1_000_000 - T0
+    ok = Story("nightly").application(now - HOUR, "RUNNING").application(now - MIN, "FINISHED")
+    failed = Story("weekly", "app-2").application(now - HOUR, "RUNNING").application(now - MIN, "FAILED")
+    write(tmp_path / "log", ok, failed)
+
+    assert status(tmp_path / "log", "--app", "nightly")[0] == 0
+    assert status(tmp_path / "log")[0] == 1
+    with pytest.raises(NothingToReadError, match=r"--app hourly: no application.*nightly, weekly"):
+        status(tmp_path / "log", "--app", "hourly")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    """What a driver serves, by Prometheus' own client."""
+    registry = CollectorRegistry()
+    names = {"app_name": "shop", "query_name": "orders"}
+    query = Gauge("spark_query_status", "", [*names, "status"], registry=registry)
+    query.labels("shop", "orders", "RUNNING").set(1)
+    query.labels("shop", "orders", "FAILED").set(0)
+    query.labels("shop", "carts", "FAILED").set(1)
+    Gauge("spark_query_status_age_seconds", "", names, registry=registry).labels("shop", "orders").set(90)
+    Gauge("spark_query_num_restarts", "", names, registry=registry).labels("shop", "orders").set(3)
+    Gauge("spark_application_status", "", ["app_name", "status"], registry=registry).labels(
+        "shop", "RUNNING"
+    ).set(1)
+    server, thread = start_http_server(0, "127.0.0.1", registry)
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_an_endpoint(endpoint: str) -> None:
+    code, out = status(endpoint, "--json")
+    carts, application, orders = json.loads(out)
+
+    assert code == 1
+    assert (carts["query_name"], carts["state"], carts["restarts"]) == ("carts", "down", None)
+    assert (application["kind"], application["state"]) == ("application", "up")
+    assert (orders["status"], orders["restarts"]) == ("RUNNING", 3)
+    assert abs(time.time() * 1_000 - 90_000 - orders["since_ms"]) < MIN
+    assert status(f"{endpoint}/metrics", "--query", "orders")[0] == 0
+
+
+def test_what_is_no_endpoint(endpoint: str) -> None:
+    with pytest.raises(UsageError, match="give one URL, or paths"):
+        status(endpoint, "events")
+    with pytest.raises(ConfigError, match=r"127\.0\.0\.1:1: cannot be reached"):
+        status("http://127.0.0.1:1")
+    with pytest.raises(NothingToReadError, match="matches --app and --query"):
+        status(endpoint, "--query", "nothing")
+    with pytest.raises(UsageError, match="--token: cannot be used"):
+        status(endpoint, "--token", "env:NO_SUCH_VARIABLE")

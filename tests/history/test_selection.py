@@ -1,0 +1,181 @@
+"""A report on a part of the events: an application, a query, a period; of files and of a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spark_events.api.errors import NothingToReadError
+from spark_events.history.history import History, read_history
+from spark_events.history.options import Sla
+from spark_events.history.reading.database import Database
+from spark_events.history.selection import Selection
+from spark_events.history.store.store import HistoryStore
+from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
+from tests.support.warm_commands import run_command
+
+Ask = Callable[[Selection], History]
+
+
+def stories() -> list[Story]:
+    """Shop runs for three days: orders commits each hour, carts fails on the second day; nightly ran once."""
+    shop = Story().application(0, "RUNNING").query(0, "RUNNING").query(0, "RUNNING", name="carts")
+    for hour in range(1, 72):
+        shop.checkpoint(hour * HOUR, MIN, HOUR)
+    shop.event(HOUR + 40 * MIN, "CheckpointOverdueEvent", "orders", owedMs=40 * MIN)
+    shop.failure(DAY + HOUR, "CARTS_GONE", name="carts").query(DAY + HOUR, "FAILED", name="carts")
+    shop.query(3 * DAY - MIN, "FINISHED")
+    nightly = Story("nightly", "app-2").application(DAY, "RUNNING").application(DAY + HOUR, "FINISHED")
+    return [shop, nightly]
+
+
+@pytest.fixture(params=["files", "store", "store of parts"])
+def ask(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> Ask:
+    """Return the history of a selection, from files or from a store that holds the same."""
+    paths = [str(write(tmp_path / "log", *stories()))]
+    sla = Sla(2 * HOUR)
+    if request.param == "files":
+        return lambda selection: read_history(database, paths, sla, selection)[0]
+    store = HistoryStore(database, str(tmp_path / "store"))
+    store.add(paths, sla)
+    if request.param == "store of parts":
+        store.retain(DAY)
+    return lambda selection: store.history(sla, selection)
+
+
+def test_an_application(ask: Ask) -> None:
+    for name in ("nightly", "app-2"):
+        history = ask(Selection(app=name))
+        assert {row["app_name"] for rows in history.tables().values() for row in rows} == {"nightly"}
+    assert history.period.until_ms == T0 + DAY + HOUR
+
+
+def test_an_application_that_commits_only(ask: Ask) -> None:
+    """Its checkpoints are among the sums, and in the chart."""
+    history = ask(Selection(app="shop"))
+    (orders,) = history.tables().checkpoint_sla
+
+    assert orders["query_name"] == "orders"
+    assert orders["completed"] >= 24
+    assert history.worst_checkpoints([("shop", "orders")], 10)
+
+
+def test_a_query(ask: Ask) -> None:
+    tables = ask(Selection(query="carts")).tables()
+
+    assert {row["query_name"] for row in tables.uptime} == {"carts"}
+    assert tables.checkpoint_sla == []
+
+
+def test_up_to_a_time(ask: Ask) -> None:
+    """What comes later is as if it had not happened: carts runs, and the day of the end has one part."""
+    at_ms = T0 + 2 * DAY + 5 * HOUR + MIN
+    history = ask(Selection(query="orders", since_ms=T0 + 2 * DAY + HOUR + MIN, until_ms=at_ms))
+    tables = history.tables()
+
+    assert (history.period.since_ms, history.period.until_ms) == (T0 + 2 * DAY + HOUR + MIN, at_ms)
+    assert [row["completed"] for row in tables.checkpoint_sla] == [4]
+    assert [row["status"] for row in tables.uptime] == ["RUNNING"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(app="shops"), "--app shops: no application has this name or id; there are nightly, shop"),
+        (Selection(query="order"), "--query order: no query has this name; there are carts, orders"),
+        (Selection(until_ms=T0 - DAY), "there is no event"),
+        (Selection(since_ms=T0 + 9 * DAY), "there is no event after 2026-11-29"),
+    ],
+)
+def test_nothing_of_it(ask: Ask, selection: Selection, said: str) -> None:
+    with pytest.raises(NothingToReadError, match=said):
+        ask(selection).tables()
+
+
+def report(folder: Path, *options: str) -> tuple[int, str, str]:
+    done = run_command("report", "log", *options, cwd=folder, environment={"COLUMNS": "140"})
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("selected")
+    write(folder / "log", *stories())
+    return folder
+
+
+def test_options(folder: Path) -> None:
+    code, out, err = report(
+        folder,
+        "--app",
+        "shop",
+        "--query",
+        "orders",
+        "--from",
+        "2026-11-20T05:30",
+        "--until",
+        "2026-11-20 08:30Z",
+    )
+
+    assert code == 0, err
+    assert "2026-11-20 05:30:00 to 2026-11-20 08:30:00 UTC (3 h)" in out
+    assert "orders" in out
+    assert not {"carts", "nightly"} & set(out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--since", "1h", "--from", "2026-11-20"), "--since and --from both say where the report begins"),
+        (("--now", "--until", "2026-11-20"), "--now and --until both say where the report ends"),
+        (("--from", "2026-11-21", "--until", "2026-11-20"), "--until 2026-11-20: must be after --from"),
+        (("--from", "yesterday"), "--from yesterday: expected a time such as 2026-11-25"),
+        (("--fail-on", "down,sloth"), "--fail-on sloth: expected one of down, failures, sla, overdue"),
+        (("--json", "-", "--html", "-"), "--html and --json: only one of them can be -"),
+    ],
+)
+def test_wrong_options(folder: Path, options: tuple[str, ...], said: str) -> None:
+    code, out, err = report(folder, *options)
+
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_json_to_standard_output(folder: Path) -> None:
+    """Nothing but the JSON, for jq; nor is there a file of that name."""
+    code, out, err = report(folder, "--json", "-")
+
+    assert code == 0, err
+    assert {row["app_name"] for row in json.loads(out)["uptime"]} == {"shop", "nightly"}
+    assert not (folder / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("rules", "broken"),
+    [
+        ("down", ["--fail-on down: shop / carts"]),
+        ("down,failures,down", ["--fail-on down: shop / carts", "--fail-on failures: shop / carts"]),
+        ("sla", ["--fail-on sla: shop / orders"]),
+        ("issues,slower", []),
+    ],
+)
+def test_fail_on(folder: Path, rules: str, broken: list[str]) -> None:
+    code, out, err = report(folder, "--fail-on", rules, "--sla", "30m")
+
+    assert code == (1 if broken else 0)
+    assert "carts" in out
+    assert [line.removeprefix("error ") for line in err.splitlines() if "--fail-on" in line] == broken
+
+
+def test_fail_on_an_overdue_commit(folder: Path) -> None:
+    """At the end there is none; some hours after a commit there is."""
+    assert report(folder, "--fail-on", "overdue", "--sla", "30m")[0] == 0
+
+    code, _, err = report(
+        folder, "--fail-on", "overdue", "--sla", "30m", "--query", "orders", "--until", "2026-11-20T01:45"
+    )
+    assert code == 1
+    assert "--fail-on overdue: shop / orders" in err
