@@ -37,7 +37,8 @@ has to have spark-events, too: in the archive of its environment, or its image.
   spark-events check --connect           check the settings first
   spark-events run --master yarn app.py  run the application
 
-Exits as the application does, or with 2 if the command line is wrong.
+Exits as the application does, or with 2 if the command line is wrong. In
+cluster mode on Kubernetes, spark-submit exits with 0 even if the driver failed.
 """
 """What ``run`` adds to spark-submit, whose own help comes after it."""
 

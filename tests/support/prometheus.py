@@ -14,16 +14,52 @@ from tests.support.paths import REPO
 from tests.support.waiting import free_port, http_get, is_listening, wait_until
 
 
-class PrometheusServer:
+class PrometheusQueries:
+    """What asks a Prometheus.
+
+    Args:
+        url: where it is.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def query(self, expression: str, at: float | None = None) -> dict[tuple[tuple[str, str], ...], float]:
+        """Return the value of each series of an instant query, by its labels without the scrape's own.
+
+        Args:
+            expression: PromQL.
+            at: when, in s since the epoch; now where it is None.
+        """
+        parameters = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
+        text = http_get(f"{self.url}/api/v1/query?{urllib.parse.urlencode(parameters)}")
+        answer = json.loads(text)
+        assert answer["status"] == "success", answer
+        return {
+            tuple(
+                sorted((k, v) for k, v in row["metric"].items() if k not in ("__name__", "instance", "job"))
+            ): float(row["value"][1])
+            for row in answer["data"]["result"]
+        }
+
+    def value(self, expression: str) -> float | None:
+        """Return the value of a query that yields one series; None where it yields none."""
+        values = list(self.query(expression).values())
+        assert len(values) <= 1, values
+        return values[0] if values else None
+
+
+class PrometheusServer(PrometheusQueries):
     """A real Prometheus that scrapes each half second, and evaluates the shipped rules as often.
 
     Args:
         folder: for its files; what is in its ``data`` already is served.
-        targets: the port, or the ports, that it scrapes, on this machine.
+        targets: the port, or the ports, that it scrapes.
         how: more of the scrape's configuration, in YAML's flow style.
         rules: the folder of the rules.
         interval: how often it scrapes and evaluates.
         lookback: how long a sample counts, if no newer one follows.
+        host: what it scrapes.
     """
 
     def __init__(
@@ -34,15 +70,16 @@ class PrometheusServer:
         rules: Path = REPO / "conf" / "prometheus" / "rules",
         interval: str = "500ms",
         lookback: str = "5m",
+        host: str = "127.0.0.1",
     ) -> None:
+        super().__init__(f"http://127.0.0.1:{free_port()}")
         folder.mkdir(exist_ok=True)
         self._folder = folder
         ports = [targets] if isinstance(targets, int) else targets
-        self._targets = ", ".join(f"'127.0.0.1:{port}'" for port in ports)
+        self._targets = ", ".join(f"'{host}:{port}'" for port in ports)
         self._how = how
         self._rules, self._interval, self._lookback = rules, interval, lookback
         self._process: subprocess.Popen[bytes] | None = None
-        self.url = f"http://127.0.0.1:{free_port()}"
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -75,30 +112,6 @@ class PrometheusServer:
             self._process.terminate()
             self._process.wait(20)
             self._process = None
-
-    def query(self, expression: str, at: float | None = None) -> dict[tuple[tuple[str, str], ...], float]:
-        """Return the value of each series of an instant query, by its labels without the scrape's own.
-
-        Args:
-            expression: PromQL.
-            at: when, in s since the epoch; now where it is None.
-        """
-        parameters = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
-        text = http_get(f"{self.url}/api/v1/query?{urllib.parse.urlencode(parameters)}")
-        answer = json.loads(text)
-        assert answer["status"] == "success", answer
-        return {
-            tuple(
-                sorted((k, v) for k, v in row["metric"].items() if k not in ("__name__", "instance", "job"))
-            ): float(row["value"][1])
-            for row in answer["data"]["result"]
-        }
-
-    def value(self, expression: str) -> float | None:
-        """Return the value of a query that yields one series; None where it yields none."""
-        values = list(self.query(expression).values())
-        assert len(values) <= 1, values
-        return values[0] if values else None
 
 
 class Pushgateway:

@@ -56,7 +56,7 @@ class Container:
         if self._process is None or self._process.poll() is not None:
             return None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        with suppress(OSError, ValueError):  # it ends just now, or has not begun
+        with suppress(OSError, IndexError):  # it ends just now, or has not begun
             return int(children.read_text().split()[0])
         return None
 

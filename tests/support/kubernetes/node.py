@@ -33,6 +33,7 @@ class Node:
         self._api, self._image, self._folder = api, image, folder
         self._logs, self._claims = logs, claims
         self._pods: dict[str, Pod] = {}
+        self._all: list[Pod] = []
         self._numbers = count(2)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="node", daemon=True)
@@ -49,9 +50,10 @@ class Node:
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(30)
-        for pod in self._pods.values():
+        for pod in self._all:
             pod.stop()
-        for pod in self._pods.values():
+        # They still tell the API server how they ended.
+        for pod in self._all:
             pod.thread.join(30)
 
     def pod(self, namespace: str, name: str) -> Pod:
@@ -95,6 +97,7 @@ class Node:
             self._api, spec, address, self._image, folder, self._logs, files, lambda: self._hosts(namespace)
         )
         self._pods[uid] = pod
+        self._all.append(pod)
         pod.start()
         return pod
 
