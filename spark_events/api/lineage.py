@@ -18,7 +18,7 @@ class Boundedness(enum.Enum):
 
 
 class ModifyType(enum.Enum):
-    """What a job does to its sink."""
+    """What a job does to its sink: to its rows, or, from CREATE on, to the table itself."""
 
     INSERT = "INSERT"
     OVERWRITE = "OVERWRITE"
@@ -26,6 +26,12 @@ class ModifyType(enum.Enum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     MERGE = "MERGE"
+    CREATE = "CREATE"
+    DROP = "DROP"
+    TRUNCATE = "TRUNCATE"
+    ALTER = "ALTER"
+    RENAME = "RENAME"
+    ANALYZE = "ANALYZE"
 
 
 class Transformation(enum.Enum):
@@ -99,6 +105,18 @@ class SymlinksFacet(LineageDatasetFacet):
 
     name: ClassVar[str] = "symlinks"
     identifiers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedFromFacet(LineageDatasetFacet):
+    """What a table was called before the job renamed it.
+
+    Attributes:
+        previous: namespace and name that it had: of its location, or of the table if only that was renamed.
+    """
+
+    name: ClassVar[str] = "renamedFrom"
+    previous: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)

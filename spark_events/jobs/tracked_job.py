@@ -14,6 +14,7 @@ from spark_events.api import (
     JobLineageEvent,
     JobStatus,
     JobStatusChangedEvent,
+    LineageDatasetFacet,
     LineageGraph,
 )
 from spark_events.api.job_listener import QUERY
@@ -75,7 +76,7 @@ class TrackedJob:
 
     def set_graph(self, graph: LineageGraph, time_ms: int) -> None:
         """Report that more is known about the lineage than when the job was created."""
-        if graph == self.graph and not self.given:
+        if graph == self.graph and _facets(graph) == _facets(self.graph) and not self.given:
             return
         self.graph = graph
         self._send(JobLineageEvent(**self._fields(time_ms), lineage=with_given(graph, self.given)))
@@ -107,6 +108,12 @@ class TrackedJob:
         """Return the fields that all events have."""
         common = {member.name: getattr(self.common, member.name) for member in fields(self.common)}
         return {**common, "time_ms": time_ms}
+
+
+def _facets(graph: LineageGraph) -> list[Mapping[str, LineageDatasetFacet]]:
+    """Return what is known of each dataset, which graphs are not compared by."""
+    vertices = (*graph.sources, *graph.sinks)
+    return [dataset.facets for vertex in vertices for dataset in vertex.datasets]
 
 
 def with_given(graph: LineageGraph, given: GivenEdges | None) -> LineageGraph:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_events.api import (
     ConfigFacet,
     LineageDataset,
     LineageDatasetFacet,
+    RenamedFromFacet,
     SchemaFacet,
     SchemaField,
     SymlinksFacet,
@@ -101,6 +102,23 @@ def datasets_of(
         )
         for namespace, name in names
     )
+
+
+def renamed(
+    datasets: tuple[LineageDataset, ...], before: Mapping[str, Any], catalogs: Catalogs
+) -> tuple[LineageDataset, ...]:
+    """Return a table's datasets with the name that it had before.
+
+    Args:
+        datasets: of the table under its new name.
+        before: its identity until then.
+        catalogs: gives tables their names.
+    """
+    keys = {dataset.key for dataset in datasets}
+    # A table that stays where it is was renamed in its catalog alone.
+    previous = [name for name in _names(before, catalogs) if name not in keys] or [catalogs.name_of(before)]
+    facet = RenamedFromFacet(previous[0])
+    return tuple(replace(of, facets={**of.facets, facet.name: facet}) for of in datasets)
 
 
 def _names(identity: Mapping[str, Any], catalogs: Catalogs) -> list[Name]:

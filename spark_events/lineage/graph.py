@@ -19,7 +19,7 @@ from spark_events.api import (
     TableSinkLineageVertex,
     Transformation,
 )
-from spark_events.lineage.datasets import Catalogs, datasets_of
+from spark_events.lineage.datasets import Catalogs, datasets_of, renamed
 from spark_events.lineage.providers import provided
 
 _IDENTITY, _MASKING = 1, 8
@@ -116,6 +116,8 @@ class GraphBuilder:
             return vertex
         schema = tuple(SchemaField(str(name), str(of)) for name, of, _ in sink["columns"])
         datasets = datasets_of(sink["identity"], schema, self._catalogs)
+        if before := sink.get("renamedFrom"):
+            datasets = renamed(datasets, before, self._catalogs)
         return TableSinkLineageVertex(datasets, ModifyType(sink["modify"])) if datasets else None
 
     def _changing_inputs(

@@ -13,7 +13,8 @@ _JAVA = JavaUnit(
     "io.sparkevents.lineage",
     (
         "Inputs", "Trees", "PlanFacts", "Remembered", "ExpressionReader", "OperatorReader", "PlanWalker",
-        "Sinks", "ConstantColumn", "RowChanges", "Writes", "Statement", "Preview", "Streams",
+        "TableState", "KnownTables", "Sinks", "TableStates", "TableChange", "ConstantColumn", "RowChanges",
+        "Writes", "Statement", "Preview", "Streams",
         "PlanRecords", "QueryRecords", "StatementRecords", "PlanListener",
     ),
     SHARED,

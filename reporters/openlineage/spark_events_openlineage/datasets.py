@@ -24,6 +24,7 @@ from spark_events.api import (
     LineageGraph,
     LineageVertex,
     ModifyType,
+    RenamedFromFacet,
     SchemaFacet,
     SourceColumn,
     SymlinksFacet,
@@ -35,10 +36,18 @@ from spark_events.api import (
 
 VERSION = version("spark-events")
 PRODUCER = f"urn:spark-events:{VERSION}"
+_Change = lifecycle_state_change_dataset.LifecycleStateChange
 _CHANGES = {
-    ModifyType.CTAS: lifecycle_state_change_dataset.LifecycleStateChange.CREATE,
-    ModifyType.OVERWRITE: lifecycle_state_change_dataset.LifecycleStateChange.OVERWRITE,
+    ModifyType.CTAS: _Change.CREATE,
+    ModifyType.OVERWRITE: _Change.OVERWRITE,
+    ModifyType.CREATE: _Change.CREATE,
+    ModifyType.DROP: _Change.DROP,
+    ModifyType.TRUNCATE: _Change.TRUNCATE,
+    ModifyType.ALTER: _Change.ALTER,
+    ModifyType.RENAME: _Change.RENAME,
+    ModifyType.ANALYZE: _Change.ALTER,
 }
+"""Statistics, which ANALYZE computes, are properties of a table."""
 
 
 def inputs_of(graph: LineageGraph) -> list[InputDataset]:
@@ -88,7 +97,14 @@ def _lifecycle_change(
     change = _CHANGES.get(sink.modify_type) if isinstance(sink, TableSinkLineageVertex) else None
     if change is None:
         return None
-    return lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(change, producer=PRODUCER)
+    renamed = next((dataset.facets.get("renamedFrom") for dataset in sink.datasets), None)
+    previous = None
+    if isinstance(renamed, RenamedFromFacet):
+        namespace, name = renamed.previous
+        previous = lifecycle_state_change_dataset.PreviousIdentifier(name=name, namespace=namespace)
+    return lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(
+        change, previousIdentifier=previous, producer=PRODUCER
+    )
 
 
 def _facets(dataset: LineageDataset) -> dict[str, Any]:

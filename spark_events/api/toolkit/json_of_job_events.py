@@ -17,6 +17,7 @@ from spark_events.api.lineage import (
     LineageEdge,
     LineageGraph,
     LineageVertex,
+    RenamedFromFacet,
     SchemaFacet,
     SourceColumn,
     SourceLineageVertex,
@@ -54,6 +55,7 @@ class DatasetJson(TypedDict, total=False):
     schema: list[dict[str, str]]
     config: dict[str, str]
     symlinks: list[dict[str, str]]
+    renamedFrom: dict[str, str]
 
 
 class VertexJson(TypedDict, total=False):
@@ -187,6 +189,9 @@ def _dataset(dataset: LineageDataset) -> DatasetJson:
             record["symlinks"] = [
                 {"namespace": namespace, "name": name} for namespace, name in facet.identifiers
             ]
+        elif isinstance(facet, RenamedFromFacet):
+            namespace, name = facet.previous
+            record["renamedFrom"] = {"namespace": namespace, "name": name}
     return record
 
 

@@ -185,8 +185,15 @@ public class Identities {
         return ofOptions("jdbc", options);
     }
 
+    /** Returns what a table of Spark's own catalog is of which only the name is known. */
+    public LinkedHashMap ofTableName(Object identifier) {
+        LinkedHashMap identity = new LinkedHashMap();
+        addNames(identity, identifier, null);
+        return identity;
+    }
+
     private void addTable(LinkedHashMap identity, Object table) {
-        addNames(identity, table);
+        addNames(identity, Reflect.get(table, "identifier"), table);
         Object txid = Reflect.map(Reflect.get(table, "properties")).get(TRANSACTION);
         ArrayList paths = (ArrayList) identity.get("paths");
         for (int i = 0; txid != null && paths != null && i < paths.size(); i++) {
@@ -194,8 +201,7 @@ public class Identities {
         }
     }
 
-    private void addNames(LinkedHashMap identity, Object table) {
-        Object identifier = Reflect.get(table, "identifier");
+    private void addNames(LinkedHashMap identity, Object identifier, Object table) {
         Object database = Reflect.get(identifier, "database");
         if (database == null) {
             database = Reflect.path(session, "sessionState.catalog.getCurrentDatabase");

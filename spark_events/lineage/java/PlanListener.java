@@ -57,33 +57,35 @@ public class PlanListener extends SparkListener implements Runnable {
         if (event instanceof SparkListenerSQLExecutionStart) {
             // Spark forgets it with the execution's end.
             long id = ((SparkListenerSQLExecutionStart) event).executionId();
-            post(event, SQLExecution$.MODULE$.getQueryExecution(id));
+            QueryExecution plan = SQLExecution$.MODULE$.getQueryExecution(id);
+            post(event, plan, TableChange.begun(plan));
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
-            post(event, Reflect.get(event, "qe"));
+            QueryExecution plan = (QueryExecution) Reflect.get(event, "qe");
+            post(event, plan, TableChange.ended(plan));
         } else if (Reflect.isA(event, "QueryStartedEvent")) {
-            post(event, Streams.find(Reflect.text(Reflect.get(event, "id"))));
+            post(event, Streams.find(Reflect.text(Reflect.get(event, "id"))), null);
         } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
-            post(event, null);
+            post(event, null, null);
         }
     }
 
     public void onApplicationEnd(SparkListenerApplicationEnd event) {
-        post(event, null);
+        post(event, null, null);
     }
 
     /** Reads the queries that run already. */
     public void beginRunning() {
         List streams = Streams.running();
         for (int i = 0; i < streams.size(); i++) {
-            post(null, streams.get(i));
+            post(null, streams.get(i), null);
         }
     }
 
     /** A plan holds memory while it waits: beyond a bound, events wait without theirs. */
-    private synchronized void post(SparkListenerEvent event, Object plan) {
+    private synchronized void post(SparkListenerEvent event, Object plan, TableChange change) {
         postedCount++;
         boolean keepsPlan = event == null || waiting.size() < MOST_WAITING_PLANS;
-        waiting.add(new Object[] {event, keepsPlan ? plan : null});
+        waiting.add(new Object[] {event, keepsPlan ? plan : null, keepsPlan ? change : null});
     }
 
     // -- on its own thread -------------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ public class PlanListener extends SparkListener implements Runnable {
         while (!ended) {
             try {
                 Object[] next = (Object[]) waiting.take();
-                read((SparkListenerEvent) next[0], next[1]);
+                read((SparkListenerEvent) next[0], next[1], (TableChange) next[2]);
             } catch (InterruptedException interrupted) {
                 return;
             } catch (Throwable error) {
@@ -102,13 +104,13 @@ public class PlanListener extends SparkListener implements Runnable {
         }
     }
 
-    private void read(SparkListenerEvent event, Object plan) {
+    private void read(SparkListenerEvent event, Object plan, TableChange change) {
         if (event == null) {
             queries.begin(plan, plan);
         } else if (event instanceof SparkListenerSQLExecutionStart) {
-            statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan);
+            statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan, change);
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
-            statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan);
+            statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan, change);
         } else if (Reflect.isA(event, "QueryStartedEvent")) {
             queries.begin(event, plan);
         } else if (Reflect.isA(event, "QueryTerminatedEvent")) {

@@ -15,6 +15,7 @@ class PlanRecords {
     private final Consumer sink;
     private final long budgetMs;
     private final Remembered remembered = new Remembered();
+    final KnownTables knownTables = new KnownTables();
 
     PlanRecords(Consumer sink, long budgetMs) {
         this.sink = sink;
@@ -44,9 +45,11 @@ class PlanRecords {
     /**
      * Reads a plan into a record; returns null, and says so in the record, where that cannot be done.
      *
+     * @param change of a table itself, which the statement makes; null where it makes none
      * @param batch of the streaming query whose function of foreachBatch runs the plan; null where none does
      */
-    Statement addLineage(LinkedHashMap record, QueryExecution execution, Remembered.Batch batch) {
+    Statement addLineage(
+        LinkedHashMap record, QueryExecution execution, TableChange change, Remembered.Batch batch) {
         if (execution == null) {
             record.put("incomplete", "its plan was not kept: it had ended, or too many plans waited");
             return null;
@@ -55,7 +58,7 @@ class PlanRecords {
         try {
             Identities identities = new Identities(Reflect.get(execution, "sparkSession"));
             Statement statement = statement(execution.analyzed(), identities);
-            statement.read();
+            statement.read(change, knownTables);
             record.put("lineage", statement.record());
             record.put("sql", cut(statement.sql()));
             return statement;

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 public class Preview {
     public String read(LogicalPlan plan, Object session, long budgetMs) throws Exception {
         Statement statement = new Statement(plan, new Identities(session), new Remembered(), budgetMs);
-        statement.read();
+        statement.read(TableChange.begun(plan, session), new KnownTables());
         return new ObjectMapper().writeValueAsString(statement.record());
     }
 }

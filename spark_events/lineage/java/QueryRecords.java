@@ -70,7 +70,7 @@ class QueryRecords {
         }
         LinkedHashMap record = create("SparkEventsQueryLineage", run);
         record.put("bounded", query.bounded);
-        Statement statement = records.addLineage(record, plan, query.batch);
+        Statement statement = records.addLineage(record, plan, TableChange.begun(plan), query.batch);
         if (statement != null && statement.hasSinks() && query.batchWrites.add(statement.record().toString())) {
             records.send(record);
         }

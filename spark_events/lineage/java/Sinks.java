@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructField;
 
 /** What a statement writes, and for each column what it is computed from. */
 class Sinks {
@@ -55,6 +56,37 @@ class Sinks {
         sink.put("columns", columns);
         sinks.add(sink);
         return sink;
+    }
+
+    /** Adds a table that is itself changed: its columns come from nowhere. */
+    void addTable(TableState table, String modify) {
+        add(table.identity, modify, columns(table));
+    }
+
+    /** Replaces the only sink by the table as it is now, under its new name if it has one; tells whether it differs. */
+    boolean updateTable(TableState table, boolean isRenamed) {
+        Map sink = (Map) sinks.get(0);
+        Object identity = sink.get("identity");
+        List columns = columns(table);
+        if (identity.equals(table.identity) && columns.equals(sink.get("columns"))) {
+            return false;
+        }
+        if (isRenamed) {
+            sink.put("renamedFrom", identity);
+        }
+        sink.put("identity", table.identity);
+        sink.put("columns", columns);
+        return true;
+    }
+
+    private List columns(TableState table) {
+        ArrayList columns = new ArrayList();
+        StructField[] fields = table.schema.fields();
+        for (int i = 0; i < fields.length; i++) {
+            String type = fields[i].dataType().simpleString();
+            columns.add(Arrays.asList(fields[i].name(), type, groupOf(Inputs.NONE)));
+        }
+        return columns;
     }
 
     /** Returns a column of a sink: its name, its type, and the number of its group. */

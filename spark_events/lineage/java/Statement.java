@@ -24,8 +24,16 @@ public class Statement {
         this.writes = new Writes(identities, walker, sinks);
     }
 
-    /** Reads a statement's plan. */
-    public void read() {
+    /**
+     * Reads a statement's plan.
+     *
+     * @param change of a table itself, which the statement makes; null where it makes none
+     */
+    void read(TableChange change, KnownTables known) {
+        if (change != null) {
+            change.addTo(sinks, facts, known);
+            return;
+        }
         writes.readAll(plan);
         if (!hasSinks()) {
             walker.walk(plan);
@@ -37,6 +45,11 @@ public class Statement {
         walker.walk(plan);
         Writes.addTopic(sink, plan);
         sinks.add(sink, "INSERT", Trees.output(plan), null);
+    }
+
+    /** Takes the table as it is when the statement has ended; tells whether it differs from what was known. */
+    boolean update(TableChange change, KnownTables known) {
+        return change != null && change.updateTo(sinks, known);
     }
 
     public boolean hasSinks() {

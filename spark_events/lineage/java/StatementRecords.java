@@ -25,7 +25,7 @@ class StatementRecords {
     }
 
     /** An execution is a part of another one, or a batch of a streaming query, or else a statement. */
-    void begin(SparkListenerSQLExecutionStart event, QueryExecution plan) {
+    void begin(SparkListenerSQLExecutionStart event, QueryExecution plan, TableChange change) {
         Long id = event.executionId();
         Object root = Reflect.get(event, "rootExecutionId");
         String description = event.description() == null ? "" : event.description();
@@ -41,17 +41,17 @@ class StatementRecords {
             LinkedHashMap record = create("SparkEventsStatementCreated", id, event.time());
             record.put("description", PlanRecords.cut(description));
             record.put("tags", Reflect.list(event.jobTags()));
-            beginStatement(id, record, plan);
+            beginStatement(id, record, plan, change);
         }
     }
 
-    private void beginStatement(Long id, LinkedHashMap record, QueryExecution plan) {
+    private void beginStatement(Long id, LinkedHashMap record, QueryExecution plan, TableChange change) {
         if (plan == null) {
             // It has ended already; its end brings the plan along.
             startsWithoutPlan.put(id, record);
             statements.put(id, null);
         } else {
-            statements.put(id, records.addLineage(record, plan, null));
+            statements.put(id, records.addLineage(record, plan, change, null));
             records.send(record);
         }
     }
@@ -75,14 +75,14 @@ class StatementRecords {
             return;
         }
         LinkedHashMap record = create("SparkEventsStatementLineage", root, time);
-        Statement part = records.addLineage(record, plan, null);
+        Statement part = records.addLineage(record, plan, null, null);
         if (part != null && part.hasSinks()) {
             statements.put(root, part);
             records.send(record);
         }
     }
 
-    void end(SparkListenerSQLExecutionEnd event, QueryExecution plan) {
+    void end(SparkListenerSQLExecutionEnd event, QueryExecution plan, TableChange change) {
         Long id = event.executionId();
         runsByBatch.remove(id);
         Statement whole = (Statement) statements.get(rootsByPart.remove(id));
@@ -95,21 +95,22 @@ class StatementRecords {
         Statement statement = (Statement) statements.remove(id);
         LinkedHashMap start = (LinkedHashMap) startsWithoutPlan.remove(id);
         if (start != null) {
-            statement = records.addLineage(start, plan, null);
+            statement = records.addLineage(start, plan, change, null);
             records.send(start);
         }
         LinkedHashMap record = create("SparkEventsStatementEnded", id, event.time());
         Throwable thrown = (Throwable) Reflect.get(event, "executionFailure");
         record.put("failure", PlanRecords.failure(thrown, event.errorMessage()));
         if (statement != null) {
-            finish(statement, plan, record);
+            finish(statement, plan, change, record);
         }
         records.send(record);
     }
 
-    /** Adds what is known only now: the locations of new tables, and how much was written. */
-    private void finish(Statement statement, QueryExecution plan, LinkedHashMap end) {
-        if (statement.writes.locateNewTables()) {
+    /** Adds what is known only now: where tables are that were made or changed, and how much was written. */
+    private void finish(Statement statement, QueryExecution plan, TableChange change, LinkedHashMap end) {
+        boolean changed = end.get("failure") == null && statement.update(change, records.knownTables);
+        if (statement.writes.locateNewTables() || changed) {
             LinkedHashMap record =
                 create("SparkEventsStatementLineage", end.get("executionId"), (Long) end.get("time"));
             record.put("lineage", statement.record());
@@ -134,7 +135,7 @@ class StatementRecords {
         ArrayList starts = new ArrayList(startsWithoutPlan.values());
         for (int i = 0; i < starts.size(); i++) {
             LinkedHashMap start = (LinkedHashMap) starts.get(i);
-            records.addLineage(start, null, null);
+            records.addLineage(start, null, null, null);
             records.send(start);
         }
     }

@@ -1,0 +1,157 @@
+"""DDL on real tables: which table, its columns afterwards, and what OpenLineage is told of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyspark
+import pytest
+
+from tests.support.applications import App, cli
+from tests.support.lineage_shop import Shop, listeners
+from tests.support.openlineage_schema import problems_of
+from tests.support.paths import APPS
+from tests.support.servers import jars
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+CONNECTORS = pytest.mark.skipif(
+    not pyspark.__version__.startswith("4.1."),
+    reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
+)
+CATALOG = "spark.sql.catalog"
+FORMATS = {
+    "files": ("USING parquet", "shop.t"),
+    "hive": ("STORED AS parquet", "shop.t"),
+    "delta": ("USING delta", "shop.t"),
+    "iceberg": ("USING iceberg", "mem.shop.t"),
+}
+
+
+class Told(NamedTuple):
+    """A statement as OpenLineage is told of it when it has ended."""
+
+    job: str
+    change: str
+    place: str
+    columns: str
+    before: str = ""
+
+
+def run(of_format: str, folder: Path) -> Shop:
+    """Run tests/apps/table_changes.py on tables of a format."""
+    conf = {**listeners(folder), "spark.log.level": "OFF"}
+    if of_format == "hive":
+        url = f"jdbc:derby:;databaseName={folder}/metastore;create=true"
+        conf |= {
+            "spark.sql.catalogImplementation": "hive",
+            "spark.hadoop.javax.jdo.option.ConnectionURL": url,
+        }
+    if of_format in ("delta", "iceberg"):
+        conf |= {
+            "spark.jars": ",".join(map(str, jars("lakehouse"))),
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+            f"{CATALOG}.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            f"{CATALOG}.mem": "org.apache.iceberg.spark.SparkCatalog",
+            f"{CATALOG}.mem.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            "spark.databricks.delta.properties.defaults.columnMapping.mode": "name",
+        }
+    app = str(APPS / "table_changes.py")
+    command = cli("run", "--master", "local[2]", app, str(folder), *FORMATS[of_format])
+    ended = App(command, conf, folder).end(300)
+    assert ended.code == 0, ended.out[-2000:] + ended.err[-2000:]
+    return Shop.read(ended, folder)
+
+
+def told(shop: Shop) -> list[Told]:
+    def of_event(event: dict[str, Any]) -> Told:
+        (output,) = event["outputs"]
+        facets = output["facets"]
+        change = facets.get("lifecycleStateChange", {})
+        columns = " ".join(f"{field['name']}:{field['type']}" for field in facets["schema"]["fields"])
+        before = (change.get("previousIdentifier") or {}).get("name", "")
+        place = output["name"].removeprefix(f"{shop.folder}/")
+        job = event["job"]["name"].removeprefix("ddl.")
+        shown = change.get("lifecycleStateChange", "")
+        return Told(job, shown, place, columns, before.removeprefix(f"{shop.folder}/"))
+
+    completed = [event for event in shop.openlineage if event["eventType"] == "COMPLETE"]
+    return [of_event(event) for event in completed if event["outputs"]]
+
+
+BASE, MORE = "id:int day:string", "id:int day:string more:double"
+PLACE, RENAMED = "warehouse/shop.db/t", "warehouse/shop.db/renamed"
+OF_SPARK = [
+    Told("create.shop.t", "CREATE", PLACE, BASE),
+    Told("insert.shop.t", "", PLACE, BASE),
+    Told("alter.shop.t", "ALTER", PLACE, MORE),
+    Told("alter.shop.t", "ALTER", PLACE, MORE),
+    Told("alter.shop.t", "ALTER", PLACE, MORE),
+    Told("create.shop.parts", "CREATE", "warehouse/shop.db/parts", BASE),
+    Told("alter.shop.parts", "ALTER", "warehouse/shop.db/parts", BASE),
+    Told("alter.shop.parts", "ALTER", "warehouse/shop.db/parts", BASE),
+    Told("alter.shop.parts", "ALTER", "warehouse/shop.db/parts", BASE),
+    Told("create.shop.like_it", "CREATE", "warehouse/shop.db/like_it", MORE),
+    Told("analyze.shop.t", "ALTER", PLACE, MORE),
+    Told("truncate.shop.t", "TRUNCATE", PLACE, MORE),
+    Told("rename.shop.t", "RENAME", RENAMED, MORE, PLACE),
+    Told("alter.shop.renamed", "ALTER", "elsewhere", MORE),
+    Told("drop.shop.renamed", "DROP", "elsewhere", MORE),
+    Told("create.shop.external", "CREATE", "external", "id:int"),
+    Told("drop.shop.external", "DROP", "external", "id:int"),
+]
+
+
+def of_connector(table: str, place: str, renamed: str, before: str) -> list[Told]:
+    database = table.rpartition(".")[0]
+    return [
+        Told(f"create.{table}", "CREATE", place, BASE),
+        Told(f"insert.{table}", "", place, BASE),
+        *[Told(f"alter.{table}", "ALTER", place, MORE)] * 3,
+        Told(f"alter.{table}", "ALTER", place, "id:int day:string less:double"),
+        Told(f"alter.{table}", "ALTER", place, BASE),
+        Told(f"truncate.{table}", "TRUNCATE", place, BASE),
+        Told(f"rename.{table}", "RENAME", renamed, BASE, before),
+        Told(f"overwrite.{database}.renamed", "OVERWRITE", renamed, "fresh:bigint"),
+        Told(f"drop.{database}.renamed", "DROP", renamed, "fresh:bigint"),
+        Told(f"create.{database}.external", "CREATE", "external", "id:int"),
+        Told(f"drop.{database}.external", "DROP", "external", "id:int"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of_format", "expected"),
+    [
+        pytest.param("files", OF_SPARK, id="files"),
+        pytest.param("hive", OF_SPARK, id="hive"),
+        pytest.param("delta", of_connector("shop.t", PLACE, RENAMED, PLACE), id="delta", marks=CONNECTORS),
+        # Such a table stays where it is: only its name is another one.
+        pytest.param(
+            "iceberg",
+            of_connector("mem.shop.t", "/shop/t", "/shop/t", "shop.t"),
+            id="iceberg",
+            marks=CONNECTORS,
+        ),
+    ],
+)
+def test_what_is_told_of_ddl(java: str, tmp_path: Path, of_format: str, expected: list[Told]) -> None:
+    shop = run(of_format, tmp_path)
+
+    assert told(shop) == expected
+    assert [problem for event in shop.openlineage for problem in problems_of(event)] == []
+    (failed,) = [job for job in shop.jobs if job.get("newStatus") == "FAILED"] or [None]
+    assert failed is not None
+    assert not [job for job in shop.jobs if "view" in job["jobName"]]
+
+
+def test_ddl_is_not_run_to_be_read(lineage: Any, spark: Any) -> None:
+    """What it would change is told all the same."""
+    assert lineage("CREATE TABLE made_up (a INT) USING parquet").sinks == ("CREATE made_up",)
+    assert lineage("DROP TABLE customers").sinks == ("DROP customers",)
+    assert lineage("ALTER TABLE customers ADD COLUMNS (x INT)").sinks == ("ALTER customers",)
+    assert lineage("DROP TABLE IF EXISTS never").sinks == ()
+    assert not spark.catalog.tableExists("made_up")
+    assert spark.table("customers").columns == ["id", "name", "country"]
