@@ -20,7 +20,7 @@ from tests.support.paths import REPO
 from tests.support.requirements import need
 
 PAGE = (REPO / "docs" / "alert-recipes.md").read_text()
-RECIPES = {title: text for title, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)}
+RECIPES: dict[str, str] = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 FOUND = {"A nightly run is missing": 1, "A run takes too long": 0, "A query is down": 1}
 """The exit codes of the commands that are no ``show``, with the events below."""
 

@@ -182,3 +182,29 @@ def test_prometheus_takes_the_shipped_configuration() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_code_runs_where_spark_events_is_gone(tmp_path: Path) -> None:
+    """The stub that docs/leaving.md gives takes what ``task`` takes, and travels to executors."""
+    page = (REPO / "docs" / "leaving.md").read_text()
+    (stub,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    use = """
+from pyspark import cloudpickle
+import pickle
+
+@task.measured
+def parse(text):
+    task.counter("rows", shop="berlin").inc()
+    task.event("Odd", "a body", severity="warn")
+    with task.span("lookup") as span:
+        span.set_attribute("key", text)
+    return int(text)
+
+assert parse("7") == 7
+assert pickle.loads(cloudpickle.dumps(parse))("8") == 8
+"""
+    blocker = "import sys\nsys.modules['spark_events'] = None\n"
+    file = tmp_path / "job.py"
+    file.write_text(blocker + stub + use)
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

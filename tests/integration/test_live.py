@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from docs.metrics_table import rows_of, rows_of_page
 from tests.support.applications import App
 from tests.support.collector import Collector, attributes_of
 from tests.support.file_log import Event, file_events, of_name, statuses
@@ -180,6 +182,23 @@ def test_each_metric_of_the_docs_is_there(live: Live) -> None:
 
     assert named - served - elsewhere == set()
     assert len(named) > 80
+
+
+def test_each_metric_is_in_the_reference(live: Live, tmp_path: Path) -> None:
+    """The page has each metric that is served, with the type, the labels and the meaning of its declaration."""
+    listed = rows_of_page()
+    for number, text in enumerate((live.metrics_while_running, live.metrics)):
+        served = rows_of(text)
+        file = tmp_path / f"{number}.txt"
+        file.write_text(text)
+        assert served.keys() - listed.keys() == set(), f"python -m docs.metrics_table {file}"
+        differs = [
+            row for row in served.values() if row._replace(labels="") != listed[row.name]._replace(labels="")
+        ]
+        assert differs == [], f"python -m docs.metrics_table {file}"
+        for row in served.values():
+            assert set(row.labels.split(", ")) <= {*listed[row.name].labels.split(", "), ""}, row
+            assert row.meaning, row.name
 
 
 @pytest.mark.prometheus
