@@ -26,14 +26,18 @@ def submit(
         conf: more of Spark's settings.
     """
     folder.mkdir(exist_ok=True)
-    base = dict(_BASE_CONF)
     own = cluster.conf()
-    if words[: len(CLUSTER)] == CLUSTER:
-        base = {key: value for key, value in base.items() if key not in _OF_DRIVERS_HERE}
+    in_cluster = words[: len(CLUSTER)] == CLUSTER
+    if in_cluster:
         own |= host_path("share", folder)
     # No file of the user's who runs the tests may say where a cluster is.
     more = {"KUBECONFIG": "/dev/null"}
-    return App(cli("run", *words), {**own, **(conf or {})}, folder, more=more, base=base)
+    return App(cli("run", *words), {**own, **(conf or {})}, folder, more=more, base=base_conf(in_cluster))
+
+
+def base_conf(in_cluster: bool) -> dict[str, str]:
+    """Return the settings of all tests, as far as they hold for a driver in a pod, or for one here."""
+    return {key: value for key, value in _BASE_CONF.items() if not (in_cluster and key in _OF_DRIVERS_HERE)}
 
 
 def host_path(name: str, folder: Path) -> dict[str, str]:
