@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from spark_events.spark.conf import spark_submit_program
 from tests.support.applications import AppRun
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.kubernetes.api import objects
-from tests.support.kubernetes.cluster import MANIFESTS, KubernetesCluster
+from tests.support.kubernetes.cluster import MANIFESTS, NAMESPACE, KubernetesCluster
 from tests.support.kubernetes.submission import CLUSTER, local, submit
 from tests.support.paths import APPS
 
@@ -62,6 +63,29 @@ def test_a_driver_whose_python_has_no_spark_events(kubernetes: KubernetesCluster
     ).end()
     assert run.code == 0, run.err[-3000:]
     assert file_events(tmp_path / "events") == []
+
+
+def test_one_that_another_program_submits(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
+    """An operator, say, which knows spark-submit alone: one setting does what ``spark-events run`` does."""
+    conf = {**events_and_spans(tmp_path / "events"), "spark.pyspark.driver.python": "spark-events-python"}
+    spark_submit = (spark_submit_program(),)
+    run = submit(kubernetes, tmp_path, *CLUSTER, local(SQUARES), conf=conf, program=spark_submit).end()
+    assert run.code == 0, run.err[-3000:]
+    assert statuses(file_events(tmp_path / "events"), "application") == ["CREATED", "RUNNING", "FINISHED"]
+
+
+def test_an_image_without_spark_events(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
+    """Its driver ends at once, and says what it has not found."""
+    conf = {"spark.kubernetes.driverEnv.PATH": "/usr/bin:/bin"}
+    run = submit(kubernetes, tmp_path, *CLUSTER, local(SQUARES), conf=conf).end()
+    assert "exit code: 1" in run.err
+    (pod,) = (
+        pod["metadata"]["name"]
+        for pod in kubernetes.api.all("Pod", NAMESPACE)
+        if pod["metadata"]["labels"].get("spark-role") == "driver"
+        and f"pod name: {pod['metadata']['name']}" in run.err
+    )
+    assert 'Cannot run program "spark-events-python"' in kubernetes.log(pod)
 
 
 UNSEEN = {

@@ -1,7 +1,9 @@
-"""Executors on Kubernetes that end before their application: for memory, deleted, killed."""
+"""Executors on Kubernetes that end before their application: for memory, deleted, killed, evicted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from tests.support.applications import App
 from tests.support.executors import losses
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
-from tests.support.kubernetes.cluster import KubernetesCluster
+from tests.support.kubernetes.cluster import NAMESPACE, KubernetesCluster
 from tests.support.kubernetes.submission import submit
 from tests.support.paths import APPS
 
@@ -36,7 +38,7 @@ def test_one_above_its_limit_of_memory(kubernetes: KubernetesCluster, tmp_path: 
     assert "exit code 137" in failure["body"]
 
 
-class Deleted:
+class Query:
     """A streaming query whose executors go, one after the other.
 
     Args:
@@ -59,17 +61,14 @@ class Deleted:
     def events(self) -> list[Event]:
         return file_events(self._folder / "events")
 
-    def lose(self, number: str, grace_s: int | None) -> None:
-        """Delete the executor that runs, and wait until the query has another."""
+    def lose(self, number: str, way: Callable[[str], None]) -> None:
+        """Let the pod of the executor that runs end, once the query has used it."""
         running = self._kubernetes.running
         self._app.wait_for(lambda: running("executor"), "it has an executor")
         batches = len(of_name(self.events, "CheckpointEvent"))
         self._app.wait_for(lambda: self._batches() > batches + 1, "its query runs")
         (pod,) = running("executor")
-        if grace_s is None:
-            self._kubernetes.kill_pod(pod)
-        else:
-            self._kubernetes.delete_pod(pod, grace_s)
+        way(pod)
         self._app.wait_for(lambda: number in losses(self.events), f"executor {number} is lost")
 
     def end(self) -> None:
@@ -81,19 +80,23 @@ class Deleted:
         return len(of_name(self.events, "CheckpointEvent"))
 
 
-def test_deleted_and_killed(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
+def test_deleted_killed_and_evicted(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
     """Each has its reason in one word, in time, and the query goes on with another executor."""
-    query = Deleted(kubernetes, tmp_path)
-    query.lose("1", 30)
-    query.lose("2", 0)
-    query.lose("3", None)
+    query = Query(kubernetes, tmp_path)
+    query.lose("1", kubernetes.delete_pod)
+    query.lose("2", partial(kubernetes.delete_pod, grace_s=0))
+    query.lose("3", kubernetes.kill_pod)
+    query.lose("4", lambda pod: kubernetes.node.pod(NAMESPACE, pod).evict())
     query.end()
     lost = losses(query.events)
     assert {number: loss["reason"] for number, loss in lost.items()} == {
         "1": "deleted",
         "2": "deleted",
         "3": "killed",
+        "4": "evicted",
     }
     assert lost["3"]["exitCode"] == 137
+    assert "low on resource: memory" in lost["4"]["reason.message"]
+    assert lost["4"]["exitMeaning"] == "killed (SIGKILL)"
     assert statuses(query.events, "application") == ["CREATED", "RUNNING", "FINISHED"]
     assert statuses(query.events, "query") == ["CREATED", "RUNNING", "CANCELED"]

@@ -192,6 +192,19 @@ def test_one_that_somebody_wanted_gone_is_no_warning() -> None:
     assert "heapUsed.last" not in event.attributes
 
 
+def test_a_cause_that_the_cluster_names_comes_before_the_exit_code() -> None:
+    """Which says only how it was ended; what else may have been the cause is no guess of ours then."""
+    feed = Feed()(r.application_start(), r.executor("Added", 0, "1"))
+    sentence = (
+        "\nThe executor with id 1 exited with exit code 137(SIGKILL, possible container OOM).\nThe API gave the "
+        "following brief reason: Evicted\nThe API gave the following message: The node was low on resource: memory."
+    )
+    feed(lost(5, "1", sentence))
+    (event,) = [event for event in feed.end() if event.name == "ExecutorLostEvent"]
+    assert event.body == "Executor 1 is gone: evicted, exit code 137, killed (SIGKILL); it lived for 5 ms"
+    assert event.attributes["exitMeaning"] == "killed (SIGKILL)"
+
+
 def test_those_that_live_until_the_end_are_told_of() -> None:
     """With how full they were; the driver is none of them, nor is one that went before."""
     feed = Feed()(

@@ -30,16 +30,17 @@ class SparkCluster:
         self._folder = folder
         self._hosts = workers
         self._cores = cores
+        self._recovery = {
+            "spark.deploy.recoveryMode": "FILESYSTEM",
+            "spark.deploy.recoveryDirectory": str(folder / "recovery"),
+        }
         self.master = f"spark://{HOST}:{free_port()}"
         self._master: subprocess.Popen[bytes] | None = None
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
         """Start all, and wait until the master has the workers."""
-        port = self.master.rpartition(":")[2]
-        self._master = self._run("master", "master.Master", ["--host", HOST, "--port", port])
-        # A worker that comes before the master is ready tries again only after many seconds.
-        wait_until(lambda: "New state: ALIVE" in self._log_of_master(), "the master is ready", 60)
+        self.start_master()
         for number, host in enumerate(self._hosts):
             size = ["--cores", str(self._cores), "--memory", "2g"]
             own = ["--host", host, *size, "--work-dir", str(self._folder / f"work-{number}"), self.master]
@@ -49,6 +50,19 @@ class SparkCluster:
             "the workers are registered",
             60,
         )
+
+    def start_master(self) -> None:
+        """Start the master, and wait until it leads: after a kill, with what it has kept on its disk."""
+        port = self.master.rpartition(":")[2]
+        self._master = self._run("master", "master.Master", ["--host", HOST, "--port", port])
+        # A worker that comes before the master is ready tries again only after many seconds.
+        wait_until(self._leads, "the master is ready", 60)
+
+    def kill_master(self) -> None:
+        """End the master by force; workers and applications go on without it."""
+        assert self._master is not None
+        self._master.kill()
+        self._master.wait(20)
 
     def stop(self) -> None:
         """End all: the executors first, which would outlive their workers for a moment."""
@@ -96,6 +110,7 @@ class SparkCluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{key}={value}" for key, value in self._recovery.items()),
         }
         with (self._folder / f"{log_name}.log").open("wb") as log:
             return subprocess.Popen(
@@ -104,6 +119,10 @@ class SparkCluster:
                 stderr=log,
                 env=environment,
             )
+
+    def _leads(self) -> bool:
+        log = self._log_of_master()
+        return "New state: ALIVE" in log or "Recovery complete" in log
 
     def _log_of_master(self) -> str:
         running = (self._master, *self._workers)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from spark_events.api import Failure
 
-OUT_OF_MEMORY = "out_of_memory"
+OUT_OF_MEMORY, KILLED, EXITED = "out_of_memory", "killed", "exited"
 _KILLED = 128 + signal.SIGKILL
 # Spark's reasons are sentences with hosts, ids and exit codes in them; as labels they would be endless.
 _REASONS = (
@@ -28,16 +28,18 @@ _REASONS = (
         ),
     ),
     ("deleted", re.compile(r"(?i)was deleted by a user or the framework|was not found in the cluster")),
-    ("killed", re.compile(r"(?i)(code|status):? 137\b|\bsigkill\b")),
+    (KILLED, re.compile(r"(?i)(code|status):? 137\b|\bsigkill\b")),
     ("heartbeat_timeout", re.compile(r"(?i)heartbeat")),
     ("killed_by_driver", re.compile(r"(?i)killed by driver|idle|request(ed)? by (the )?driver")),
     ("connection_lost", re.compile(r"(?i)disassociated|disconnected|connection")),
     ("process_lost", re.compile(r"(?i)executor process lost")),
-    ("exited", re.compile(r"(?i)exit")),
+    (EXITED, re.compile(r"(?i)exit")),
     ("worker_lost", re.compile(r"(?i)worker|node|host|machine")),
     ("shutdown", re.compile(r"(?i)shut ?down|stopp")),
 )
 OTHER = "other"
+OF_EXIT_CODES = frozenset((OUT_OF_MEMORY, KILLED, EXITED, OTHER))
+"""Reasons that say no more than an exit code and its meaning."""
 REASONS = (*dict.fromkeys(name for name, _ in _REASONS), OTHER)
 """Why an executor may be gone, each in one word."""
 APPLICATION_ENDED = "application_ended"
@@ -167,6 +169,8 @@ def exit_meaning(code: int, reason: str = OTHER) -> str | None:
     """
     if code == _KILLED and reason == OUT_OF_MEMORY:
         return "killed (SIGKILL): above the memory limit of its container"
+    if code == _KILLED and reason not in OF_EXIT_CODES:
+        return "killed (SIGKILL)"
     if code in _MEANINGS:
         return _MEANINGS[code]
     if not 128 < code < 128 + signal.NSIG:

@@ -9,7 +9,12 @@ from spark_events.api import Event, Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.executors.executor_ends import EXPECTED, exit_code, exit_meaning
+from spark_events.listeners.executors.executor_ends import (
+    EXPECTED,
+    OF_EXIT_CODES,
+    exit_code,
+    exit_meaning,
+)
 from spark_events.listeners.executors.executor_metrics import GAUGES, Measure, Readings
 from spark_events.listeners.executors.memory_limits import MemoryLimits
 from spark_events.runtime import event_names
@@ -102,7 +107,8 @@ def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
     """Return what a person at 3 a.m. has to know first."""
     why, code = lost.reason.replace("_", " "), lost.exit_code
     if code is not None:
-        why = ", ".join(filter(None, (f"exit code {code}", exit_meaning(code, lost.reason))))
+        cause = None if lost.reason in OF_EXIT_CODES else why
+        why = ", ".join(filter(None, (cause, f"exit code {code}", exit_meaning(code, lost.reason))))
     where = f" on {lost.host}" if lost.host else ""
     parts = [f"Executor {lost.id}{where} is gone: {why}"]
     if lost.lifetime_ms is not None:

@@ -56,6 +56,7 @@ class Pod:
             for each in self._spec["containers"]
         ]
         self._deadline: float | None = None
+        self._evicted: dict[str, str] = {}
         self._changed = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"pod-{self.name}", daemon=True)
 
@@ -76,6 +77,13 @@ class Pod:
         """Let it end, now that its object is gone."""
         self.delete(_LEAST_GRACE_S)
 
+    def evict(self) -> None:
+        """End it at once, and leave its object, as a kubelet does that is short of memory."""
+        message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi."
+        self._evicted = {"reason": "Evicted", "message": message}
+        for container in self.containers:
+            container.signal(signal.SIGKILL)
+
     def stop(self) -> None:
         """End it at once, with the node."""
         self.delete(0)
@@ -91,7 +99,7 @@ class Pod:
             self._tell("Running")
             self._wait_for_containers()
             failed = any(container.exit_code for container in self.containers)
-            self._tell("Failed" if failed else "Succeeded")
+            self._tell("Failed" if failed else "Succeeded", **self._evicted)
         if self._deadline is not None:
             self._remove()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.support.applications import App, cli
@@ -15,25 +15,34 @@ _OF_DRIVERS_HERE = ("spark.driver.host", "spark.driver.bindAddress")
 
 
 def submit(
-    cluster: KubernetesCluster, folder: Path, *words: str, conf: Mapping[str, str] | None = None
+    cluster: KubernetesCluster,
+    folder: Path,
+    *words: str,
+    conf: Mapping[str, str] | None = None,
+    program: Sequence[str] = tuple(cli("run")),
 ) -> App:
-    """Start ``spark-events run``.
+    """Start ``spark-events run``, or another program that submits.
 
     Args:
         cluster: where it runs.
         folder: for its files; drivers in cluster mode see it, too.
-        words: of the command line, after ``run``.
+        words: of the command line, after the program's.
         conf: more of Spark's settings.
+        program: what submits.
     """
     folder.mkdir(exist_ok=True)
-    base = dict(_BASE_CONF)
     own = cluster.conf()
-    if words[: len(CLUSTER)] == CLUSTER:
-        base = {key: value for key, value in base.items() if key not in _OF_DRIVERS_HERE}
+    in_cluster = words[: len(CLUSTER)] == CLUSTER
+    if in_cluster:
         own |= host_path("share", folder)
     # No file of the user's who runs the tests may say where a cluster is.
     more = {"KUBECONFIG": "/dev/null"}
-    return App(cli("run", *words), {**own, **(conf or {})}, folder, more=more, base=base)
+    return App([*program, *words], {**own, **(conf or {})}, folder, more=more, base=base_conf(in_cluster))
+
+
+def base_conf(in_cluster: bool) -> dict[str, str]:
+    """Return the settings of all tests, as far as they hold for a driver in a pod, or for one here."""
+    return {key: value for key, value in _BASE_CONF.items() if not (in_cluster and key in _OF_DRIVERS_HERE)}
 
 
 def host_path(name: str, folder: Path) -> dict[str, str]:
