@@ -285,10 +285,10 @@ def test_what_is_not_known_of_an_rdd_is_said(spark: Any, tmp_path: Path) -> None
 def test_only_so_many_rdds_are_looked_at(spark: Any) -> None:
     from pyspark import RDD
 
-    rdd = spark.sparkContext.parallelize([1], 1)._jrdd
-    for _ in range(10_000):
-        rdd = rdd.coalesce(1)
-    rows = RDD(rdd, spark.sparkContext).map(lambda one: (one,))
+    context = spark.sparkContext
+    base = context.parallelize([1], 1)._jrdd
+    many = context.union([RDD(base.coalesce(1), context) for _ in range(10_000)])
+    rows = many.map(lambda one: (one,))
     graph = lineage_of(spark, spark.createDataFrame(rows, "id int"))
     assert graph.incomplete == "an RDD reads what is not known: more than 10000 RDDs"
 
