@@ -34,7 +34,7 @@ class JobStatus(enum.Enum):
         return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
 
 
-APPLICATION, QUERY, STATEMENT = "application", "query", "statement"
+APPLICATION, QUERY, STATEMENT, RDD_JOB = "application", "query", "statement", "rdd_job"
 _IO_THREADS = 4
 
 
@@ -50,10 +50,11 @@ class JobStatusChangedEvent:
     """Common attributes of all events of a job.
 
     Attributes:
-        job_id: identifies the job: an application's id, a run id of a streaming query, or
-            ``<application id>/<execution id>`` of a statement.
+        job_id: identifies the job: an application's id, a run id of a streaming query,
+            ``<application id>/<execution id>`` of a statement, or ``<application id>/job-<job id>`` of a job
+            that writes an RDD.
         job_name: the same for each run of the same job, as far as Spark allows to recognize it.
-        job_kind: ``application``, ``query`` or ``statement``.
+        job_kind: ``application``, ``query``, ``statement`` or ``rdd_job``.
         time_ms: when it happened, in ms since the epoch.
         application: the application that runs it.
         variables: of the scope, such as ``app_name`` and ``query_name``.

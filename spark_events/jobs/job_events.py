@@ -15,11 +15,13 @@ from spark_events.api import (
     LineageGraph,
     MetricGroup,
 )
-from spark_events.api.job_listener import APPLICATION, QUERY, STATEMENT
+from spark_events.api.job_listener import APPLICATION, QUERY, RDD_JOB, STATEMENT
 from spark_events.jobs.job_names import name_of_statement
 from spark_events.jobs.plan_records import (
     QUERY_LINEAGE,
     QUERY_TAGS,
+    RDD_JOB_CREATED,
+    RDD_JOB_ENDED,
     STATEMENT_CREATED,
     STATEMENT_ENDED,
     STATEMENT_LINEAGE,
@@ -65,6 +67,7 @@ class JobEvents:
         self._catalogs = catalogs
         self._with_plans = with_plans
         self._statements: dict[int, TrackedJob] = {}
+        self._rdd_jobs: dict[int, TrackedJob] = {}
         self._queries: dict[str, TrackedJob] = {}
         self._graphs_before_start: dict[str, LineageGraph] = {}
         self._application_job: TrackedJob | None = None
@@ -77,6 +80,8 @@ class JobEvents:
             STATEMENT_CREATED: early(self._on_statement_created),
             STATEMENT_LINEAGE: early(self._on_statement_lineage),
             STATEMENT_ENDED: early(self._on_statement_ended),
+            RDD_JOB_CREATED: early(self._on_rdd_job_created),
+            RDD_JOB_ENDED: early(self._on_rdd_job_ended),
             QUERY_LINEAGE: early(self._on_query_lineage),
             QUERY_TAGS: early(self._on_query_tags),
             APPLICATION_END: early(self._on_application_end),
@@ -92,16 +97,42 @@ class JobEvents:
 
     def _on_statement_created(self, record: dict[str, Any], time_ms: int) -> None:
         execution = int(record["executionId"])
-        job_id = f"{self._application.id}/{execution}"
         graph = self._graph(record)
-        given = edges_of(record.get("tags") or (), job_id) if graph.sinks else None
-        name = name_of_statement(with_given(graph, given))
         variables = self._scopes.sql_execution(execution).all_variables
-        common = JobStatusChangedEvent(job_id, name, STATEMENT, time_ms, self._application, variables)
-        job = self._statements[execution] = TrackedJob(common, self._send, given=given)
+        self._statements[execution] = self._begin(
+            record, time_ms, STATEMENT, str(execution), graph, variables, bool(graph.sinks)
+        )
+
+    def _begin(
+        self,
+        record: Mapping[str, Any],
+        time_ms: int,
+        kind: str,
+        number: str,
+        graph: LineageGraph,
+        variables: Mapping[str, str],
+        may_write: bool,
+    ) -> TrackedJob:
+        """Send the creation of a statement or of a job of RDDs, which runs already."""
+        job_id = f"{self._application.id}/{number}"
+        given = edges_of(record.get("tags") or (), job_id) if may_write else None
+        name = name_of_statement(with_given(graph, given))
+        common = JobStatusChangedEvent(job_id, name, kind, time_ms, self._application, variables)
+        job = TrackedJob(common, self._send, given=given)
         text = str(record.get("sql") or record.get("description") or "")
         job.create(graph, self._spark_version, self._registry.redact(text), is_sql=bool(record.get("sql")))
         job.change_status(JobStatus.RUNNING, time_ms)
+        return job
+
+    def _on_rdd_job_created(self, record: dict[str, Any], time_ms: int) -> None:
+        number, graph = int(record["jobId"]), self._graph(record)
+        variables = self._scopes.job(number, {}).all_variables
+        self._rdd_jobs[number] = self._begin(
+            record, time_ms, RDD_JOB, f"job-{number}", graph, variables, may_write=True
+        )
+
+    def _on_rdd_job_ended(self, record: dict[str, Any], time_ms: int) -> None:
+        self._end(self._rdd_jobs.pop(int(record["jobId"]), None), record, time_ms)
 
     def _on_statement_lineage(self, record: dict[str, Any], time_ms: int) -> None:
         job = self._statements.get(int(record["executionId"]))
@@ -109,7 +140,9 @@ class JobEvents:
             job.set_graph(self._graph(record), time_ms)
 
     def _on_statement_ended(self, record: dict[str, Any], time_ms: int) -> None:
-        job = self._statements.pop(int(record["executionId"]), None)
+        self._end(self._statements.pop(int(record["executionId"]), None), record, time_ms)
+
+    def _end(self, job: TrackedJob | None, record: Mapping[str, Any], time_ms: int) -> None:
         if job is None:
             return
         thrown = record.get("failure")
@@ -124,10 +157,11 @@ class JobEvents:
         job.change_status(status, time_ms, self._redacted(failure))
 
     def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """End the statements that still ran when the application ended."""
-        for job in self._statements.values():
+        """End what still ran when the application ended."""
+        for job in (*self._statements.values(), *self._rdd_jobs.values()):
             job.change_status(JobStatus.CANCELED, time_ms)
         self._statements.clear()
+        self._rdd_jobs.clear()
 
     # -- streaming queries ---------------------------------------------------------------------------
 

@@ -12,10 +12,12 @@ _JAVA = JavaUnit(
     "spark_events.lineage",
     "io.sparkevents.lineage",
     (
-        "Inputs", "Trees", "PlanFacts", "Remembered", "ExpressionReader", "OperatorReader", "PlanWalker",
+        "Inputs", "Trees", "PlanFacts", "Remembered", "ExpressionReader", "OperatorReader", "RddReader",
+        "PlanWalker",
         "TableState", "KnownTables", "Sinks", "TableStates", "TableChange", "ConstantColumn", "RowChanges",
         "Writes", "Statement", "Preview", "Streams",
-        "PlanRecords", "QueryRecords", "StatementRecords", "PlanListener",
+        "PlanRecords", "QueryRecords", "StatementRecords", "RddJob", "RddJobRecords",
+        "PlanListener",
     ),
     SHARED,
 )  # fmt: skip
@@ -31,9 +33,9 @@ class PlanReader:
     """
 
     def __init__(self, spark_context: Any, sink: Any, budget_ms: int) -> None:
-        gateway, jvm = spark_context._gateway, spark_context._jvm
-        self._java = new(gateway, _JAVA.load(jvm, "PlanListener"), sink, budget_ms)
-        self._bus = spark_context._jsc.sc().listenerBus()
+        gateway, jvm, context = spark_context._gateway, spark_context._jvm, spark_context._jsc.sc()
+        self._java = new(gateway, _JAVA.load(jvm, "PlanListener"), sink, budget_ms, context)
+        self._bus = context.listenerBus()
 
     def subscribe(self) -> None:
         """Listen on a queue of its own, and read the plans of the queries that run already."""

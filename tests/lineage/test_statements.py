@@ -266,13 +266,31 @@ def test_a_wrong_statement_raises_what_spark_raises(spark: Any) -> None:
         lineage_of(spark, "INSERT INTO totals SELECT nobody FROM customers")
 
 
-def test_what_is_not_known_of_an_rdd_is_said(spark: Any) -> None:
-    """Rows of a list come from nowhere; of an RDD that reads a table, nobody can tell."""
+def test_what_is_not_known_of_an_rdd_is_said(spark: Any, tmp_path: Path) -> None:
+    """Rows of a list come from nowhere; of an RDD that reads files, the files are known, but no columns."""
+    (tmp_path / "some.txt").write_text("1")
     local = lineage_of(spark, spark.createDataFrame([(1,)], "id int"))
-    of_table = lineage_of(spark, spark.createDataFrame(spark.table("customers").rdd.map(tuple), "id int"))
+    lines = spark.sparkContext.textFile(str(tmp_path)).map(lambda line: (int(line),))
+    of_files = lineage_of(spark, spark.createDataFrame(lines, "id int"))
+    local_copy = spark.range(3).localCheckpoint().rdd.map(tuple)
+    of_copy = lineage_of(spark, spark.createDataFrame(local_copy, "id int"))
 
     assert local.incomplete == ""
-    assert of_table.incomplete == "a DataFrame was made of an RDD: what that reads is not known"
+    assert [dataset.name for vertex in of_files.sources for dataset in vertex.datasets] == [str(tmp_path)]
+    assert of_files.incomplete == "a DataFrame was made of an RDD: which columns that reads is not known"
+    assert of_copy.sources == ()
+    assert of_copy.incomplete == "an RDD reads what is not known: LocalCheckpointRDD"
+
+
+def test_only_so_many_rdds_are_looked_at(spark: Any) -> None:
+    from pyspark import RDD
+
+    context = spark.sparkContext
+    base = context.parallelize([1], 1)._jrdd
+    many = context.union([RDD(base.coalesce(1), context) for _ in range(10_000)])
+    rows = many.map(lambda one: (one,))
+    graph = lineage_of(spark, spark.createDataFrame(rows, "id int"))
+    assert graph.incomplete == "an RDD reads what is not known: more than 10000 RDDs"
 
 
 def test_a_query_of_a_database(spark: Any, tmp_path: Path) -> None:

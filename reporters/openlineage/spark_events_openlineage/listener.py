@@ -42,7 +42,12 @@ _STATES = {
     JobStatus.FAILED: RunState.FAIL,
     JobStatus.CANCELED: RunState.ABORT,
 }
-_JOB_TYPES = {"application": "APPLICATION", "query": "STREAMING_QUERY", "statement": "SQL_EXECUTION"}
+_JOB_TYPES = {
+    "application": "APPLICATION",
+    "query": "STREAMING_QUERY",
+    "statement": "SQL_EXECUTION",
+    "rdd_job": "RDD_JOB",
+}
 _BLANKS = re.compile(r"\s+")
 
 

@@ -178,7 +178,7 @@ public class Identities {
         return read != null && String.valueOf(read).trim().startsWith("(");
     }
 
-    private LinkedHashMap ofJdbc(Object jdbc) {
+    public LinkedHashMap ofJdbc(Object jdbc) {
         LinkedHashMap options = new LinkedHashMap();
         options.put("url", Reflect.text(Reflect.get(jdbc, "url")));
         options.put("dbtable", Reflect.text(Reflect.get(jdbc, "tableOrQuery")));
@@ -240,7 +240,7 @@ public class Identities {
         identity.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
     }
 
-    private static ArrayList paths(Object values) {
+    public static ArrayList paths(Object values) {
         ArrayList paths = new ArrayList();
         ArrayList given = Reflect.list(values);
         for (int i = 0; i < given.size() && i < MOST_PATHS; i++) {

@@ -4,9 +4,12 @@ import io.sparkevents.jvm.Reflect;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
+import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
+import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
@@ -24,6 +27,8 @@ public class PlanListener extends SparkListener implements Runnable {
     private final PlanRecords records;
     private final QueryRecords queries;
     private final StatementRecords statements;
+    private final RddJobRecords rddJobs;
+    private final SparkContext context;
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private volatile long postedCount = 0;
     private volatile long readCount = 0;
@@ -32,12 +37,15 @@ public class PlanListener extends SparkListener implements Runnable {
     /**
      * @param sink takes the records, each a Map; a Throwable, where one could not be made
      * @param budgetMs how long one plan may be read for its columns
+     * @param context whose scheduler knows the RDDs of jobs
      */
-    public PlanListener(Consumer sink, long budgetMs) {
+    public PlanListener(Consumer sink, long budgetMs, SparkContext context) {
         this.sink = sink;
         this.records = new PlanRecords(sink, budgetMs);
         this.queries = new QueryRecords(records);
         this.statements = new StatementRecords(records, queries);
+        this.rddJobs = new RddJobRecords(records, statements, queries);
+        this.context = context;
         Thread thread = new Thread(null, this, "spark-events-lineage", STACK_BYTES);
         thread.setDaemon(true);
         thread.start();
@@ -67,6 +75,17 @@ public class PlanListener extends SparkListener implements Runnable {
         } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
             post(event, null, null);
         }
+    }
+
+    public void onJobStart(SparkListenerJobStart event) {
+        RddJob job = RddJob.begun(event, context);
+        if (job != null) {
+            post(event, job, null);
+        }
+    }
+
+    public void onJobEnd(SparkListenerJobEnd event) {
+        post(event, null, null);
     }
 
     public void onApplicationEnd(SparkListenerApplicationEnd event) {
@@ -111,11 +130,15 @@ public class PlanListener extends SparkListener implements Runnable {
             statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan, change);
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
             statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan, change);
+        } else if (event instanceof SparkListenerJobStart && plan != null) {
+            rddJobs.begin((SparkListenerJobStart) event, (RddJob) plan);
+        } else if (event instanceof SparkListenerJobEnd) {
+            rddJobs.end((SparkListenerJobEnd) event);
         } else if (Reflect.isA(event, "QueryStartedEvent")) {
             queries.begin(event, plan);
         } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
             queries.end(event);
-        } else {
+        } else if (event instanceof SparkListenerApplicationEnd) {
             statements.sendWaiting();
             records.send(PlanRecords.create("SparkEventsLineageEnded", System.currentTimeMillis()));
             ended = true;

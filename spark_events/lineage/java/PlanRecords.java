@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.QueryExecution;
 class PlanRecords {
     private static final int MOST_OF_TEXT = 65536;
     private final Consumer sink;
-    private final long budgetMs;
+    final long budgetMs;
     private final Remembered remembered = new Remembered();
     final KnownTables knownTables = new KnownTables();
 

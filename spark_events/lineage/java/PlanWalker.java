@@ -2,18 +2,15 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Walks an analyzed plan from its leaves to its root, and gathers its facts. */
 public class PlanWalker {
-    private static final int MOST_RDDS = 1000;
     final PlanFacts facts;
     final ExpressionReader expressions;
     final OperatorReader operators;
@@ -85,8 +82,8 @@ public class PlanWalker {
     private void readLeaf(LogicalPlan leaf) {
         LinkedHashMap identity = identities.ofSource(leaf);
         if (identity == null) {
-            if (!remembered.restore(facts, leaf) && readsUnknown(leaf)) {
-                facts.setIncomplete("a DataFrame was made of an RDD: what that reads is not known");
+            if (!remembered.restore(facts, leaf)) {
+                readRdd(leaf);
             }
         } else if (identities.isQuery(identity)) {
             // Its columns are those of the query, and not those of the table.
@@ -98,27 +95,15 @@ public class PlanWalker {
         }
     }
 
-    /** Tells whether a leaf's rows come from an RDD that reads something, or may do so. */
-    private static boolean readsUnknown(LogicalPlan leaf) {
-        if (!Reflect.isA(leaf, "LogicalRDD") && !Reflect.isA(leaf, "ExternalRDD")) {
-            return false;
+    /** Adds what the RDD reads that a DataFrame was made of: its columns are made by functions. */
+    private void readRdd(LogicalPlan leaf) {
+        Object rdd = Reflect.get(leaf, "rdd");
+        int before = facts.sources().size();
+        if (rdd != null) {
+            new RddReader(facts, identities).read(rdd);
         }
-        ArrayList rdds = new ArrayList();
-        rdds.add(Reflect.get(leaf, "rdd"));
-        for (int i = 0; i < rdds.size(); i++) {
-            Object rdd = rdds.get(i);
-            List dependencies = Reflect.list(Reflect.get(rdd, "dependencies"));
-            if (i >= MOST_RDDS || (dependencies.isEmpty() && !isLocal(rdd))) {
-                return true;
-            }
-            for (int j = 0; j < dependencies.size(); j++) {
-                rdds.add(Reflect.get(dependencies.get(j), "rdd"));
-            }
+        if (facts.sources().size() > before) {
+            facts.setIncomplete("a DataFrame was made of an RDD: which columns that reads is not known");
         }
-        return false;
-    }
-
-    private static boolean isLocal(Object rdd) {
-        return Reflect.isA(rdd, "ParallelCollectionRDD") || Reflect.isA(rdd, "EmptyRDD");
     }
 }

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import org.apache.spark.sql.execution.QueryExecution;
 
 /** Sends the records of streaming queries: their lineage, what their foreachBatch writes, and their tags. */
@@ -72,6 +73,21 @@ class QueryRecords {
         record.put("bounded", query.bounded);
         Statement statement = records.addLineage(record, plan, TableChange.begun(plan), query.batch);
         if (statement != null && statement.hasSinks() && query.batchWrites.add(statement.record().toString())) {
+            records.send(record);
+        }
+    }
+
+    /** Adds what a function of foreachBatch writes without SQL: an RDD, say. */
+    void addBatchLineage(String run, LinkedHashMap lineage) {
+        RunningQuery query = (RunningQuery) queriesByRun.get(run);
+        if (query == null || query.batch == null) {
+            return;
+        }
+        query.batch.nameSources((List) lineage.get("sources"));
+        if (query.batchWrites.size() < MOST_BATCH_WRITES && query.batchWrites.add(lineage.toString())) {
+            LinkedHashMap record = create("SparkEventsQueryLineage", run);
+            record.put("bounded", query.bounded);
+            record.put("lineage", lineage);
             records.send(record);
         }
     }

@@ -2,11 +2,13 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -36,12 +38,51 @@ public class Remembered {
     static final class Batch {
         final List names;
         final ArrayList origins = new ArrayList();
+        private final List sources;
 
         Batch(PlanFacts facts, Attribute[] output) {
             this.names = Trees.names(output);
+            this.sources = facts.sources();
             for (int i = 0; i < output.length; i++) {
                 origins.add(new Origin(facts, output[i]));
             }
+        }
+
+        /** Replaces the files of a batch, which its RDDs read, by the query's sources; those are all if none is known. */
+        void nameSources(List read) {
+            if (read.isEmpty()) {
+                read.addAll(sources);
+            }
+            for (int i = 0; i < read.size(); i++) {
+                for (int j = 0; j < sources.size(); j++) {
+                    if (isBelow(paths(read.get(i)), paths(sources.get(j)))) {
+                        read.set(i, sources.get(j));
+                    }
+                }
+            }
+        }
+
+        private static List paths(Object source) {
+            Map identity = (Map) ((Map) source).get("identity");
+            Object option = Reflect.map(identity.get("options")).get("path");
+            List paths = Reflect.list(identity.get("paths"));
+            return paths.isEmpty() && option != null ? Arrays.asList(option) : paths;
+        }
+
+        private static boolean isBelow(List files, List folders) {
+            for (int i = 0; i < files.size(); i++) {
+                for (int j = 0; j < folders.size(); j++) {
+                    if (place(files.get(i)).startsWith(place(folders.get(j)))) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        }
+
+        /** Returns a path without its scheme, which the program may have left out. */
+        private static String place(Object path) {
+            return new Path(String.valueOf(path)).toUri().getPath();
         }
     }
 

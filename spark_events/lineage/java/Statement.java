@@ -65,6 +65,10 @@ public class Statement {
 
     /** Returns all that is known of it, as JSON has it. */
     public LinkedHashMap record() {
+        return record(facts, sinks);
+    }
+
+    static LinkedHashMap record(PlanFacts facts, Sinks sinks) {
         LinkedHashMap record = new LinkedHashMap();
         record.put("sources", facts.sources());
         record.put("columns", facts.columns());

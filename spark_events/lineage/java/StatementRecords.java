@@ -45,6 +45,11 @@ class StatementRecords {
         }
     }
 
+    /** Returns the run of the query in whose batch an execution is; null where it is in none. */
+    String runOfBatch(String execution) {
+        return execution.length() == 0 ? null : (String) runsByBatch.get(Long.valueOf(execution));
+    }
+
     private void beginStatement(Long id, LinkedHashMap record, QueryExecution plan, TableChange change) {
         if (plan == null) {
             // It has ended already; its end brings the plan along.

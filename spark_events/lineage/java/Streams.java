@@ -30,7 +30,7 @@ public class Streams {
     }
 
     /** Returns a session of the driver; all of them share their active queries. */
-    private static Object session() {
+    static Object session() {
         for (int i = 0; i < SESSIONS.length; i++) {
             try {
                 ClassLoader loader = Thread.currentThread().getContextClassLoader();
