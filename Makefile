@@ -46,7 +46,7 @@ archive: $(READY) ## Make the archive of classes with which the tests start Spar
 test: check archive ## Run all checks and tests (10 min on two cores); what needs a missing server is skipped and says so
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-soak: archive ## Run what guards against rarities (over an hour): long outages, fifty killed drivers, all races and TPC queries
+soak: archive ## Run rare-event tests (over an hour): long outages, fifty killed drivers, all races and TPC queries
 	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
 
 # What depends on the version of Spark.
