@@ -16,7 +16,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: docs help setup setup35 setup41 archive demo test soak clusters smoke35 connectors check format dashboards settings bench clean
+.PHONY: docs help setup setup35 setup41 archive demo test soak clusters smoke35 connectors check format dashboards settings bench wheel clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -114,6 +114,11 @@ bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, 
 	$(BIN)/python -m bench.task_metrics
 	$(BIN)/python -m bench.ctas
 	$(BIN)/python -m bench.deploy
+
+wheel: $(READY) ## Make a wheel in dist, to install elsewhere
+	rm -f dist/*.whl
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse
