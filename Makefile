@@ -16,7 +16,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: docs help setup setup35 setup41 archive demo test soak clusters smoke35 connectors check format dashboards settings bench clean
+.PHONY: docs help setup setup35 setup41 archive demo test soak clusters smoke35 connectors check format dashboards settings bench wheel clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -46,7 +46,7 @@ archive: $(READY) ## Make the archive of classes with which the tests start Spar
 test: check archive ## Run all checks and tests (20 min on two cores); what needs a missing server is skipped and says so
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-soak: archive ## Run what guards against rarities (over an hour): long outages, fifty killed drivers, all races and TPC queries
+soak: archive ## Run rare-event tests (over an hour): long outages, fifty killed drivers, all races and TPC queries
 	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
 
 # What depends on the version of Spark.
@@ -115,6 +115,11 @@ bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, 
 	$(BIN)/python -m bench.task_metrics
 	$(BIN)/python -m bench.ctas
 	$(BIN)/python -m bench.deploy
+
+wheel: $(READY) ## Make a wheel in dist, to install elsewhere
+	rm -f dist/*.whl
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

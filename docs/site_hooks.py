@@ -9,6 +9,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 _ROOT = Path(__file__).parents[1]
+_FIRST_CELL = re.compile(r"(<tr>\s*<td)(>(?:<code>)?)([A-Za-z_][\w.-]*)(?=[,<])")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.?/[^)#]+)(#[^)]*)?\)")
 
 
@@ -31,3 +32,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return link[1] if link[1].strip("`") in place else f"{link[1]} ({place})"
 
     return _LINK.sub(name, markdown)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Called with the HTML of each page: the name that begins a row of a table is an anchor."""
+    seen = set(re.findall(r'id="([^"]+)"', html))
+
+    def with_id(cell: re.Match[str]) -> str:
+        if cell[3] in seen:
+            return cell[0]
+        seen.add(cell[3])
+        return f'{cell[1]} id="{cell[3]}"{cell[2]}{cell[3]}'
+
+    return _FIRST_CELL.sub(with_id, html)

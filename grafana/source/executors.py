@@ -38,7 +38,7 @@ def executors() -> list[builders.Panel]:
         lines(
             "Executors lost within an hour",
             "By reason. out_of_memory is a full heap or a container's limit, killed a SIGKILL without a "
-            "reason that anybody says; the details are in ExecutorLostEvents.",
+            "reason that was reported; the details are in ExecutorLostEvents.",
             [PromQuery(lost, "{{reason}}")],
         ),
     ]

@@ -14,6 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
+def install(extra: str) -> str:
+    """Return the command that adds an extra to an installation, for messages.
+
+    Wherever spark-events is from, a clone, a wheel or an index, pip adds what is missing.
+    """
+    return f"pip install 'spark-events[{extra}]'"
+
+
 class SparkEventsError(Exception):
     """Base class of all exceptions of spark-events."""
 
@@ -58,7 +66,7 @@ class MissingExtraError(ConfigError):
     def __init__(self, extra: str, package: str, what: str = "") -> None:
         super().__init__(
             f"{what or f'reporter type {extra!r}'} needs the package {package!r}, which is not installed: "
-            f"pip install 'spark-events[{extra}]'"
+            + install(extra)
         )
 
 

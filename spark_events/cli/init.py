@@ -125,8 +125,9 @@ def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
     from spark_events.configuration.check import check
 
     say(f"written to {plain(str(file))}:" if written else f"{plain(str(file))} has these lines already")
+    width = max(map(len, written), default=0)
     for key, value in written.items():
-        say(f"  {plain(key)}  {plain(value)}")
+        say(f"  {plain(f'{key:<{width}}')}  {plain(value)}")
     say("\nNext:")
     if not is_found(file) and file.name == "spark-defaults.conf":
         say(f"  export SPARK_CONF_DIR={plain(str(file.absolute().parent))}")
@@ -135,5 +136,5 @@ def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
     say("  spark-events check --connect")
     say("  spark-events run app.py    [dim]# or spark_events.attach(spark) in a notebook[/]")
     if FILES in wanted.destinations:
-        say(f"  spark-events show {plain(str(wanted.folder))}")
+        say(f"  spark-events show {plain(str(wanted.folder.absolute()))}")
     print_warnings(check(wanted.settings(), connect=False).problems)

@@ -25,7 +25,7 @@ def reading_bar(progress: Callable[[], float | None]) -> Iterator[None]:
     """Show how far reading is, on a terminal; nothing elsewhere.
 
     Args:
-        progress: returns how much of the running statement is done, in percent; None if nobody knows.
+        progress: returns how much of the running statement is done, in percent; None if that is not known.
     """
     if not err.is_terminal:
         yield

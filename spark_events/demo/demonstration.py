@@ -14,6 +14,7 @@ from typing import Any
 
 from spark_events import task
 from spark_events.api import ConfigError
+from spark_events.api.errors import install
 from spark_events.api.option_types import DURATION
 from spark_events.history.options import ReportOptions, Sla
 from spark_events.spark.java_runtime import ensure_java
@@ -105,7 +106,7 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
         KeyboardInterrupt: somebody interrupted it; the events so far are delivered.
     """
     if find_spec("pyspark") is None:
-        raise ConfigError("the demo needs PySpark, which is not installed: pip install 'spark-events[spark]'")
+        raise ConfigError(f"the demo needs PySpark, which is not installed: {install('spark')}")
     java = ensure_java()
     conf = demo_conf(options, folder)
     tell(f"[bold]spark-defaults.conf[/] of this run ({java}):")

@@ -63,7 +63,7 @@ ACCOUNTS = {
         "timeUse.python",
         "tasks wait for Python: all that those of RDDs do there; of DataFrames, since Spark 4, its functions",
     ),
-    COMPUTING: Account("timeUse.computing", "all else that tasks do; Spark does not measure it apart"),
+    COMPUTING: Account("timeUse.computing", "everything else tasks do; Spark does not break it down further"),
     UNKNOWN: Account("timeUse.unmeasured", "tasks run, and their metrics are zero"),
 }
 """The accounts, in the order in which they are shown."""

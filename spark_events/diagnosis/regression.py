@@ -26,7 +26,7 @@ class _Figure(NamedTuple):
 
 
 _MORE_DATA = (
-    "It has more data: see in its sources whether that is right; give it more executors, or shuffle "
+    "It read more data: check that the sources look right; give it more executors, or shuffle "
     "partitions (spark.sql.shuffle.partitions) for the size that it has now."
 )
 FIGURES = {
@@ -58,9 +58,7 @@ FIGURES = {
 _FEWER_CORES = (
     "It had fewer cores: look at what the cluster gave it (spark.dynamicAllocation.*, queues, quotas)."
 )
-_OTHER_PLAN = (
-    "Its plan is another: look at what Spark made of it (EXPLAIN), at statistics and join strategies."
-)
+_OTHER_PLAN = "The plan changed: compare EXPLAIN output, statistics and join strategies."
 _OTHER_SETTINGS = "Look at the settings that changed."
 _NOTHING = (
     "Nothing that Spark measures has changed: look at the machines, and at how fast sources and sinks "

@@ -145,7 +145,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             f"it takes {times}"
         )
         advice = (
-            "Few keys have most of the rows. For a join, let Spark split them "
+            "A few keys hold most of the rows. For a join, let Spark split them "
             "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
             "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice."
         )
@@ -154,7 +154,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         because = "Its data is not larger, so" if read.highest else _NOT_MEASURED
         sentence = "; ".join(filter(None, (f"task {longest.number} on {longest.host} takes {times}", known)))
         advice = (
-            f"{because} look at the host {longest.host}, and at what the rows of this task make the code do; "
+            f"{because} look at the host {longest.host}, and check what this task's rows make your code do; "
             "spark.speculation=true runs a second copy of such a task elsewhere."
         )
     return Issue(
@@ -293,10 +293,7 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     because = (
         f", {measured.fetch_failures} because shuffle output was gone" if measured.fetch_failures else ""
     )
-    advice = (
-        "Read why in the failures of this stage; if executors were lost, their ExecutorLostEvents say what "
-        "they died of."
-    )
+    advice = "See this stage's failures for the cause; if executors were lost, see their ExecutorLostEvents."
     return Issue(
         RETRIES,
         RETRIES,

@@ -85,158 +85,158 @@ class Thresholds:
         "spark.events.issue.min.time",
         types.DURATION,
         _USUAL_MIN_TIME_MS,
-        "An issue that costs less time is not reported.",
+        "Ignore issues that cost less time than this.",
     )
     min_share: float = setting(
         "spark.events.issue.min.share",
         types.RATIO,
         0.05,
-        "Nor is one that costs a smaller share of the time of the job, query or application that has it.",
+        "Ignore issues that cost less than this share of the affected job's, query's or application's time.",
     )
     min_bytes: int = setting(
         "spark.events.issue.min.bytes",
         types.SIZE,
         1 << 30,
-        "Nor a spill to disk, unused memory or small files of fewer bytes.",
+        "Ignore spills to disk, unused memory and small files below this size.",
     )
     skew_ratio: int = setting(
         "spark.events.issue.skew.ratio",
         types.at_least(1, types.INT),
         3,
-        "For `skew` and `straggler`: how many times as long as the median the longest task takes at least.",
+        "`skew`, `straggler`: report a stage whose longest task takes at least this many times the median.",
     )
     running_ratio: int = setting(
         "spark.events.issue.straggler.running.ratio",
         types.at_least(1, types.INT),
         3,
-        "For a `straggler` that still runs when three quarters of the tasks are done: the same.",
+        "`straggler`: the same ratio for a task that is still running once 75 % of the tasks have finished.",
     )
     slow_node_ratio: int = setting(
         "spark.events.issue.slow-node.ratio",
         types.at_least(1, types.INT),
         2,
-        "For `slow-node`: how many times as long as elsewhere tasks take on a host at least.",
+        "`slow-node`: report a host on which tasks take at least this many times as long as elsewhere.",
     )
     slow_node_stages: int = setting(
         "spark.events.issue.slow-node.stages",
         types.at_least(1, types.INT),
         3,
-        "For `slow-node`: in how many stages at least.",
+        "`slow-node`: in at least this many stages.",
     )
     gc_warn: float = setting(
         "spark.events.issue.gc.warn",
         types.RATIO,
         0.10,
-        "For `gc`: share of the tasks' run time that garbage collection takes at least.",
+        "`gc`: report garbage collection that takes at least this share of the tasks' run time.",
     )
     gc_error: float = setting(
-        "spark.events.issue.gc.error", types.RATIO, 0.20, "For `gc`: the share that makes it an ERROR."
+        "spark.events.issue.gc.error", types.RATIO, 0.20, "`gc`: the share from which it is an ERROR."
     )
     memory_unused: float = setting(
         "spark.events.issue.memory.unused",
         types.RATIO,
         0.50,
-        "For `memory`: a heap that is never fuller than this in any executor is too large.",
+        "`memory`: report a heap that is never fuller than this in any executor.",
     )
     idle_share: float = setting(
         "spark.events.issue.idle-cores.share",
         types.RATIO,
         0.20,
-        "For `idle-cores`: share of the time of the application in which no stage ran, at least.",
+        "`idle-cores`: report an application in which no stage runs for at least this share of its time.",
     )
     idle_time_ms: int = setting(
         "spark.events.issue.idle-cores.time",
         types.DURATION,
         _USUAL_IDLE_MS,
-        "For `idle-cores` and `loop-of-small-jobs`: for how long at least; unless it is set, in "
+        "`idle-cores`, `loop-of-small-jobs`: the least time in which no stage runs; unless it is set, in "
         "proportion less where `spark.events.issue.min.time` is below 30 s.",
     )
     many_tasks: int = setting(
         "spark.events.issue.task-count.many",
         types.at_least(1, types.INT),
         5_000,
-        "For `task-count`: more tasks than this in a stage are too many if they are short.",
+        "`task-count`: more tasks than this in a stage are too many if they are short.",
     )
     short_task_ms: int = setting(
         "spark.events.issue.task-count.short",
         types.DURATION,
         500,
-        "For `task-count`: how short, at the median.",
+        "`task-count`: tasks are short if their median is below this.",
     )
     long_task_ms: int = setting(
         "spark.events.issue.task-count.long",
         types.DURATION,
         _USUAL_LONG_TASK_MS,
-        "For `task-count`: fewer tasks than cores are too few if they take longer than this; unless it "
+        "`task-count`: fewer tasks than cores are too few if they take longer than this; unless it "
         "is set, in proportion less where `spark.events.issue.min.time` is below 30 s.",
     )
     many_files: int = setting(
         "spark.events.issue.small-files.many",
         types.at_least(1, types.INT),
         100,
-        "For `small-files`: more files than this are too many if they are small.",
+        "`small-files`: more files than this are too many if they are small.",
     )
     small_file_bytes: int = setting(
         "spark.events.issue.small-files.size",
         types.SIZE,
         3 << 20,
-        "For `small-files`: how small, on average.",
+        "`small-files`: files are small if their mean size is below this.",
     )
     failed_share: float = setting(
         "spark.events.issue.retries.share",
         types.RATIO,
         0.10,
-        "For `retries`: share of a stage's task attempts that failed, at least.",
+        "`retries`: report a stage in which at least this share of the task attempts failed.",
     )
     python_share: float = setting(
         "spark.events.issue.python.share",
         types.RATIO,
         0.50,
-        "For `python`: share of the tasks' run time in Python functions, at least.",
+        "`python`: report Python functions that take at least this share of the tasks' run time.",
     )
     explosion_ratio: int = setting(
         "spark.events.issue.exploding-join.ratio",
         types.at_least(2, types.INT),
         10,
-        "For `exploding-join`: how many times as many rows as it reads a join makes at least.",
+        "`exploding-join`: report a join that makes at least this many times the rows of its larger side.",
     )
     explosion_rows: int = setting(
         "spark.events.issue.exploding-join.rows",
         types.at_least(1, types.INT),
         100_000,
-        "For `exploding-join`: how many rows at least; for `cross-join`, how many pairs.",
+        "`exploding-join`: and at least this many rows; `cross-join`: at least this many pairs.",
     )
     small_side_bytes: int = setting(
         "spark.events.issue.missing-broadcast.size",
         types.SIZE,
         10 << 20,
-        "For `missing-broadcast`: how large the smaller side of a join is at most.",
+        "`missing-broadcast`: largest size of a join's smaller side that should be broadcast.",
     )
     broadcast_bytes: int = setting(
         "spark.events.issue.large-broadcast.size",
         types.SIZE,
         96 << 20,
-        "For `large-broadcast`: how large what is sent to all executors is at least. Spark allocates up to "
-        "64 MiB for however few rows.",
+        "`large-broadcast`: report broadcasts of at least this size. Spark allocates up to 64 MiB for "
+        "however few rows.",
     )
     scan_kept: float = setting(
         "spark.events.issue.full-scan.kept",
         types.RATIO,
         0.20,
-        "For `full-scan`: the share of the rows of all partitions that a filter keeps at most.",
+        "`full-scan`: report a scan of all partitions if a filter keeps at most this share of their rows.",
     )
     silence_ms: int = setting(
         "spark.events.issue.source-stopped.time",
         types.DURATION,
         600_000,
-        "For `source-stopped`: how long no rows have come at least; and five times as long as ever before.",
+        "`source-stopped`: report a source without rows for this long, and for five times as long as before.",
     )
     past_dir: str | None = setting(
         "spark.events.issue.regression.dir",
         types.STRING,
         None,
-        "For `regression`: a folder, or a URL that fsspec knows, where each run of a batch application keeps "
-        "how long its work took, so that its next runs can be [compared](why.md#compared-with-its-own-past) "
+        "`regression`: a folder, or a URL that fsspec knows, in which each run of a batch application stores "
+        "how long its work took, so that later runs can be [compared](why.md#compared-with-its-own-past) "
         "with it. Micro-batches are compared without it.",
         example="s3a://ops/spark-runs",
     )
@@ -244,20 +244,20 @@ class Thresholds:
         "spark.events.issue.regression.runs",
         types.at_least(5, types.INT),
         20,
-        "For `regression`: with how many earlier runs, or micro-batches, to compare at most.",
+        "`regression`: maximum number of earlier runs, or micro-batches, to compare with.",
     )
     regression_percent: int = setting(
         "spark.events.issue.regression.percent",
         types.at_least(100, types.INT),
         150,
-        "For `regression`: how long something takes at least, in percent of the 95th percentile of those.",
+        "`regression`: report what takes at least this percentage of those runs' 95th percentile.",
     )
     tell_sql: bool = setting(
         "spark.events.issue.sql",
         types.BOOL,
         False,
-        "Whether an issue has the first 200 characters of the description of its job, or of its SQL "
-        "execution, which may be a statement's text.",
+        "Include in issues the first 200 characters of the description of the job or SQL execution, which "
+        "may be a statement's text.",
     )
 
     @property

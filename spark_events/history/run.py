@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import install
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
@@ -36,7 +37,7 @@ def check_outputs(options: ReportOptions) -> None:
         try:
             import jinja2  # noqa: F401
         except ModuleNotFoundError as error:
-            raise ConfigError("--html needs Jinja: pip install 'spark-events[report]'") from error
+            raise ConfigError(f"--html needs Jinja: {install('report')}") from error
 
 
 @contextmanager

@@ -60,36 +60,38 @@ class ScopeFormats:
         "Prefix of the dotted names of the framework's own metrics. Variables here and below: `<host>`, "
         "`<app_name>`, `<app_id>`, `<app_attempt_id>`.",
     )
-    application: ScopeFormat = _scope("application", "<app_name>", "The same for an application's metrics.")
+    application: ScopeFormat = _scope(
+        "application", "<app_name>", "Prefix of the names of an application's metrics."
+    )
     query: ScopeFormat = _scope(
         "query",
         "<app_name>.query.<query_name>",
-        "For a streaming query's; also `<query_name>`.",
+        "Prefix for a streaming query's metrics; also `<query_name>`.",
         "query_name",
     )
     executor: ScopeFormat = _scope(
         "executor",
         "<app_name>.executor.<executor_id>",
-        "For an executor's; also `<executor_id>`. `<host>` is the executor's.",
+        "Prefix for an executor's metrics; also `<executor_id>`. `<host>` is the executor's.",
         "executor_id",
     )
     job: ScopeFormat = _scope(
         "job",
         "<app_name>.job.<job_id>",
-        "For a Spark job's; also `<query_name>`, `<job_id>`.",
+        "Prefix for a Spark job's metrics; also `<query_name>`, `<job_id>`.",
         "query_name",
         "job_id",
     )
     task: ScopeFormat = _scope(
         "task",
         "<app_name>.task.<query_name>",
-        "For what your own code reports from [inside tasks](tasks.md); also `<query_name>`.",
+        "Prefix for what your own code reports from [inside tasks](tasks.md); also `<query_name>`.",
         "query_name",
     )
     stage: ScopeFormat = _scope(
         "stage",
         "<app_name>.stage.<stage_id>",
-        "For a stage's; also `<query_name>`, `<stage_id>`, `<stage_attempt>`.",
+        "Prefix for a stage's metrics; also `<query_name>`, `<stage_id>`, `<stage_attempt>`.",
         "query_name",
         "stage_id",
         "stage_attempt",

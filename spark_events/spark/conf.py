@@ -12,7 +12,7 @@ from typing import Any
 import javaproperties
 
 from spark_events.api import ConfigError
-from spark_events.api.errors import UsageError
+from spark_events.api.errors import UsageError, install
 
 
 def default_properties_file() -> Path | None:
@@ -105,7 +105,7 @@ def spark_submit_program() -> str:
     home = spark_home()
     program = str(home / "bin" / "spark-submit") if home else shutil.which("spark-submit")
     if not program or not Path(program).is_file():
-        raise ConfigError("no Spark found: set SPARK_HOME, or pip install 'spark-events[spark]'")
+        raise ConfigError(f"no Spark found: set SPARK_HOME, or {install('spark')}")
     return program
 
 

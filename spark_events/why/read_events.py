@@ -10,10 +10,10 @@ from typing import Any
 
 from spark_events.api.errors import needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.runtime.event_names import PERFORMANCE_ISSUE
 from spark_events.spark.file_systems import open_file_system
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
-from spark_events.why.read_logs import ISSUE_EVENT
 from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
 
 STATUS_EVENT = "JobStatusChangeEvent"
@@ -78,7 +78,7 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
     database = DuckDb()
     try:
         issues: dict[tuple[str, str], dict[str, tuple[int, Mapping[str, Any]]]] = defaultdict(dict)
-        for event_id, time_ms, attributes in database.events_of_name(paths, ISSUE_EVENT):
+        for event_id, time_ms, attributes in database.events_of_name(paths, PERFORMANCE_ISSUE):
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if "issue" in attributes and attributes.get("live") != "true" and app in (None, *key):
                 issues[key].setdefault(event_id, (time_ms, attributes))

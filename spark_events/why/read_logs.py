@@ -12,6 +12,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
+from spark_events.runtime.event_names import PERFORMANCE_ISSUE
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
@@ -19,8 +20,6 @@ from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import Explanation, explain
 from spark_events.why.run_figures import RunFigures
-
-ISSUE_EVENT = "PerformanceIssueEvent"
 
 
 def explain_logs(
@@ -105,5 +104,5 @@ class _Reading:
         )
 
     def _take_event(self, event: Event) -> None:
-        if event.name == ISSUE_EVENT:
+        if event.name == PERFORMANCE_ISSUE:
             self._events.append(event)

@@ -41,7 +41,7 @@ def test_without_options(folder: Path) -> None:
         "spark.events.reporter.file.path": (folder / "events").as_uri(),
     }
     assert f"export SPARK_CONF_DIR={folder / 'conf'}" in said
-    assert "spark-events show events" in said
+    assert f"spark-events show {folder / 'events'}" in said
 
 
 def test_everything_is_right(folder: Path) -> None:

@@ -50,11 +50,11 @@ def test_with_four_runs_nobody_knows_what_is_usual() -> None:
 @pytest.mark.parametrize(
     ("now", "said", "advice"),
     [
-        (run(900 * S, inputBytes=10 * GIB), "read from sources: 10 GiB, usually 1 GiB, 10.0 times", "It has more data"),
+        (run(900 * S, inputBytes=10 * GIB), "read from sources: 10 GiB, usually 1 GiB, 10.0 times", "It read more data"),
         (run(900 * S, diskSpilledBytes=GIB), "spilled to disk: 1 GiB, usually 0 bytes", "Its tasks no longer fit"),
         (run(900 * S, failedTasks=7), "failed tasks: 7, usually 0", "See why tasks fail"),
         (run(900 * S, cores=4), "cores: 4, usually 8", "It had fewer cores"),
-        (run(900 * S, plan="p2"), "its plan is new", "Its plan is another"),
+        (run(900 * S, plan="p2"), "its plan is new", "The plan changed"),
         (run(900 * S, version="4.4.0"), "Spark 4.4.0, before 4.3.0", "Look at the settings"),
         (run(900 * S, partitions=20), "settings: spark.sql.shuffle.partitions", "Look at the settings"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -179,3 +180,17 @@ def test_fail_on_an_overdue_commit(folder: Path) -> None:
     )
     assert code == 1
     assert "--fail-on overdue: shop / orders" in err
+
+
+def test_the_sentence_that_a_page_opens_with(folder: Path, tmp_path: Path) -> None:
+    """What is wrong at the end, and how bad it was; of an application that did well, that it did."""
+
+    def sentence(*options: str) -> str:
+        page = tmp_path / "page.html"
+        code, _, err = report(folder, "--html", str(page), *options)
+        assert code == 0, err
+        (found_it,) = re.findall(r'<p id="headline">(.*?)</p>', page.read_text(), re.S)
+        return " ".join(re.sub(r"<[^>]+>", "", found_it).split())
+
+    assert sentence("--sla", "2h") == "1 down: shop / carts. 1 outage of 1 d 22 h (shop / carts)."
+    assert sentence("--app", "nightly") == "Nothing is down. No outages."

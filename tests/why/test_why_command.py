@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from spark_events.why.found_issue import issue_of
 from spark_events.why.stored_spans import Skipped, application_spans
 from tests.support.applications import cli
 from tests.support.browser import browser
+from tests.support.history_story import HOUR, Story, write
 from tests.support.slow_log import MARKUP, slow_log
 
 
@@ -328,3 +330,18 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert (
         "smaller ones than spark.events.issue.min.time said, 30 s by default, are not stored" in stored.stdout
     )
+
+
+def test_stored_events_need_no_reader_of_logs(tmp_path: Path) -> None:
+    """A driver's light install, which has the extra ``report`` alone, asks why of its events."""
+    story = Story("nightly").application(0, "RUNNING").application(HOUR, "FAILED")
+    write(tmp_path / "events", story)
+    code = (
+        "import sys; sys.modules['cramjam'] = sys.modules['zstandard'] = None; "
+        "sys.argv = ['spark-events', 'why', 'events']; from spark_events.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nightly" in done.stdout

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from spark_events.api import SparkEventsError
-from spark_events.history.figures.job_runs import LOST
-from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD
 from spark_events.history.history import history_of
 from spark_events.history.options import Engine, ReportOptions
+from spark_events.history.page.headline import wrong_now
 from spark_events.history.page.page import environment, page
 from spark_events.history.reading.facts import Reading
 from spark_events.history.reading.local_files import LocalFiles
@@ -22,7 +21,7 @@ from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.history.report import Report, collect
 from spark_events.history.run import add_to_store, make_report, open_database
 from spark_events.history.store.store import HistoryStore
-from spark_events.history.table import Row, job_name
+from spark_events.history.table import Row
 from spark_events.history.tables.all_tables import Tables
 from spark_events.runtime.log_once import logger
 
@@ -171,7 +170,7 @@ class LivePage:
                 (text, _link(view._replace(span_ms=span_ms)), span_ms == view.span_ms)
                 for text, span_ms in _SPANS.items()
             ],
-            bad=_bad(shown),
+            bad=wrong_now(shown),
             problem=problem,
         )
         head = f'<meta http-equiv="refresh" content="{max(1, round(self._every_s))}">'
@@ -263,27 +262,6 @@ def filtered(report: Report, view: View) -> Report:
         intervals=shown(report.intervals),
         durations=shown(report.durations),
     )
-
-
-def _bad(report: Report) -> list[tuple[str, list[str]]]:
-    """Return what is wrong now, the worst first: in words, and the names; each name once."""
-    silent = [row for row in report.tables.uptime if row["state"] == NOT_HEARD]
-    lost = [row for row in report.tables.uptime if row["status"] == LOST]
-    down = [row for row in report.tables.uptime if row["state"] == DOWN and row["status"] != LOST]
-    known = {job_name(row) for row in (*lost, *silent, *down)}
-    overdue = [row for row in report.tables.checkpoint_sla if row["overdue"] and job_name(row) not in known]
-    failed = [row for row in report.tables.uptime if row["state"] == LAST_FAILED and row["status"] != LOST]
-    return [
-        (words, [job_name(row) for row in rows])
-        for words, rows in (
-            ("lost", lost),
-            ("not heard of", silent),
-            ("down", down),
-            ("with an overdue checkpoint", overdue),
-            ("failed", failed),
-        )
-        if rows
-    ]
 
 
 def _choices(

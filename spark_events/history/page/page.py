@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from spark_events.api import printable
 from spark_events.api.toolkit.formatting import cost, duration, moment, percent, size
 from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STATES, STOPPED
+from spark_events.history.page.headline import outages, wrong_now
 from spark_events.history.reading.plausible import DAY_MS
 from spark_events.history.report import MOST_SHOWN, Report, job_of
 from spark_events.history.table import BAD, NEW_LINE, PAGE, TIMES, How, Part, Row, Shown, job_name
@@ -107,6 +108,8 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         cell=lambda column, row: _cell(column, row, report.until_ms),
         is_left=_is_left,
         new_line=NEW_LINE,
+        wrong=wrong_now(report) if link is None else None,
+        outages=outages(report),
         down=[row for row in report.tables.uptime if row["state"] == DOWN],
         silent=[row for row in report.tables.uptime if row["state"] == NOT_HEARD],
         last_failed=[row for row in report.tables.uptime if row["state"] == LAST_FAILED],
@@ -129,9 +132,9 @@ class Cell(NamedTuple):
 
 
 _TEXTS: dict[How, Callable[[Any], str]] = {
-    How.COUNT: str,
+    How.COUNT: "{:,}".format,
     How.AMOUNT: "{:,}".format,
-    How.DURATION: duration,
+    How.DURATION: lambda ms: duration(ms or None),
     How.PERCENT: percent,
     How.SIZE: size,
     How.MOMENT: moment,

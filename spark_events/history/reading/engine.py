@@ -6,7 +6,7 @@ import re
 from importlib.util import find_spec
 
 from spark_events.api import ConfigError
-from spark_events.api.errors import UsageError, needs_extra
+from spark_events.api.errors import UsageError, install, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.options import Engine, ReportOptions
 
@@ -39,7 +39,7 @@ def choose(options: ReportOptions, told_of_spark: bool) -> tuple[Engine, str]:
     if not reason:
         return Engine.LOCAL, ""
     if find_spec("pyspark") is None:
-        raise ConfigError(f"{reason}, and PySpark is not installed: pip install 'spark-events[spark]'")
+        raise ConfigError(f"{reason}, and PySpark is not installed: {install('spark')}")
     return Engine.SPARK, reason
 
 
@@ -49,7 +49,7 @@ def _reason_for_spark(options: ReportOptions) -> str:
         if not _LOCAL.match(folder):
             return f"{path_without_secrets(folder)}: is written by Spark"
     if find_spec("duckdb") is None:
-        return "DuckDB is not installed (pip install 'spark-events[report]'): Spark reads the events"
+        return f"DuckDB is not installed ({install('report')}): Spark reads the events"
     with needs_extra("report", "fsspec", "reading stored events without Spark"):
         from spark_events.history.reading.local_files import stored_files
         from spark_events.spark.file_systems import open_file_system
