@@ -29,6 +29,8 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     so_far = "" if explanation.ended else ", as far as is known: its end is missing"
     since = f"from {moment(explanation.begun_ms)} UTC"
     say(f"[bold]{plain(explanation.app_name)}[/]{of_id}: {lasted} {since}{so_far}", out)
+    if explanation.failed:
+        say(f"[bold red]{plain(explanation.failed)}[/]", out)
     if explanation.answer:
         say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:

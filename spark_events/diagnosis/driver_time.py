@@ -12,8 +12,10 @@ from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS, T
 
 _MOST_PLACES = 1_000
 _LEAST_COLLECTED = 4 << 20
-_COLLECTED_PER_MS = 4 << 10
-"""Python takes rows from the JVM at 4 MB a second or faster; longer pauses are for something else."""
+_ROWS_PER_MS, _ARROW_PER_MS = 4 << 10, 16 << 10
+"""Python takes rows from the JVM at 4 MB a second or faster, and what Arrow brings at four times that; longer
+pauses are for something else."""
+_TO_PANDAS = "toPandas at "
 _LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
 """From so many jobs of one place on, it is a loop, or may become one; and how long each takes at most."""
 _ANYWHERE = "stages of DataFrames"
@@ -244,15 +246,15 @@ class DriverTime:
     def _of_collect(self, place: str, collected: _Collected) -> Issue:
         taken = duration(collected.taken_ms)
         if collected.taken_ms < collected.pauses_ms:
-            taken = f"at least {taken} of the {duration(collected.pauses_ms)}"
+            taken = f"up to {taken} of the {duration(collected.pauses_ms)}"
         return Issue(
             COLLECT,
             f"{COLLECT} {place}",
             collected.taken_ms,
             None,
             f"{place} brings {size(collected.size_bytes)} to the driver, which takes {taken} without a stage",
-            "Aggregate or filter in Spark, and collect only the result; write large results to a table; for "
-            "pandas, set spark.sql.execution.arrow.pyspark.enabled=true.",
+            "Aggregate or filter in Spark, and collect only the result; write large results to a table. For "
+            "pandas, see that spark.sql.execution.arrow.pyspark.enabled is true.",
             evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},
         )
 
@@ -285,7 +287,8 @@ class DriverTime:
         assert self._collects is not None  # asked before
         place, result_bytes = self._collects
         self._collects = None
-        taken_ms = min(pause.time_ms, result_bytes // _COLLECTED_PER_MS)
+        per_ms = _ARROW_PER_MS if place.startswith(_TO_PANDAS) else _ROWS_PER_MS
+        taken_ms = min(pause.time_ms, result_bytes // per_ms)
         if place in self._collected or len(self._collected) < _MOST_PLACES:
             collected = self._collected.setdefault(place, _Collected())
             collected.times += 1

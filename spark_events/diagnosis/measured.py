@@ -12,10 +12,6 @@ _FILE_SCAN = "FileScanRDD"
 _SCANS = (_FILE_SCAN, "DataSourceRDD")
 _COUNTED = re.compile(r"scan (orc|csv|json|text|xml|avro|binaryfile)\b", re.IGNORECASE)
 _COLUMNAR = re.compile(r"parquet", re.IGNORECASE)
-_PYTHON_RUN = "time to run Python workers"
-_PYTHON_START = ("time to start Python workers", "time to initialize Python workers")
-"""Spark's SQL metrics of the time in Python, in ms, since Spark 4; the first has the others in it."""
-_PYTHON_RDD = "PythonRDD"
 
 
 class Spread(NamedTuple):
@@ -158,22 +154,3 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
         ),
         last_failure=str(statistics.get("Last Failure") or ""),
     )
-
-
-def read_python_times(stage_info: Mapping[str, Any], measured: TasksMeasured) -> PythonTimes:
-    """Return how long a stage's tasks waited for Python, by its SQL metrics, or because it is an RDD's."""
-    times = dict.fromkeys((_PYTHON_RUN, *_PYTHON_START), 0)
-    for accumulable in stage_info.get("Accumulables") or ():
-        if (name := accumulable.get("Name")) in times:
-            try:
-                times[name] += max(0, int(accumulable.get("Value") or 0))
-            except (TypeError, ValueError):
-                continue
-    start_ms = min(times[_PYTHON_RUN], sum(times[name] for name in _PYTHON_START))
-    if times[_PYTHON_RUN]:
-        return PythonTimes(times[_PYTHON_RUN] - start_ms, start_ms)
-    if any(rdd.get("Name") == _PYTHON_RDD for rdd in stage_info.get("RDD Info") or ()):
-        spreads = measured.spreads
-        besides = spreads["JVM GC Time"].total + spreads["Fetch Wait Time"].total
-        return PythonTimes(max(0, measured.run.total - besides), 0, True)
-    return PythonTimes()

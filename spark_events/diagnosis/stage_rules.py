@@ -24,6 +24,8 @@ from spark_events.diagnosis.thresholds import (
 )
 
 _TAIL = "tail"
+_LOCAL = "driver"
+"""The executor in local mode."""
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
 _DATA_RATIO = 2
@@ -96,6 +98,12 @@ class EndedStage:
         """Return whether a task reads much more than others."""
         return run.read_bytes > _DATA_RATIO * self.measured.read.median and self.measured.read.highest > 0
 
+    def ends_late(self, long_ms: float) -> bool:
+        """Return whether a task that is longer than this is among those that end last."""
+        last_ms = self.measured.last_ms - self.measured.run.median
+        runs = self.measured.longest_runs
+        return any(run.run_ms > long_ms and run.launched_ms + run.run_ms >= last_ms for run in runs)
+
     @property
     def failed_share(self) -> float:
         """The share of task attempts that failed."""
@@ -138,6 +146,8 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     busy_ms = max(run.total, measured.spreads["Duration"].total)
     uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms)))
     lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms - more_ms)))
+    if not stage.ends_late(thresholds.skew_ratio * run.median):
+        lost_ms = uneven_ms  # others end later: nothing waits for a long one
     times = f"{duration(own_ms)}, the median {duration(run.median)}"
     if skewed:
         sentence = (
@@ -152,11 +162,9 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     else:
         known = f"it reads {size(longest.read_bytes)}, like the others" if read.highest else ""
         because = "Its data is not larger, so" if read.highest else _NOT_MEASURED
-        sentence = "; ".join(filter(None, (f"task {longest.number} on {longest.host} takes {times}", known)))
-        advice = (
-            f"{because} look at the host {longest.host}, and check what this task's rows make your code do; "
-            "spark.speculation=true runs a second copy of such a task elsewhere."
-        )
+        at, look = _place(longest, measured)
+        sentence = "; ".join(filter(None, (f"task {longest.number}{at} takes {times}", known)))
+        advice = f"{because} {look}"
     return Issue(
         SKEW if skewed else STRAGGLER,
         _TAIL,
@@ -176,6 +184,17 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         },
         uneven_ms=uneven_ms,
     )
+
+
+def _place(run: TaskRun, measured: TasksMeasured) -> tuple[str, str]:
+    """Return where a late task ran, for a sentence, and where to look; in local mode, there is one place."""
+    rows = "check what this task's rows make your code do"
+    if len(measured.hosts) <= 1 and run.executor == _LOCAL:
+        return "", f"{rows}."
+    again = "spark.speculation=true runs a second copy of such a task elsewhere."
+    if len(measured.hosts) <= 1:
+        return f" on executor {run.executor}", f"look at executor {run.executor}, and {rows}; {again}"
+    return f" on {run.host}", f"look at the host {run.host}, and {rows}; {again}"
 
 
 def lagging_task(
@@ -266,7 +285,9 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
     if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:
-        lost_ms = max(0, run.highest - run.total // stage.cores)
+        # A worker starts once, whatever it is given to do.
+        own_ms = max(0, run.total - stage.python.start_ms)
+        lost_ms = max(0, run.highest - stage.python.start_ms // measured.tasks - own_ms // stage.cores)
         count = "one task" if measured.tasks == 1 else f"{measured.tasks} tasks"
         each = "" if measured.tasks == 1 else " each at the median"
         return Issue(
@@ -297,7 +318,7 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     return Issue(
         RETRIES,
         RETRIES,
-        stage.as_wall_ms(measured.failed_ms),
+        _lost_to_failed(stage),
         None,
         f"{measured.failed} of {measured.failed + measured.tasks} task attempts failed{because}, after "
         f"{duration(measured.failed_ms)} in all{f'; the last: {stage.failed_of}' if stage.failed_of else ''}",
@@ -309,6 +330,17 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "tasks": measured.tasks,
         },
     )
+
+
+def _lost_to_failed(stage: EndedStage) -> int:
+    """Return how much shorter the stage would be without its failed attempts, in ms.
+
+    Where other tasks are left to run, failed attempts take their share of the cores; at the end of a stage,
+    all cores wait for the task that has to begin again.
+    """
+    duration_ms, failed_ms = stage.measured.spreads["Duration"], stage.measured.failed_ms
+    without_ms = max(stage.as_wall_ms(duration_ms.total), duration_ms.highest)
+    return max(stage.as_wall_ms(failed_ms), min(failed_ms, stage.wall_ms - without_ms))
 
 
 def _made_again(stage: EndedStage) -> Issue:

@@ -10,6 +10,8 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import MEMORY, Thresholds
 
 _HEADROOM = 1.25
+_LEAST_HEAP = 450 << 20
+"""Spark starts no executor with less: half as much again as it keeps for itself (UnifiedMemoryManager)."""
 
 
 def unused_memory(peaks: Mapping[str, int], heap: int, thresholds: Thresholds) -> Issue | None:
@@ -25,15 +27,18 @@ def unused_memory(peaks: Mapping[str, int], heap: int, thresholds: Thresholds) -
     highest = max(peaks.values())
     if highest >= thresholds.memory_unused * heap:
         return None
-    enough = int(highest * _HEADROOM)
+    enough = max(_LEAST_HEAP, int(highest * _HEADROOM))
+    if enough >= heap:
+        return None
+    than_needed = "a quarter more than they needed" if enough > _LEAST_HEAP else "the least that Spark takes"
     return Issue(
         MEMORY,
         MEMORY,
         None,
         (heap - enough) * len(peaks),
         f"no executor used more than {size(highest)} of its heap of {size(heap)}",
-        f"Try spark.executor.memory={max(1, -(-enough >> 20))}m, a quarter more than they needed, or more "
-        "tasks at once in each executor (spark.executor.cores).",
+        f"Try spark.executor.memory={-(-enough >> 20)}m, {than_needed}, or more tasks at once in each "
+        "executor (spark.executor.cores).",
         Severity.INFO,
         {"heapHighest": highest, "heapLimit": heap, "executors": len(peaks)},
     )

@@ -14,7 +14,7 @@ ABSENCES = {
     kinds.SLOW_NODE: "the slow host {host}",
     kinds.GC: "garbage collection in {about}",
     kinds.IDLE_CORES: "the time in which only the driver works",
-    kinds.TASK_COUNT: "the wrong number of tasks of {about}",
+    kinds.TASK_COUNT: "too many tasks in {about}",
     kinds.SMALL_FILES: "the small files of {about}",
     kinds.RETRIES: "the failed attempts of {about}",
     kinds.PYTHON: "the Python functions of {about}",
@@ -53,6 +53,8 @@ def answer(
     absence = ABSENCES[costly.kind].format(
         about=costly.about, host=costly.evidence.get("host"), what=_what(costly)
     )
+    if costly.evidence.get("fewTasks"):
+        absence = absence.replace("too many", "too few", 1)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if not ended:
         return f"It has lost {duration(lost_ms)} so far by {absence}."
@@ -62,8 +64,11 @@ def answer(
         absence = absence.replace(costly.about, "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
-    without = f"{duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} without {absence}"
-    return f"{whole} would take {without}."
+    condition = f"without {absence}"
+    if costly.kind == kinds.TASK_COUNT:
+        stages = "its stages" if costly.about.startswith(_QUERY) else costly.about
+        condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
+    return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
 
 
 def _what(issue: FoundIssue) -> str:
@@ -75,4 +80,4 @@ def _most(duration_ms: int, parts: Mapping[str, int] | None) -> str:
     if not parts or not duration_ms:
         return ""
     largest = max(parts, key=lambda account: parts[account])
-    return f"The largest part of its time, {percent(100 * parts[largest] / duration_ms)}, is {largest}."
+    return f'The largest part of its time, {percent(100 * parts[largest] / duration_ms)}, is "{largest}".'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_events.api import Event
@@ -34,6 +34,7 @@ class Explanation:
         estimates: with other numbers of cores.
         figures: what it read, wrote and was given; None as above.
         least_ms: what an issue costs at least that is looked for, in ms; None if that is not known.
+        failures: what was said of each failure of the application and of its jobs and queries, in order.
     """
 
     app_name: str
@@ -48,11 +49,20 @@ class Explanation:
     estimates: list[Estimate] = field(default_factory=list)
     figures: RunFigures | None = None
     least_ms: int | None = None
+    failures: Sequence[str] = ()
 
     @property
     def answer(self) -> str:
         """One sentence that says what to look at first; empty if nothing says that."""
         return answer(self.issues, self.duration_ms, self.parts, self.ended)
+
+    @property
+    def failed(self) -> str:
+        """One sentence about what failed; empty if nothing did. A run that failed did not do all its work."""
+        if not self.failures:
+            return ""
+        more = f"{len(self.failures):,} failures, the last: " if len(self.failures) > 1 else ""
+        return f"{more}{self.failures[-1]}"
 
     @property
     def none_found(self) -> str:
@@ -64,7 +74,7 @@ class Explanation:
             )
         least = duration(self.least_ms)
         smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > _SMALL_MS else ""
-        return f"no performance issue found that cost {least} or more{smaller}"
+        return f"no cause known to spark-events cost {least} or more{smaller}"
 
     @property
     def duration_ms(self) -> int:
@@ -78,10 +88,21 @@ def explain(
     timeline: ApplicationTimeline,
     figures: RunFigures,
     ended: bool,
-    events: Iterable[Event],
+    issues: Iterable[Event],
     least_ms: int,
+    failures: Iterable[str],
 ) -> Explanation:
-    """Return the explanation of an application whose event log was read."""
+    """Return the explanation of an application whose event log was read.
+
+    Args:
+        app_name, app_id: its own.
+        timeline: what happened in it.
+        figures: what it read, wrote and was given.
+        ended: whether its end is known.
+        issues: the events of its issues.
+        least_ms: what an issue costs at least that was looked for, in ms.
+        failures: the bodies of the events of its failures, in order.
+    """
     timeline.end()
     figures.end(timeline)
     booked = timeline.booked()
@@ -91,11 +112,12 @@ def explain(
         timeline.begun_ms,
         timeline.ended_ms,
         ended,
-        by_cost(issue_of(event.all_attributes, event.severity.name) for event in events),
+        by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues),
         parts=booked.time_ms,
         core_ms=booked.core_ms,
         critical_path_ms=critical_path_ms(timeline.run) if timeline.run else None,
         estimates=estimates(timeline.run) if timeline.run else [],
         figures=figures,
         least_ms=least_ms,
+        failures=tuple(failures),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spark_events.api import ApplicationInfo, Event
@@ -12,7 +13,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.runtime.event_names import PERFORMANCE_ISSUE
+from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
@@ -58,12 +59,16 @@ def explain_logs(
     return explanations, notes
 
 
+_MOST_FAILURES = 1_000
+
+
 class _Reading:
     """One log."""
 
     def __init__(self, files: LogFiles, log: EventLog, conf: Mapping[str, str]) -> None:
         self._conf = conf
         self._events: list[Event] = []
+        self._failures: deque[str] = deque(maxlen=_MOST_FAILURES)
         self._timeline = ApplicationTimeline(bounded=False)
         self._figures = RunFigures()
         self._replay = LogReplay(files, log, self._listeners, self._take_event)
@@ -85,7 +90,9 @@ class _Reading:
             return None
         name, app_id = result.application.name, result.application.id
         least_ms = read_settings(self._conf)[0].thresholds.min_time_ms
-        return explain(name, app_id, self._timeline, self._figures, result.ended, self._events, least_ms)
+        return explain(
+            name, app_id, self._timeline, self._figures, result.ended, self._events, least_ms, self._failures
+        )
 
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         configuration = read_configuration(self._conf, application)
@@ -106,3 +113,5 @@ class _Reading:
     def _take_event(self, event: Event) -> None:
         if event.name == PERFORMANCE_ISSUE:
             self._events.append(event)
+        elif event.name == JOB_FAILURE:
+            self._failures.append(event.body)

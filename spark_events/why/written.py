@@ -35,6 +35,7 @@ def as_values(explanation: Explanation) -> dict[str, Any]:
         "ended_ms": explanation.ended_ms,
         "ended": explanation.ended,
         "answer": explanation.answer,
+        "failures": list(explanation.failures),
         "parts": explanation.parts,
         "core_ms": explanation.core_ms,
         "critical_path_ms": explanation.critical_path_ms,

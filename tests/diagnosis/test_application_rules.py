@@ -114,16 +114,24 @@ def test_planning() -> None:
 def test_a_large_result() -> None:
     """What Python takes of it at 4 MB a second is the result's; what it does afterwards is not."""
     time = driver(idle_time_ms=MIN)
-    ran(time, 0, S, "toPandas at a.py:4", 400 * MIB)
+    ran(time, 0, S, "collect at a.py:4", 400 * MIB)
     ran(time, 20 * MIN, 21 * MIN)
     found = told(time, 21 * MIN)
     assert found["collect"].lost_ms == 100 * 1_024
     assert found["collect"].sentence == (
-        "toPandas at a.py:4 brings 400 MiB to the driver, which takes at least 1 min 42 s of the 19 min 59 s "
+        "collect at a.py:4 brings 400 MiB to the driver, which takes up to 1 min 42 s of the 19 min 59 s "
         "without a stage"
     )
-    assert "18 min 17 s after toPandas at a.py:4" in found["idle-cores"].sentence
+    assert "18 min 17 s after collect at a.py:4" in found["idle-cores"].sentence
     assert found["idle-cores"].lost_ms == 20 * MIN - S - 100 * 1_024
+
+
+def test_a_large_result_that_arrow_brings() -> None:
+    """Four times as fast: what is left of the pause is for something else."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S, "toPandas at a.py:4", 400 * MIB)
+    ran(time, 20 * MIN, 21 * MIN)
+    assert told(time, 21 * MIN)["collect"].lost_ms == 25 * 1_024
 
 
 def test_a_usual_start_is_no_issue() -> None:
@@ -162,6 +170,17 @@ def test_unused_memory() -> None:
     assert issue.lost_bytes == 2 * (8 * GIB - 5 * GIB // 2)
     assert "spark.executor.memory=2560m" in issue.advice
     assert unused_memory({"1": 4 * GIB}, 8 * GIB, Thresholds()) is None
+
+
+def test_no_less_memory_is_advised_than_spark_takes() -> None:
+    """With less than 450 MiB, no executor starts."""
+    issue = unused_memory({"1": 160 * MIB}, 1 * GIB, Thresholds())
+    assert issue is not None
+    assert (issue.lost_bytes, "spark.executor.memory=450m, the least" in issue.advice) == (574 * MIB, True)
+    assert unused_memory({"1": 100 * MIB}, 450 * MIB, Thresholds()) is None
+
+
+def test_no_memory_is_measured() -> None:
     assert unused_memory({}, 8 * GIB, Thresholds()) is None
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import PythonTimes, TasksMeasured, read_python_times
+from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
+from spark_events.diagnosis.python_times import StagesInPython
 from spark_events.diagnosis.repeated_stages import RepeatedStages
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
@@ -115,6 +116,47 @@ def test_retries() -> None:
     assert "retries" not in issues(measured([S] * 10, **failed))
 
 
+def test_attempts_that_fail_at_the_end_of_a_stage() -> None:
+    """One task fails twice after 5 s, while the other cores have nothing to do: all of it is lost."""
+    failed = {"Failed": 2, "Failed_Time": 10 * S, "Last_Finish": 1_000 + 15 * S}
+    lost_ms = issues(measured([2 * S] * 8, **failed))["retries"].lost_ms
+    assert lost_ms == 10 * S
+    beside = {"Failed": 2, "Failed_Time": 10 * S, "Last_Finish": 1_000 + 22 * S + 500}
+    assert issues(measured([2 * S] * 18, at_once=2, **beside), cores=2)["retries"].lost_ms == 5 * S
+
+
+def test_a_long_task_that_others_outlast_is_not_late() -> None:
+    """It has eight times the rows, begins first, and ends before those that were beside it."""
+    runs = [15_250, *[1_150] * 30]
+    begun = [1_000, *[9_000] * 7]
+    longest = [[row, begun[row], runs[row], 0, "1", "a"] for row in range(8)]
+    tasks = measured(runs, Longest_Runs=longest, Last_Finish=18_700, Duration=[1_200, 1_300, 15_700, 70_000])
+    found = issues(tasks)["straggler"]
+    assert found.lost_ms == found.uneven_ms == 200  # for so long, cores are idle in all
+
+
+def test_a_worker_that_starts_is_no_time_that_more_tasks_would_share() -> None:
+    alone = measured([210 * S])
+    lost_ms = [
+        next(stage_issues(EndedStage(4, alone, PythonTimes(0, start_ms)), Thresholds())).lost_ms
+        for start_ms in (0, 50 * S)
+    ]
+    assert lost_ms == [157_500, 120_000]
+
+
+def test_where_a_late_task_ran() -> None:
+    """One host needs no name; in local mode, the executor needs none either."""
+    runs = [90 * S, 10 * S, 10 * S, 10 * S]
+    on = {"a": (4, 120 * S, 0)}
+    one_host = issues(measured(runs, hosts=on))["straggler"]
+    local = measured(runs, hosts=on, Longest_Runs=[[0, 1_000, 90 * S, 0, "driver", "a"]])
+    assert one_host.sentence.startswith("task 0 on executor 1 takes")
+    assert issues(local)["straggler"].sentence.startswith("task 0 takes")
+    assert "speculation" not in issues(local)["straggler"].advice
+    two = issues(measured(runs, hosts={**on, "b": (4, 40 * S, 0)}))["straggler"]
+    assert "look at the host a" in two.advice
+
+
 @pytest.mark.parametrize("fetch_failures", [0, 1])
 def test_where_spark_tries_no_task_again(fetch_failures: int) -> None:
     """Nothing is retried then but what could not be fetched, for which its stage begins again."""
@@ -162,14 +204,6 @@ def test_a_task_that_computes_what_others_find_in_a_cache(
 def test_python() -> None:
     assert issues(measured([100 * S] * 4), in_python_ms=200 * S)["python"].lost_ms == 50 * S
     assert "python" not in issues(measured([100 * S] * 4), in_python_ms=199 * S)
-    accumulables = [
-        {"Name": "time to run Python workers", "Value": "1200"},
-        {"Name": "time to run Python workers", "Value": "x"},
-        {"Name": "time to run Python workers"},
-        {"Name": "time to start Python workers", "Value": "7"},
-    ]
-    times = read_python_times({"Accumulables": accumulables}, measured([100 * S]))
-    assert (times.run_ms, times.start_ms) == (1_193, 7)
 
 
 def test_what_share_python_has_is_told_of_all_the_run_time() -> None:
@@ -211,10 +245,11 @@ def test_a_core_to_which_a_task_is_sent_is_not_idle() -> None:
 def test_python_of_an_rdd() -> None:
     """All that its tasks do is Python's; what that costs, nobody knows."""
     tasks = measured([100 * S] * 4)
-    times = read_python_times({"RDD Info": [{"Name": "PythonRDD"}]}, tasks)
+    times = StagesInPython().of_stage({"RDD Info": [{"Name": "PythonRDD"}]}, tasks)
     (issue,) = stage_issues(EndedStage(4, tasks, times), Thresholds())
     assert (issue.kind, issue.lost_ms, issue.share_ms) == ("python", None, 100 * S)
-    assert read_python_times({"RDD Info": [{"Name": "MapPartitionsRDD"}]}, tasks).run_ms == 0
+    of_jvm = {"RDD Info": [{"Name": "MapPartitionsRDD"}]}
+    assert StagesInPython().of_stage(of_jvm, tasks) == NO_PYTHON
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.streams import ManyStateStores, SourceStopped, StateGrowth, StreamBehind
 from spark_events.diagnosis.thresholds import Thresholds
 
 S = 1_000
@@ -135,3 +135,33 @@ def test_state_that_only_grows() -> None:
 )
 def test_state_that_does_not(healthy: list[Issue]) -> None:
     assert healthy == []
+
+
+def stores_of(stores: int, rows: int, commit_ms: int) -> dict[str, Any]:
+    operator = {
+        "operatorName": "stateStoreSave",
+        "numStateStoreInstances": stores,
+        "numRowsUpdated": rows,
+        "commitTimeMs": commit_ms,
+    }
+    return {"stateOperators": [operator]}
+
+
+def test_a_state_in_far_too_many_parts() -> None:
+    """Of 100 s of commits in each micro-batch, which four cores do in 25 s, four parts would need a fiftieth."""
+    rule = ManyStateStores()
+    first, second = (rule.take(stores_of(200, 50, 100 * S), lambda: 4) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert (second.kind, second.lost_ms) == ("task-count", 2 * first.lost_ms)
+    assert first.lost_ms == 24_500
+    assert "is kept in 200 parts, for 4 cores: the last micro-batch changed 50 rows" in first.sentence
+
+
+@pytest.mark.parametrize(
+    ("stores", "rows", "cores"),
+    [(15, 50, 4), (200, 20_001, 4), (200, 50, 0), (0, 0, 4)],
+    ids=["not many", "many rows", "nobody knows the cores", "no store"],
+)
+def test_a_state_in_parts_that_have_something_to_do(stores: int, rows: int, cores: int) -> None:
+    assert ManyStateStores().take(stores_of(stores, rows, 100 * S), lambda: cores) is None

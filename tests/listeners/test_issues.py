@@ -84,7 +84,7 @@ def test_of_a_job() -> None:
     assert event.attributes["issue"] == "straggler"
     assert (event.attributes["lostMs"], event.attributes["durationMs"]) == (LOST_MS, 130 * S)
     assert (event.attributes["jobId"], event.attributes["stageId"]) == (0, 0)
-    assert event.body.startswith("stage 0.0 (count at a.py:1): task 0 on a takes 1 min 30 s")
+    assert event.body.startswith("stage 0.0 (count at a.py:1): task 0 on executor 1 takes 1 min 30 s")
     assert event.body.endswith("that costs 1 min 20 s, 61.45 % of job 0")
 
 

@@ -40,7 +40,7 @@ def test_of_a_streaming_query() -> None:
     [
         (
             {"driver alone": 30 * S, "garbage collection": 70 * S},
-            "The largest part of its time, 70 %, is garbage collection.",
+            'The largest part of its time, 70 %, is "garbage collection".',
         ),
         (None, ""),
     ],
@@ -58,7 +58,14 @@ def test_an_issue_that_is_all_of_it() -> None:
 def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
     sentence = answer([issue(kind, S, host="10.0.0.7")], 4 * S, None)
     assert "None" not in sentence
-    assert sentence.startswith("It would take 3.0 s instead of 4.0 s without ")
+    condition = "if stage 3.0 (count at a.py:1) had fewer tasks" if kind == "task-count" else "without "
+    assert sentence.startswith(f"It would take 3.0 s instead of 4.0 s {condition}")
+
+
+def test_too_few_tasks() -> None:
+    few = issue("task-count", 30 * S, "query 'orders'", durationMs=120 * S, fewTasks=True)
+    assert answer([few], 9_000 * S, {}).endswith("instead of 2 min if its stages had more tasks.")
+    assert answer([few], 40 * S, {}, ended=False).endswith("by too few tasks in query 'orders'.")
 
 
 def test_no_other_kind_has_one() -> None:

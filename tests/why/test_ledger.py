@@ -88,8 +88,8 @@ def test_each_part() -> None:
         "Killed_Time": 10 * S,
     }
     accumulables = (
-        {"Name": "time to run Python workers", "Value": str(12 * S)},
-        {"Name": "time to start Python workers", "Value": str(2 * S)},
+        {"ID": 1, "Name": "time to run Python workers", "Value": str(12 * S)},
+        {"ID": 2, "Name": "time to start Python workers", "Value": str(2 * S)},
         {"Name": "internal.metrics.shuffle.write.writeTime", "Value": str(6 * S * 1_000_000)},
     )
     stage = completed(

@@ -8,8 +8,9 @@ from typing import Any
 from spark_events.api import AttributeValue
 from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, critical_path_ms, estimates
 from spark_events.diagnosis.ledger import ACCOUNTS, Booked, Ledger
-from spark_events.diagnosis.measured import TasksMeasured, read_python_times, read_tasks_measured
+from spark_events.diagnosis.measured import PythonTimes, TasksMeasured, read_tasks_measured
 from spark_events.diagnosis.plans.execution import read_stage
+from spark_events.diagnosis.python_times import StagesInPython
 from spark_events.diagnosis.repeated_stages import RepeatedStages
 from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.listeners import spark_records
@@ -64,6 +65,7 @@ class ApplicationTimeline(Timeless):
         self._measured: dict[tuple[int, int], TasksMeasured] = {}
         self._job_of_stage: dict[int, int] = {}
         self._repeated = RepeatedStages()
+        self._in_python = StagesInPython()
         self._running_jobs: dict[int, JobRun] = {}
         self._executions: set[int] = set()
         self._queries: dict[str, int] = {}
@@ -202,6 +204,8 @@ class ApplicationTimeline(Timeless):
     def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
         key = stage, attempt = spark_records.stage_attempt(info)
         self._submitted.pop(key, None)
+        measured = self._measured.pop(key, None)
+        python = self._in_python.of_stage(info, measured)
         run = StageRun(
             stage,
             self._repeated.ended(stage, attempt, bool(info.get("Failure Reason"))),
@@ -209,7 +213,7 @@ class ApplicationTimeline(Timeless):
             tuple(int(parent) for parent in info.get("Parent IDs") or ()),
             int(info.get("Submission Time") or time_ms),
             time_ms,
-            _task_times(self._measured.pop(key, None), info),
+            _task_times(measured, python, info),
         )
         self._ledger.stage(run)
         if self.run is not None:
@@ -224,11 +228,12 @@ class ApplicationTimeline(Timeless):
             self._ledger.fold(self.begun_ms, now_ms)
 
 
-def _task_times(measured: TasksMeasured | None, info: Mapping[str, Any]) -> TaskTimes | None:
+def _task_times(
+    measured: TasksMeasured | None, python: PythonTimes, info: Mapping[str, Any]
+) -> TaskTimes | None:
     if measured is None or not measured.last_ms:
         return None
     spreads, left_ms = measured.spreads, measured.run.total
-    python = read_python_times(info, measured)
     parts_ms = []
     # Each part has no more than those before it leave, so that all of them are the tasks' run time.
     for part_ms in (

@@ -27,7 +27,7 @@ _LONG_ARRAYS = (
     "See whether a few rows have far longer arrays than the others: explode them, then repartition() by a "
     "column of the elements, so that all tasks get some."
 )
-_IN_GROUPS = "Spark has no function that does the same: make it faster, or give it fewer rows and columns."
+_IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (joins, full_scans, windows_over_all, rewrites)

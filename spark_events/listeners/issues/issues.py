@@ -10,9 +10,10 @@ from spark_events.diagnosis.booking import booked
 from spark_events.diagnosis.driver_time import WorkDone
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import (
+    NO_PYTHON,
+    PythonTimes,
     TasksMeasured,
     misses_reads,
-    read_python_times,
     read_tasks_measured,
     reads_cache,
     without_reads,
@@ -20,12 +21,14 @@ from spark_events.diagnosis.measured import (
 from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
+from spark_events.diagnosis.python_times import StagesInPython
 from spark_events.diagnosis.repeated_stages import RepeatedStages
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.executors.executor_ends import exit_code, exit_meaning, reason_class
 from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.application_issues import ApplicationIssues
@@ -55,12 +58,14 @@ class _Job:
 
 @dataclass(slots=True)
 class _Stage:
-    """A stage attempt that runs; its job is None if unknown."""
+    """A stage attempt that runs; its job is None if unknown. Its end says the rest."""
 
     job: _Job | None
     name: str
     begun_ms: int
     measured: TasksMeasured | None = None
+    python: PythonTimes = NO_PYTHON
+    repeats: bool = False
 
 
 class IssueListener(Timeless):
@@ -78,10 +83,11 @@ class IssueListener(Timeless):
         self._events = events
         self._subjects = Subjects(context)
         self._application = ApplicationIssues(context, events)
-        self._queries = QueryIssues(context, events)
+        self._queries = QueryIssues(context, events, lambda: self._application.cores)
         self._executions = Executions(self._thresholds)
         self._other_work = OtherWork()
         self._repeated = RepeatedStages()
+        self._in_python = StagesInPython()
         self._jobs: dict[int, _Job] = {}
         self._stages: dict[Key, _Stage] = {}
         # What was found in jobs whose SQL execution runs on.
@@ -174,8 +180,10 @@ class IssueListener(Timeless):
         if (job is None or job.run.execution is None) and reads_cache(info):
             self._application.cache_may_be_read()
         repeats = self._repeated.ended(*key, bool(info.get("Failure Reason")))
+        python = self._in_python.of_stage(info, stage.measured if stage else None)
         if stage is not None and stage.measured is not None:
-            self._take_measured(key, stage, stage.measured, info, time_ms, repeats)
+            stage.python, stage.repeats = python, repeats
+            self._take_measured(key, stage, stage.measured, info, time_ms)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
@@ -202,27 +210,20 @@ class IssueListener(Timeless):
     # -----------------------------------------------------------------------------------------------------
 
     def _take_measured(
-        self,
-        key: Key,
-        stage: _Stage,
-        measured: TasksMeasured,
-        info: Mapping[str, Any],
-        time_ms: int,
-        repeats: bool,
+        self, key: Key, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any], time_ms: int
     ) -> None:
         """Find the issues of a stage that has ended."""
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
         of_query = bool(stage.job and stage.job.run.query)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
-        python = read_python_times(info, measured)
         ended = EndedStage(
             self._application.cores,
             without_reads(measured) if misses_reads(info) else measured,
-            python,
+            stage.python,
             self._application.retries_tasks,
-            self._application.warms_up(measured, python.in_rdd),
-            repeats,
+            self._application.warms_up(measured, stage.python.in_rdd),
+            stage.repeats,
             reads_cache(info),
             _in_one_line(measured.last_failure),
         )
@@ -230,8 +231,10 @@ class IssueListener(Timeless):
         job = stage.job
         churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
-            if issue.kind == RETRIES and churn and not repeats:
+            if issue.kind == RETRIES and churn and not stage.repeats:
                 continue
+            if of_query and ended.warms_up and "fewTasks" in issue.evidence:
+                continue  # what is so of each micro-batch is so of the next as well
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
             finding = Finding(of_stage, key, stage.name, lasted_ms, time_ms, job.run if job else None)
             if job is None:
@@ -311,7 +314,12 @@ def _work(stage: _Stage | None, executed: ExecutedStage) -> WorkDone:
 
 
 def _in_one_line(text: str) -> str:
-    return shorten(in_one_line(parse_failure(text)), _LONGEST_REASON) if text else ""
+    """Return what an attempt failed of, with the meaning of an exit code."""
+    if not text:
+        return ""
+    said, code = shorten(in_one_line(parse_failure(text)), _LONGEST_REASON), exit_code(text)
+    meaning = exit_meaning(code, reason_class(text)) if code is not None else None
+    return f"{said} ({meaning})" if meaning else said
 
 
 def _cost(finding: Finding) -> tuple[int, int]:

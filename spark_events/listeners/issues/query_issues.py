@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.streams import ManyStateStores, SourceStopped, StateGrowth, StreamBehind
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -41,13 +41,21 @@ class _Query:
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
+    state_stores: ManyStateStores = field(default_factory=ManyStateStores)
 
 
 class QueryIssues(Timeless):
-    """The issues of the streaming queries of one application, each told as its cost grows."""
+    """The issues of the streaming queries of one application, each told as its cost grows.
 
-    def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
+    Args:
+        context: what it belongs to.
+        events: reports them.
+        cores: says how many cores all executors have; 0 if unknown.
+    """
+
+    def __init__(self, context: ListenerContext, events: IssueEvents, cores: Callable[[], int]) -> None:
         self._context = context
+        self._cores = cores
         self._events = events
         self._queries: dict[str, _Query] = {}
 
@@ -124,6 +132,7 @@ class QueryIssues(Timeless):
         rows = input_rows(progress)
         issues = [
             *query.state_growth.take(progress),
+            query.state_stores.take(progress, self._cores),
             query.behind.take(progress, rows),
             query.source.take(rows, time_ms),
         ]

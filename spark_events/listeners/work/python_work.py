@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import Counter, MetricGroup
+from spark_events.diagnosis.grown_metrics import GrownMetrics
 from spark_events.listeners.context import ListenerContext
 
 _METRICS = {
@@ -18,7 +18,6 @@ _METRICS = {
     "data returned from Python workers": ("pythonDataReceived", "By", "Data that Python workers returned."),
 }
 """By Spark's name of the SQL metric: ours, its unit, and a description."""
-_MOST_SEEN = 10_000
 
 
 class PythonWork:
@@ -28,12 +27,12 @@ class PythonWork:
         self._context = context
         self._of_application = _registered(context.scopes.application())
         self._of_queries: dict[str, tuple[MetricGroup, dict[str, Counter]]] = {}
-        # A metric belongs to a node of a plan; what stages of it tell is the sum so far.
-        self._seen: OrderedDict[int, int] = OrderedDict()
+        self._grown = GrownMetrics(_METRICS)
 
     def stage_completed(self, info: Mapping[str, Any], of_query: Mapping[str, str]) -> None:
         """Called with a stage that has ended, and the variables of the query that it belongs to."""
-        for name, amount in self._grown(info):
+        for spark_name, amount in self._grown.of_stage(info):
+            name, _, _ = _METRICS[spark_name]
             self._of_application[name].inc(amount)
             if "query_name" in of_query:
                 self._of_query(of_query["query_name"])[name].inc(amount)
@@ -44,20 +43,6 @@ class PythonWork:
         if name not in self._of_queries or self._of_queries[name][0] is not group:
             self._of_queries[name] = group, _registered(group)
         return self._of_queries[name][1]
-
-    def _grown(self, info: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-        """Yield by how much each metric of Python has grown."""
-        for accumulable in info.get("Accumulables") or ():
-            metric = _METRICS.get(str(accumulable.get("Name")))
-            if metric is None:
-                continue
-            number, total = int(accumulable["ID"]), int(accumulable.get("Value") or 0)
-            before = self._seen.pop(number, 0)
-            self._seen[number] = total
-            if len(self._seen) > _MOST_SEEN:
-                self._seen.popitem(last=False)
-            if total > before:
-                yield metric[0], total - before
 
 
 def _registered(group: MetricGroup) -> dict[str, Counter]:
