@@ -114,7 +114,7 @@ FILES = (
     "docs/configuration.md",
     "docs/ctas.md",
     "docs/sql-runner.md",
-    "docs/history.md",
+    "docs/report-tables.md",
     "conf/spark-defaults.conf",
 )
 

@@ -15,7 +15,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.?/[^)#]+)(#[^)]*)?\)")
 
 def on_files(files: Any, config: Any) -> Any:
     """Called when the pages are collected: the changelog is one of them."""
-    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
     files.append(File.generated(config, "changelog.md", content=text))
     return files
 
