@@ -50,6 +50,34 @@ def table(settings: Iterable[Declared]) -> str:
     )
 
 
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "Metrics": ("spark.metrics.",),
+    "Traces": ("spark.traces.",),
+    "Your own code in tasks": ("spark.events.task", "spark.events.udf", "spark.events.failure.locals"),
+    "Queues and the end": ("spark.events.bridge.", "spark.events.close."),
+    "Event logs": ("spark.events.eventlog.",),
+    "Issues": ("spark.events.issue",),
+    "Names of metrics": ("spark.metrics.scope.",),
+}
+_REST = "Applications and queries"
+
+
+def grouped(settings: Iterable[Declared]) -> str:
+    """Return a Markdown table for each subject, under a heading."""
+    groups: dict[str, list[Declared]] = {name: [] for name in (_REST, *_GROUPS)}
+    for declared in settings:
+        groups[_group_of(declared.option.name)].append(declared)
+    return "".join(f"\n### {name}\n\n{table(group)}" for name, group in groups.items())
+
+
+def _group_of(key: str) -> str:
+    """Return the subject whose longest prefix a key begins with."""
+    fitting = {
+        prefix: name for name, prefixes in _GROUPS.items() for prefix in prefixes if key.startswith(prefix)
+    }
+    return fitting[max(fitting, key=len)] if fitting else _REST
+
+
 def examples(settings: Iterable[Declared]) -> str:
     """Return a commented line for each key, with its default or an example."""
     lines = [
@@ -76,7 +104,7 @@ def report_tables() -> str:
 
 _WRITERS: dict[str, Callable[[], str]] = {
     "of-reporters": lambda: table(OF_REPORTERS),
-    "of-the-framework": lambda: table(OF_THE_FRAMEWORK),
+    "of-the-framework": lambda: grouped(OF_THE_FRAMEWORK),
     "of-queries": lambda: table(declared_in(QuerySettings).values()),
     "of-ctas": lambda: table(OF_CTAS),
     "of-a-report": report_tables,
@@ -86,7 +114,7 @@ FILES = (
     "docs/configuration.md",
     "docs/ctas.md",
     "docs/sql-runner.md",
-    "docs/history.md",
+    "docs/report-tables.md",
     "conf/spark-defaults.conf",
 )
 

@@ -15,7 +15,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.?/[^)#]+)(#[^)]*)?\)")
 
 def on_files(files: Any, config: Any) -> Any:
     """Called when the pages are collected: the changelog is one of them."""
-    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
     files.append(File.generated(config, "changelog.md", content=text))
     return files
 
@@ -36,6 +36,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """Called with the HTML of each page: the name that begins a row of a table is an anchor."""
+    html = html.replace("<p>Example::</p>", "<p><strong>Example:</strong></p>")
     seen = set(re.findall(r'id="([^"]+)"', html))
 
     def with_id(cell: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,3 +73,18 @@ def test_with_a_block(spark: Any, tmp_path: Path, fails: bool) -> None:
     assert not reporting.active
     assert "JobStatusChangeEvent" in "".join(path.read_text() for path in (tmp_path / "events").iterdir())
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.parametrize("package", ["", "ctas", "lineage", "task"])
+def test_each_function_has_an_example(package: str) -> None:
+    """An editor shows one docstring at a time."""
+    module = getattr(spark_events, package) if package else spark_events
+    functions = [getattr(module, name) for name in module.__all__]
+    without = [
+        each.__name__
+        for each in functions
+        if inspect.isfunction(each)
+        and "Example::" not in (each.__doc__ or "")
+        and each.__name__ != "table_of"
+    ]
+    assert without == []

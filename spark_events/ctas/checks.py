@@ -18,6 +18,10 @@ def row_count(least: int = 1, most: int | None = None) -> Check:
     Args:
         least: the smallest valid number.
         most: the largest valid number; None for no limit.
+
+    Example::
+
+        sql(spark, "CREATE TABLE daily AS SELECT …", checks=[row_count(least=1_000)])
     """
 
     def check(data: Any, written: Written) -> str | None:
@@ -36,6 +40,10 @@ def each_row(predicate: str) -> Check:
 
     Args:
         predicate: in SQL, over the columns of the table, such as ``amount >= 0``.
+
+    Example::
+
+        sql(spark, "CREATE TABLE daily AS SELECT …", checks=[each_row("amount >= 0")])
     """
 
     def check(data: Any, written: Written) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -19,6 +19,11 @@ from spark_events.ctas.transactions import Transactions, transactions_of
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.spark.sql_text import literal, quoted
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
+
 
 @dataclass(frozen=True, slots=True)
 class CtasResult:
@@ -31,8 +36,8 @@ class CtasResult:
         level: how it was made atomic; None if nothing was done.
         txid: the transaction's id, which is also in the table's properties; empty if there was none.
         rows: how many rows were written; None if the catalog does not say.
-        bytes: the total size of its files; None as above.
-        files: how many files it has; None as above.
+        bytes: the total size of its files; None if the catalog does not say.
+        files: how many files it has; None if the catalog does not say.
     """
 
     table: str
@@ -54,7 +59,7 @@ class CtasResult:
 
 
 def sql(
-    spark: Any,
+    spark: SparkSession,
     statement: str,
     *,
     checks: Iterable[Check] = (),
@@ -64,7 +69,7 @@ def sql(
     """Run a ``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …`` so that it is all or nothing.
 
     Spark itself parses it, so everything that Spark allows is allowed. The query runs once. Until the end,
-    nobody sees the table, or everybody sees the previous one; a failed, cancelled or killed statement leaves
+    the table does not exist for others, or is the previous one; a failed, canceled or killed statement leaves
     nothing behind.
 
     Args:
@@ -75,11 +80,16 @@ def sql(
             level that its catalog supports is used, and reported.
         hooks: called for the statement's job, in addition to the one that commits the table.
 
+    Example::
+
+        result = sql(spark, "CREATE OR REPLACE TABLE totals AS SELECT name, sum(x) FROM orders GROUP BY name")
+        print(result.rows, result.level)
+
     Raises:
         NotAtomicError: the catalog cannot do what is required; nothing was run.
         CheckFailedError: a check failed; nothing was published.
         CommitConflictError: the table changed meanwhile.
-        FencedError: the driver was silent for so long that somebody else ended the transaction.
+        FencedError: the driver was silent for so long that another process ended the transaction.
         CtasError: it is another statement, or LOCATION has files.
         ConfigError: a key below ``spark.events.ctas.`` has an invalid value.
         pyspark.errors.AnalysisException: as Spark raises it for the same statement.
@@ -90,10 +100,10 @@ def sql(
 
 
 def create_table_as(
-    data: Any,
+    data: DataFrame,
     table: str,
     *,
-    mode: str | Purpose = Purpose.CREATE,
+    mode: Mode | Purpose = Purpose.CREATE,
     format: str | None = None,  # noqa: A002 - as DataFrameWriter has it
     partition_by: Sequence[str] = (),
     bucket_by: tuple[int, Sequence[str]] | None = None,
@@ -124,9 +134,13 @@ def create_table_as(
         properties: of the table.
         trigger: of a stream: ``{"availableNow": True}`` reads what there is, and ends. If its driver is
             killed, the same call continues from the checkpoint.
-        checks: as of ``sql``.
-        require: as of ``sql``.
-        hooks: as of ``sql``.
+        checks: of what was written, before it is published: ``row_count``, ``each_row``, or your own.
+        require: the minimum for the table to be made: ``atomic``, or a level's name.
+        hooks: called for the statement's job.
+
+    Example::
+
+        create_table_as(frame, "shop.daily", mode="create_or_replace", partition_by=["day"])
     """
     clauses = [  # in the order of Spark's grammar
         f"{BEGINNINGS[_purpose(mode)]} {table}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
@@ -30,6 +30,9 @@ from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import read_patterns
 from spark_events.spark.owner import Owner
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _LEASES_PER_LEASE = 4
 
@@ -288,11 +291,16 @@ class Transactions:
 _OF_SESSION = "_spark_events_transactions"
 
 
-def transactions_of(spark: Any) -> Transactions:
+def transactions_of(spark: SparkSession) -> Transactions:
     """Return the transactions of a session, the same ones each time.
 
     Args:
         spark: a SparkSession whose driver is in reach.
+
+    Example::
+
+        for transaction, note in transactions_of(spark).listed():
+            print(transaction.txid, transaction.state, note)
 
     Raises:
         ConfigError: a key below ``spark.events.ctas.`` has a wrong value.

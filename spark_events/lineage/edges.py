@@ -6,10 +6,13 @@ import itertools
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spark_events.api import LineageDataset, LineageEdge, LineageGraph, LineageVertex
 from spark_events.lineage.graph import merged
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _TAG = "spark-events-lineage-"
 _numbers = itertools.count(1)
@@ -40,7 +43,7 @@ class GivenEdges:
         return own if self.replace else merged((graph, own))
 
 
-def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> None:
+def add_lineage_edges(spark: SparkSession, *edges: LineageEdge, replace: bool = True) -> None:
     """Give the lineage of the next job that this thread starts and that writes something.
 
     That is the next statement that writes, or the next streaming query, whichever comes first, and the edges
@@ -50,6 +53,13 @@ def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> 
         spark: a SparkSession.
         edges: from sources to sinks, each a ``LineageVertex`` with the datasets that are read or written.
         replace: whether they replace what Spark's plan says, as in Flink, or are added to it.
+
+    Example::
+
+        orders = LineageVertex((LineageDataset("orders", "kafka://broker:9092"),))
+        totals = LineageVertex((LineageDataset("/data/totals", "file"),))
+        add_lineage_edges(spark, LineageEdge(orders, totals))
+        frame.write.parquet("/data/totals")
 
     Raises:
         TypeError: an edge is not a ``LineageEdge``, or its source or sink is not a vertex.

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spark_events.api import LineageGraph
 from spark_events.lineage.datasets import catalogs_of
 from spark_events.lineage.graph import GraphBuilder
 from spark_events.lineage.plans import read_plan
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 _BUDGET_MS = 30_000
 
 
-def lineage_of(spark: Any, statement: Any) -> LineageGraph:
+def lineage_of(spark: SparkSession, statement: str | DataFrame) -> LineageGraph:
     """Return what a statement would read and write, without running it.
 
     Args:
         spark: a SparkSession.
         statement: an SQL text, such as ``INSERT INTO … SELECT …``, or a DataFrame, which has sources alone.
+
+    Example::
+
+        print(lineage_of(spark, "INSERT INTO totals SELECT name, sum(x) FROM orders GROUP BY name"))
 
     Raises:
         pyspark.errors.AnalysisException: the statement is invalid, or names something that does not exist.

@@ -20,13 +20,26 @@ def provide(name: str, provider: LineageVertexProvider) -> None:
             name of a connector's data source.
         provider: asked once for each reader and writer of a statement; if it raises, that is logged, and
             the source or sink is named as if there were no provider.
+
+    Example::
+
+        class Rates(LineageVertexProvider):
+            def lineage_vertex(self, options, is_sink):
+                return LineageVertex((LineageDataset(options["table"], "https://rates.example.com"),))
+
+        provide("rates", Rates())  # for spark.read.format("rates")
     """
     with _lock:
         _providers[name.lower()] = provider
 
 
 def withdraw(name: str) -> None:
-    """Unregister a provider; do nothing if there is none."""
+    """Unregister a provider; do nothing if there is none.
+
+    Example::
+
+        withdraw("rates")
+    """
     with _lock:
         _providers.pop(name.lower(), None)
 

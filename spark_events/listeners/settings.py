@@ -171,7 +171,7 @@ class ListenerSettings:
         types.PORTS,
         None,
         "A port of the driver, or a range, for what Spark's own metrics system sends: see "
-        "[metrics](metrics.md#sparks-own-metrics-of-executors). Off without it.",
+        "[metrics](executor-metrics.md). Off without it.",
         example="9270-9279",
     )
     sink_token: str | None = setting(
@@ -236,7 +236,7 @@ class ListenerSettings:
         types.BOOL,
         False,
         "Also report the metrics of the OpenTelemetry Collector's apachesparkreceiver, under its names: see "
-        "[metrics](metrics.md#the-names-of-the-collectors-receiver).",
+        "[metrics](apachesparkreceiver.md).",
     )
     detail_level: str = setting(
         "spark.traces.checkpoint.span-detail-level",

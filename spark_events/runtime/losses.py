@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from spark_events.api import Event, EventBuilder, MetricGroup, Severity
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime import event_names
 from spark_events.runtime.log_once import logger
 
@@ -65,10 +66,12 @@ class Losses:
 
     def _report_cause(self, place: Watched, cause: str, count: int, total: int, at_the_end: bool) -> None:
         why = place.causes.get(cause, cause)
-        logger.warning("%s dropped %d item(s), %d in total, because %s", place.title, count, total, why)
+        logger.warning(
+            "%s dropped %s, %d in total, because %s", place.title, counted(count, "item"), total, why
+        )
         if at_the_end:
             return
-        body = f"{place.title} dropped {count} item(s) because {why}"
+        body = f"{place.title} dropped {counted(count, 'item')} because {why}"
         event = (
             Event.builder(CLASS_SCOPE, event_names.RECORDS_DROPPED).set_severity(Severity.WARN).set_body(body)
         )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator
 
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.inbox import Inbox
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.stats import ReporterAccount
@@ -104,7 +105,9 @@ class Flusher:
             except RetryLater as later:
                 if self._backoff.failed() == 1:
                     title = self._account.title
-                    logger.warning("%s holds back %d item(s) and tries again: %s", title, items, later)
+                    logger.warning(
+                        "%s holds back %s and tries again: %s", title, counted(items, "item"), later
+                    )
                 if not (yield from self._backoff.pause(later.after_ms)):
                     self._give_up(items, later)
                     return False
@@ -126,7 +129,7 @@ class Flusher:
         left = self._inbox.give_up(items)
         if left is not None:
             title = self._account.title
-            logger.error("%s could not deliver %d item(s) before the end: %s", title, left, reason)
+            logger.error("%s could not deliver %s before the end: %s", title, counted(left, "item"), reason)
 
 
 class PeriodicReports:
@@ -171,7 +174,7 @@ class PeriodicReports:
             return
         stats.succeed(0)
         if self._missed:
-            logger.warning("%s reports again, after %d missed report(s)", title, self._missed)
+            logger.warning("%s reports again, after %s", title, counted(self._missed, "missed report"))
             self._missed = 0
 
     def _miss(self, later: RetryLater) -> None:

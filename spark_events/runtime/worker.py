@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
@@ -153,7 +154,9 @@ class Worker:
         if not self._runner.join(self._deadline - time.monotonic()):
             left = self._inbox.abandon()
             logger.error(
-                "%s did not close in time and is left behind; not delivered: %d item(s)", self.title, left
+                "%s did not close in time and is left behind; not delivered: %s",
+                self.title,
+                counted(left, "item"),
             )
 
     # -- in the reporter's turns ---------------------------------------------------------------------

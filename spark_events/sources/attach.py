@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Histogram, Severity, SpanBuilder
 from spark_events.listeners.application.application import application_info
@@ -24,6 +24,10 @@ from spark_events.sources.driver.state import attempt_id
 from spark_events.sources.own_signals import DriverGauge, OwnSignals
 from spark_events.spark.conf import as_texts
 from spark_events.task.values import NOT_GIVEN, taken
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
@@ -196,7 +200,9 @@ class Attachment:
             logger.error("%s", problem)
 
 
-def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None = None) -> Attachment:
+def attach(
+    spark: SparkSession | SparkContext, *, strict: bool = False, conf: Mapping[str, str] | None = None
+) -> Attachment:
     """Report on a Spark application, as its own ``spark.*`` configuration says.
 
     Calling it again for the same application returns the same attachment; until that is closed, asking for

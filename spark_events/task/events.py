@@ -80,6 +80,11 @@ class TraceContextFilter(logging.Filter):
 
     A record gets ``trace_id``, ``span_id`` (empty without spans), ``stage_id``, ``partition`` and
     ``task_attempt``; all are empty outside a task. No record is held back.
+
+    Example::
+
+        handler.addFilter(task.TraceContextFilter())
+        handler.setFormatter(logging.Formatter("%(trace_id)s %(stage_id)s %(message)s"))
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -101,6 +106,10 @@ class EventHandler(logging.Handler):
 
     Args:
         level: what is less severe is left out; WARNING unless told otherwise.
+
+    Example::
+
+        logging.getLogger("shop").addHandler(task.EventHandler(logging.ERROR))
     """
 
     def __init__(self, level: int = logging.WARNING) -> None:

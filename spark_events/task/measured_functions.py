@@ -24,6 +24,13 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     The counters ``udf_calls`` and ``udf_exceptions``, and the histogram ``udf_processing_time`` (in s), have
     the function's name as the label ``udf``. It may stand below ``@udf`` or above it. As in FLIP-485, most
     calls are not timed, because that would cost more than many functions.
+
+    Example::
+
+        @udf("double")
+        @task.measured
+        def to_euros(amount: float, currency: str) -> float:
+            return amount * RATES[currency]
     """
     udf = _udf_of(function)
     if udf is not None:

@@ -93,6 +93,10 @@ def traceparent() -> str | None:
 
     It is the innermost open ``span``, or else the task's stage. Send it with requests to other services, and
     what those do appears in the trace. None outside a task, or if no spans are reported.
+
+    Example::
+
+        requests.get(url, headers={"traceparent": task.traceparent() or ""})
     """
     try:
         report = current_report()

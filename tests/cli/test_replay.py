@@ -182,8 +182,8 @@ def test_while_the_destination_is_away(tmp_path: Path) -> None:
     )
     done = run(str(tmp_path / "app-1"), *to)
     assert done.returncode == 1
-    assert "event reporter 'otlp': accepted nothing for 1 s; 15 item(s) wait" in done.stderr
-    assert "lost event reporter 'otlp': 15 item(s) lost" in done.stdout
+    assert "event reporter 'otlp': accepted nothing for 1 s; undelivered: 15" in done.stderr
+    assert "lost event reporter 'otlp': 15 items lost" in done.stdout
 
     journal = conf(reporter__otlp__journal__dir=str(tmp_path / "journal"))
     done = run(str(tmp_path / "app-1"), *to, *journal)

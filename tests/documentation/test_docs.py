@@ -208,3 +208,17 @@ assert pickle.loads(cloudpickle.dumps(parse))("8") == 8
     file.write_text(blocker + stub + use)
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_api_pages_have_every_name() -> None:
+    """Of ``spark_events.api``, each on one of two pages."""
+    from spark_events import api
+
+    pages = [(REPO / "docs" / name).read_text() for name in ("api-reporters.md", "api-lineage.md")]
+    listed = [
+        name
+        for page in pages
+        for names in re.findall(r"members: \[(.*?)\]", page)
+        for name in names.split(", ")
+    ]
+    assert sorted(listed) == sorted({*api.__all__} - {"option_types"})

@@ -305,7 +305,7 @@ def test_the_end_does_not_wait_where_a_journal_keeps_the_rest(
     reporting.close(30_000)
 
     assert reporting.worker.stats.retries.count <= before + 2
-    assert f"leaves 10 item(s) in {tmp_path}" in caplog.text
+    assert f"leaves 10 items in {tmp_path}" in caplog.text
 
 
 def test_one_destination_away_costs_only_itself(tmp_path: Path) -> None:
@@ -339,4 +339,4 @@ def test_nobody_there_and_no_journal(tmp_path: Path, caplog: pytest.LogCaptureFi
     reporting.close(700)
 
     assert reporting.balance()["dropped.close"] == 10
-    assert "could not deliver 10 item(s) before the end" in caplog.text
+    assert "could not deliver 10 items before the end" in caplog.text

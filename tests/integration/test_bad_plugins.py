@@ -72,7 +72,7 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
         "event reporter 'raise-open' is not used: RuntimeError: no open today",
         "event reporter 'raise-all' is not used: RuntimeError: no open today",
         "event reporter 'raise-close' raised in close",
-        "event reporter 'away' could not deliver 8 item(s) before the end",
+        "event reporter 'away' could not deliver 8 items before the end",
         "event reporter 'block-event' did not close in time",
         "event reporter 'block-close' did not close in time",
         f"spark.metrics.reporter.taken.port: cannot listen on port {port} of",

@@ -168,7 +168,7 @@ def test_metrics_agree_with_the_file_log(live: Live) -> None:
 
 def test_each_metric_of_the_docs_is_there(live: Live) -> None:
     """A real run has all metrics of applications and queries that docs/metrics.md lists."""
-    page = (REPO / "docs" / "metrics.md").read_text()
+    page = "".join((REPO / "docs" / name).read_text() for name in ("metrics.md", "executor-metrics.md"))
     named = set(re.findall(r"spark_(?:query|application|executor|job|stage|bridge)_[a-z_]+[a-z]", page))
     # Local mode has no container, and no executor goes away; tests/integration/test_executors.py sees one go.
     elsewhere = {

@@ -158,9 +158,9 @@ def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixt
     assert events[0].variables == {"reporter": "bad", "reporter_kind": "events"}
     # The rest is said at the end: six events, and the one about events.
     assert said == [
-        "event reporter 'bad' dropped 7 item(s), 7 in total, because the queue in memory was full "
+        "event reporter 'bad' dropped 7 items, 7 in total, because the queue in memory was full "
         "(queue.size, queue.bytes)",
-        "event reporter 'bad' dropped 7 item(s), 14 in total, because the queue in memory was full "
+        "event reporter 'bad' dropped 7 items, 14 in total, because the queue in memory was full "
         "(queue.size, queue.bytes)",
     ]
 
@@ -240,7 +240,7 @@ def test_retrying_ends_with_the_close(caplog: pytest.LogCaptureFixture) -> None:
     made.close(600)
 
     assert made.workers[0].stats.dropped_by_cause["close"].count == 5
-    assert "could not deliver 5 item(s) before the end" in caplog.text
+    assert "could not deliver 5 items before the end" in caplog.text
 
 
 def test_wrong_kind_of_reporter(caplog: pytest.LogCaptureFixture) -> None:

@@ -75,8 +75,8 @@ def use(value: Any, other: Any) -> None:
         metric("rows", labels=value)
         metric("rows", labels={as_key(other): value})
         pickle.loads(pickle.dumps(made))
-    counter, gauge = task.metrics.counter("c"), task.metrics.gauge("g")
-    histogram = task.metrics.histogram("h")
+    counter, gauge = task.counter("c"), task.gauge("g")
+    histogram = task.histogram("h")
     for each in (value, 1, other):
         counter.inc(each)
         gauge.set(each)

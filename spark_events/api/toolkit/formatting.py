@@ -55,6 +55,11 @@ def moment(ms: int | None) -> str:
         return f"{ms} ms"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words: ``1 item``, ``2,000 items``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def percent(share: float | None) -> str:
     """Return ``99.95 %``, never rounded up to 100; an empty text for None."""
     if share is None:

@@ -15,7 +15,8 @@ class ServerTls:
     """The server's side of TLS; its files are read again when they change.
 
     Args:
-        certificate, key: PEM files of the server's certificate and its key.
+        certificate: PEM file of the server's certificate.
+        key: PEM file of that certificate's key.
         client_authorities: PEM file of those whose clients may connect; None asks clients for nothing.
 
     Attributes:

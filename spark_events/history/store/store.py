@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError
-from spark_events.api.toolkit.formatting import moment
+from spark_events.api.toolkit.formatting import counted, moment
 from spark_events.history.figures.checkpoints import day_sums
 from spark_events.history.figures.day_sums import SUMS
 from spark_events.history.history import History, period_of
@@ -165,8 +165,8 @@ class HistoryStore:
     def _check_files(self, path: str, wanted: int) -> None:
         if wanted and (present := self._count_files(path)) < wanted:
             raise ConfigError(
-                f"{path}: has {present} of {wanted} file(s) that the store's index names; restore them, or "
-                "make a new store of the events"
+                f"{path}: has {present} of {counted(wanted, 'file')} that the store's index names; restore "
+                "them, or make a new store of the events"
             )
 
     def _commit(self, folder: str, contents: Contents) -> bool:

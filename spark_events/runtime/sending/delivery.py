@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 
 from spark_events.api import SendingReporter
 from spark_events.api.reporter import JOURNAL_DIR
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.journal import Claim, DeliveryJournal, claim
 from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.log_once import logger
@@ -56,7 +57,9 @@ class Delivery:
     def start(self) -> None:
         """Start sending."""
         if left := self.spool.pending:
-            logger.info("%s first sends %d item(s) that an earlier run left behind", self._title, left)
+            logger.info(
+                "%s first sends %s that an earlier run left behind", self._title, counted(left, "item")
+            )
         self._sender.start()
 
     def finish(self, deadline: float) -> Generator[float, None, bool]:
@@ -72,12 +75,12 @@ class Delivery:
         left, lost = self.spool.pending, self.spool.in_memory
         if lost:
             self._stats.drop("close", lost)
-            logger.error("%s could not deliver %d item(s) before the end", self._title, lost)
+            logger.error("%s could not deliver %s before the end", self._title, counted(lost, "item"))
         if left > lost:
             logger.warning(
-                "%s leaves %d item(s) in %s; the next start of this application sends them",
+                "%s leaves %s in %s; the next start of this application sends them",
                 self._title,
-                left - lost,
+                counted(left - lost, "item"),
                 self._setup.journal_dir,
             )
         return ended
@@ -94,7 +97,8 @@ class Delivery:
                 journals.append(journal)
                 if journal.torn:
                     self._warn(
-                        f"cut off {journal.torn} byte(s) of an incomplete record at the end of {lock.folder}"
+                        f"cut off {counted(journal.torn, 'byte')} of an incomplete record at the end of "
+                        f"{lock.folder}"
                     )
         except OSError as error:
             for journal in journals:
@@ -119,9 +123,9 @@ class Delivery:
         self._locks = [claimed.own, *claimed.orphans]
         if claimed.busy:
             logger.warning(
-                "%s: %d other driver(s) of this application have a journal in %s; this one is in %s",
+                "%s: %s of this application with a journal in %s; this one is in %s",
                 self._title,
-                claimed.busy,
+                counted(claimed.busy, "other driver"),
                 setup.journal_dir,
                 claimed.own.folder,
             )

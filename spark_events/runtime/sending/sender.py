@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.reporter_calls import Backoff
@@ -201,10 +202,10 @@ class Sender:
                 self._dead_letters.add(records, answer.reason)
             except OSError as error:
                 place = f"{self._dead_letters.path} cannot be written: {error.strerror}"
-        count = f"{answer.refused} of {len(records)}"
+        count = f"{answer.refused} of {counted(len(records), 'item')}"
         self._log.error(
             (self._title, "refused", answer.reason[:60], place),
-            f"{self._title}: the destination refused {count} item(s) for good ({place}): {answer.reason}",
+            f"{self._title}: the destination refused {count} for good ({place}): {answer.reason}",
         )
 
     def _try_again(self, later: RetryLater) -> Generator[float, None, bool]:
@@ -221,7 +222,7 @@ class Sender:
             return
         self._warned_of, self._warned_at = reason, now
         waiting = self._spool.pending
-        logger.warning("%s holds back %d item(s) and tries again: %s", self._title, waiting, reason)
+        logger.warning("%s holds back %s and tries again: %s", self._title, counted(waiting, "item"), reason)
 
 
 @dataclass(frozen=True, slots=True)

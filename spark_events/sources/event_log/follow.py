@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Set
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.registry import Registry
@@ -152,8 +153,8 @@ class Follower:
             self._positions.put(log.name, position)
         if complete:
             logger.info(
-                "skipped %d log(s) that are already complete; use spark-events replay or --complete-too",
-                len(complete),
+                "skipped %s already complete; use spark-events replay or --complete-too",
+                counted(len(complete), "log"),
             )
 
     def _read_log(self, log: EventLog) -> bool:

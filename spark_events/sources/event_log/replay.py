@@ -157,7 +157,7 @@ class Replay:
             elif now - since > self._stall_s:
                 titles = [worker.title for worker in registry.workers if worker.depth]
                 raise StalledError(
-                    f"{', '.join(titles)}: accepted nothing for {self._stall_s:g} s; {waiting} item(s) wait"
+                    f"{', '.join(titles)}: accepted nothing for {self._stall_s:g} s; undelivered: {waiting:,}"
                 )
             time.sleep(_WAIT_S)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from spark_events.api import ApplicationInfo, Event, JobStatus
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime import event_names
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
@@ -173,7 +174,7 @@ def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
     causes = {**LOSS_CAUSES, "failed": "the reporter raised an error"}
     for title, items in delivered.items():
         for cause, count in items.lost.items():
-            yield f"{title}: {count} item(s) lost: {causes.get(cause, cause)}"
+            yield f"{title}: {counted(count, 'item')} lost: {causes.get(cause, cause)}"
 
 
 def _failure_sentence(event: Event) -> str:
