@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from spark_events.api import ApplicationInfo, Event
+from spark_events.api import ApplicationInfo, Event, JobStatus
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.context import ListenerContext
@@ -13,7 +13,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
+from spark_events.runtime.event_names import JOB_FAILURE, JOB_STATUS_CHANGE, PERFORMANCE_ISSUE
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
@@ -113,5 +113,13 @@ class _Reading:
     def _take_event(self, event: Event) -> None:
         if event.name == PERFORMANCE_ISSUE:
             self._events.append(event)
-        elif event.name == JOB_FAILURE:
+        elif event.name == JOB_FAILURE or _is_canceled_job(event):
             self._failures.append(event.body)
+
+
+def _is_canceled_job(event: Event) -> bool:
+    """Return whether a job was canceled; when a streaming query stops, its jobs always are."""
+    attributes = event.all_attributes
+    of_program = attributes.get("job.kind") == "job" and "query_name" not in attributes
+    canceled = attributes.get("newJobStatus") == JobStatus.CANCELED.value
+    return event.name == JOB_STATUS_CHANGE and of_program and canceled
