@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.applications import App
 from tests.support.collector import Collector
-from tests.support.file_log import Event, events_and_spans, file_events, of_name
+from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.kubernetes.api import objects
 from tests.support.kubernetes.cluster import MANIFESTS, NAMESPACE, KubernetesCluster
 from tests.support.kubernetes.submission import CLUSTER, local, submit
@@ -66,7 +66,7 @@ class Query:
 
 
 def test_secrets_of_a_page_that_prometheus_scrapes(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
-    """A password from a file, a token from a variable, both of a Secret; by the address of the driver's pod."""
+    """A token from a file, and one from a variable, both of a Secret; by the address of the driver's pod."""
     need("prometheus", "prometheus")
     port, token = free_port(), "a-token-of-the-secret"
     data = {"token": base64.b64encode(token.encode()).decode()}
@@ -86,7 +86,8 @@ def test_secrets_of_a_page_that_prometheus_scrapes(kubernetes: KubernetesCluster
         f"{other}.auth.token": "env:SCRAPE_TOKEN",
     }
     query = Query(kubernetes, tmp_path, conf)
-    address = kubernetes.node.pod(NAMESPACE, query.driver).address
+    driver = query.driver
+    address = kubernetes.node.pod(NAMESPACE, driver).address
     assert code_of(f"http://{address}:{port}/metrics") in (401, -1)
     how = f", authorization: {{credentials: {token}}}"
     server = PrometheusServer(tmp_path / "prometheus", (port, port + 1), how, host=address)
@@ -97,17 +98,17 @@ def test_secrets_of_a_page_that_prometheus_scrapes(kubernetes: KubernetesCluster
     finally:
         server.stop()
     query.end()
-    assert token not in kubernetes.log(query_driver_log(kubernetes))
+    assert token not in kubernetes.log(driver)
 
 
-def query_driver_log(kubernetes: KubernetesCluster) -> str:
-    """Return the name of the driver's pod that has ended last."""
-    drivers = [
-        pod
-        for pod in kubernetes.api.all("Pod", NAMESPACE)
-        if (pod["metadata"].get("labels") or {}).get("spark-role") == "driver"
-    ]
-    return str(max(drivers, key=lambda pod: str(pod["status"]["startTime"]))["metadata"]["name"])
+def test_a_stop_that_is_meant(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
+    """Where drivers are deleted only for planned stops, and the settings say so: nothing is down."""
+    query = Query(kubernetes, tmp_path, {"spark.events.stop.signals": "SIGTERM"})
+    kubernetes.delete_pod(query.driver)
+    assert "exit code: 143" in query.app.end().err
+    assert statuses(query.events, "application") == ["CREATED", "RUNNING", "CANCELED"]
+    assert statuses(query.events, "query") == ["CREATED", "RUNNING", "CANCELED"]
+    assert of_name(query.events, "JobFailureEvent") == []
 
 
 def test_the_next_driver_sends_what_the_last_could_not(

@@ -28,7 +28,7 @@ def test_a_query_outlives_the_master(java: str, tmp_path: Path) -> None:
     def batches() -> int:
         return len(of_name(events(), "CheckpointEvent"))
 
-    with running_spark_cluster() as cluster:
+    with running_spark_cluster(recovers=True) as cluster:
         conf = {
             **events_and_spans(events_in),
             "spark.master": cluster.master,

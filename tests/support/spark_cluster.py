@@ -24,16 +24,20 @@ class SparkCluster:
         folder: for their files.
         workers: the host of each, an address of this machine.
         cores: of each worker; there may be more than the machine has.
+        recovers: whether a master that is started again knows what the one before it knew.
     """
 
-    def __init__(self, folder: Path, workers: Sequence[str] = (HOST,), cores: int = 2) -> None:
+    def __init__(
+        self, folder: Path, workers: Sequence[str] = (HOST,), cores: int = 2, recovers: bool = False
+    ) -> None:
         self._folder = folder
         self._hosts = workers
         self._cores = cores
-        self._recovery = {
+        recovery = {
             "spark.deploy.recoveryMode": "FILESYSTEM",
             "spark.deploy.recoveryDirectory": str(folder / "recovery"),
         }
+        self._options = [f"-D{key}={value}" for key, value in recovery.items()] if recovers else []
         self.master = f"spark://{HOST}:{free_port()}"
         self._master: subprocess.Popen[bytes] | None = None
         self._workers: list[subprocess.Popen[bytes]] = []
@@ -110,7 +114,7 @@ class SparkCluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{key}={value}" for key, value in self._recovery.items()),
+            "SPARK_DAEMON_JAVA_OPTS": " ".join(self._options),
         }
         with (self._folder / f"{log_name}.log").open("wb") as log:
             return subprocess.Popen(
@@ -133,10 +137,12 @@ class SparkCluster:
 
 
 @contextmanager
-def running_spark_cluster(workers: Sequence[str] = (HOST,), cores: int = 2) -> Iterator[SparkCluster]:
+def running_spark_cluster(
+    workers: Sequence[str] = (HOST,), cores: int = 2, recovers: bool = False
+) -> Iterator[SparkCluster]:
     """Give a standalone cluster; the arguments are those of ``SparkCluster``."""
     with tempfile.TemporaryDirectory(prefix="spark-cluster-", ignore_cleanup_errors=True) as folder:
-        cluster = SparkCluster(Path(folder), workers, cores)
+        cluster = SparkCluster(Path(folder), workers, cores, recovers)
         try:
             cluster.start()
             yield cluster

@@ -53,12 +53,12 @@ class KubernetesCluster:
         # The files of containers lie above those of this machine, which may not contain them.
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(self._pods)], check=True)
         self._control_plane.start()
-        self.node = Node(
+        self._node = Node(
             self.api, spark_image(self._pods / "image"), self._pods, self._logs, self._folder / "claims"
         )
         for each in objects(MANIFESTS / "rbac.yaml"):
             self.api.apply(each)
-        self.node.start()
+        self._node.start()
         token = service_account_token(self.api, NAMESPACE, ACCOUNT, {"expirationSeconds": _TOKEN_S})
         self.account = Api(self.api.url, token, self.api.authority)
 
@@ -75,10 +75,6 @@ class KubernetesCluster:
         """Its node."""
         assert self._node is not None, "it has not been started"
         return self._node
-
-    @node.setter
-    def node(self, node: Node) -> None:
-        self._node = node
 
     def conf(self) -> dict[str, str]:
         """Return Spark's settings for small pods on this machine, as Spark's own account."""
