@@ -364,3 +364,21 @@ def test_a_cache_that_only_micro_batches_read(is_read: bool) -> None:
     )
     told = {event.attributes["issue"] for event in issues(feed)}
     assert ("cache-never-read" in told) is not is_read
+
+
+@pytest.mark.parametrize("when", ["before", "at", "never"])
+def test_a_cache_that_a_job_was_about_to_read(when: str) -> None:
+    """It failed, or the application ended while it ran: what it would have read, nobody knows."""
+    failed = r.job_end(70 * S, 9, "no")
+    begun = r.job_start(60 * S, 9, (99,))
+    more = {"before": [begun, failed], "at": [begun], "never": []}[when]
+    told = issues(
+        Feed()(
+            r.application_start(),
+            r.executor("Added", 0),
+            *sql(0, 0, "count at a.py:3", *FILLS),
+            *more,
+            r.application_end(200 * S),
+        )
+    )
+    assert ("cache-never-read" in {event.attributes["issue"] for event in told}) is (when == "never")

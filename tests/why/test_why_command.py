@@ -316,34 +316,40 @@ def test_the_page(page: Any) -> None:
     )
 
 
+def failed(job: Iterator[bytes], why: str, **properties: str) -> Iterator[bytes]:
+    """Yield the records of a job that ends so."""
+    for text in job:
+        record = json.loads(text)
+        if record["Event"] == "SparkListenerJobEnd":
+            exception = {"Message": why, "Stack Trace": []}
+            record["Job Result"] = {"Result": "JobFailed", "Exception": exception}
+        if record["Event"] == "SparkListenerJobStart":
+            record["Properties"] |= properties
+        yield line(record)
+
+
 def test_what_failed_is_said_first(tmp_path: Path) -> None:
     """A run that failed did not do all its work, so how long it took is half of the answer."""
     log = SampleLog(cores=4)
-    lines = [*log.begin(), *log.job(4, failing=4), *log.job(4), *log.job(4, failing=4), *log.end()]
-    (tmp_path / "failed").write_bytes(b"".join(lines))
+    jobs = [*failed(log.job(4), "no such table"), *log.job(4), *failed(log.job(4), "no price")]
+    (tmp_path / "failed").write_bytes(b"".join([*log.begin(), *jobs, *log.end()]))
     done = why(tmp_path, "failed", "--html", "page.html", "--json", "why.json")
 
     assert done.returncode == 0, done.stderr
+    assert "2 failures, the last: job 2 failed: no price" in done.stdout
     (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
-    assert len(explained["failures"]) == 2
-    assert f"2 failures, the last: {explained['failures'][1]}"[:60] in done.stdout.replace("\n", " ")
-    assert "job 2 failed" in explained["failures"][1]
-    assert '<p class="failed">2 failures' in (tmp_path / "page.html").read_text()
+    assert explained["failures"] == ["job 0 failed: no such table", "job 2 failed: no price"]
+    assert '<p class="failed">2 failures, the last: job 2' in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize("of_query", [False, True])
 def test_a_job_that_was_canceled(tmp_path: Path, of_query: bool) -> None:
     """The application ended while it ran; the jobs of a query that is stopped always end so."""
     log = SampleLog(cores=4)
-    job = [json.loads(text) for text in log.job(4)]
-    reason = "Job 0 cancelled because SparkContext was shut down"
-    job[-1]["Job Result"] = {"Result": "JobFailed", "Exception": {"Message": reason, "Stack Trace": []}}
-    if of_query:
-        job[0]["Properties"] |= {"sql.streaming.queryId": "q", "spark.jobGroup.id": "r"}
-        started = next(text for text in log.query(1) if b"QueryStartedEvent" in text)
-        job[0]["Properties"]["spark.jobGroup.id"] = json.loads(started)["runId"]
-        job.insert(0, json.loads(started))
-    lines = [*log.begin(), *map(line, job), *log.end()]
+    started, *batches = log.query(1)
+    properties = {"spark.jobGroup.id": json.loads(started)["runId"]} if of_query else {}
+    job = failed(log.job(4), "Job 0 cancelled because SparkContext was shut down", **properties)
+    lines = [*log.begin(), started, *job, *batches, *log.end()]
     (tmp_path / "canceled").write_bytes(b"".join(lines))
 
     assert ("job 0 RUNNING -> CANCELED" in why(tmp_path, "canceled").stdout) is not of_query

@@ -191,7 +191,7 @@ class ApplicationIssues(Timeless):
         """Handle ApplicationEnd."""
         self._driver.end(time_ms)
         self._take_driver_time(time_ms)
-        if self._context.run.executions:  # what they read is not known
+        if self._context.run.executions or self._context.run.jobs:  # what they read is not known
             self._recomputation.read_elsewhere()
         for issue in (self._churn.issue(), *self._recomputation.never_read()):
             if issue is not None:

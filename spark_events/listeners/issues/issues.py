@@ -190,6 +190,8 @@ class IssueListener(Timeless):
         job = self._jobs.pop(int(record["Job ID"]), None)
         if job is None:
             return
+        if (record.get("Job Result") or {}).get("Result") != "JobSucceeded":
+            self._application.cache_may_be_read()  # by what the job was about to do
         lasted_ms = max(0, time_ms - job.run.begun_ms)
         findings = [replace(each, job_ms=lasted_ms) for each in job.issues]
         if job.run.group in self._queries:
