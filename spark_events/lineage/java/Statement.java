@@ -37,6 +37,9 @@ public class Statement {
         writes.readAll(plan);
         if (!hasSinks()) {
             walker.walk(plan);
+            if (Reflect.isA(plan, "Command")) {
+                walker.sayUnknown(plan, "writes");
+            }
         }
     }
 
