@@ -16,7 +16,7 @@ _JAVA = JavaUnit(
         "PlanWalker",
         "TableState", "KnownTables", "Sinks", "TableStates", "TableChange", "ConstantColumn", "RowChanges",
         "Writes", "Statement", "Preview", "Streams",
-        "PlanRecords", "QueryRecords", "StatementRecords", "RddJob", "RddJobRecords",
+        "DataRead", "PlanRecords", "QueryRecords", "StatementRecords", "RddJob", "RddJobRecords",
         "PlanListener",
     ),
     SHARED,

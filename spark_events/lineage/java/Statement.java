@@ -4,6 +4,7 @@ import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** One statement or streaming query: what it reads, what it writes, and which columns make which. */
@@ -13,6 +14,7 @@ public class Statement {
     final PlanFacts facts;
     final Writes writes;
     final LinkedHashMap written = new LinkedHashMap();
+    final ArrayList read = new ArrayList();
     private final PlanWalker walker;
     private final Sinks sinks;
 
@@ -63,6 +65,13 @@ public class Statement {
     void addWritten(LinkedHashMap amounts) {
         if (written.isEmpty()) {
             written.putAll(amounts);
+        }
+    }
+
+    /** Keeps what was read; a part of the statement may tell it before the whole, which has the same scans then. */
+    void addRead(List reads) {
+        if (read.isEmpty()) {
+            read.addAll(reads);
         }
     }
 
