@@ -17,6 +17,7 @@ from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.formatting import moment
 from spark_events.cli import lineage_answers as answers
 from spark_events.cli.console import AsWide, err, out, plain, say, show_table
+from spark_events.cli.lineage_plan import plan
 from spark_events.cli.options import duration_of
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
@@ -34,13 +35,16 @@ class DrawingForm(str, enum.Enum):
     MERMAID = "mermaid"
     DOT = "dot"
     JSON = "json"
+    MARKDOWN = "markdown"
 
 
 def lineage(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH", help="Files that the lineage listener file_log wrote, or folders of them."
+            metavar="PATH",
+            help="Files that the lineage listener file_log wrote, or folders of them; "
+            "or `plan` and SQL files.",
         ),
     ],
     of: Annotated[
@@ -76,6 +80,9 @@ def lineage(
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
+    After `plan`, show what the statements of SQL files would read and write, without running them; --impact
+    works there, too. Exits 1 if a statement cannot be analyzed.
+
     Exits 4 if there is nothing to read, or no such data.
     """
     asked = {
@@ -86,7 +93,12 @@ def lineage(
         "--orphans": orphans,
         "--missing": missing,
     }
-    _demand_one_question([name for name, is_asked in asked.items() if is_asked], form)
+    questions_asked = [name for name, is_asked in asked.items() if is_asked]
+    if str(paths[0]) == "plan":
+        _demand_impact_alone(questions_asked, as_of)
+        plan(paths[1:], impact, form.value)
+        return
+    _demand_one_question(questions_asked, form)
     flow = read_job_logs(paths, None if as_of is None else _ms("--as-of", as_of))
     _warn_of(flow)
     as_json = form is DrawingForm.JSON
@@ -107,10 +119,18 @@ def lineage(
         _show_all(flow, form)
 
 
+def _demand_impact_alone(asked: list[str], as_of: str | None) -> None:
+    others = [name for name in asked if name != "--impact"] + ["--as-of"] * (as_of is not None)
+    if others:
+        raise UsageError(f"lineage plan: {others[0]} is a question about jobs that have run")
+
+
 def _demand_one_question(asked: list[str], form: DrawingForm) -> None:
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(asked)}: give one of them")
     forms = {"--of": (DrawingForm.TREE,)}.get(asked[0], (DrawingForm.TREE, DrawingForm.JSON)) if asked else ()
+    if form is DrawingForm.MARKDOWN:
+        raise UsageError("--format markdown: only lineage plan writes it")
     if asked and form not in forms:
         allowed = " or ".join(allowed_form.value for allowed_form in forms)
         raise UsageError(f"--format {form.value}: {asked[0]} is shown as {allowed}")

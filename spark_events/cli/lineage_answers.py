@@ -74,6 +74,16 @@ def all_flows(flow: DataFlow) -> Answer:
     return Answer(rows, "no job is known")
 
 
+def planned_table(flow: DataFlow) -> Table:
+    """Return a row for each source, sink and statement, which have not run."""
+    rows = [
+        {"source": flow.title(source), "sink": flow.title(sink), "statement": each.job}
+        for (source, sink), jobs in flow.flows.items()
+        for each in jobs.values()
+    ]
+    return _table(rows) if rows else Table("source", "sink", "statement")
+
+
 def differences(before: DataFlow, after: DataFlow) -> Answer:
     """Return which edges came and went."""
     rows = [

@@ -69,6 +69,14 @@ def read_job_logs(paths: Iterable[Path], until_ms: int | None = None) -> DataFlo
     return graph
 
 
+def flow_of_events(events: Iterable[JobEventJson]) -> DataFlow:
+    """Return the graph of events that are in no file."""
+    graph = DataFlow()
+    for event in events:
+        _add(_parse(event), graph, [])
+    return graph
+
+
 def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
     for data in event.data:
         if data.is_table or data.key not in graph.titles:

@@ -4,8 +4,8 @@ import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
 
 /** One statement or streaming query: what it reads, what it writes, and which columns make which. */
 public class Statement {
@@ -69,9 +69,9 @@ public class Statement {
     }
 
     /** Keeps what was read; a part of the statement may tell it before the whole, which has the same scans then. */
-    void addRead(List reads) {
-        if (read.isEmpty()) {
-            read.addAll(reads);
+    void addRead(QueryExecution execution) {
+        if (read.isEmpty() && !facts.sources().isEmpty()) {
+            read.addAll(DataRead.by(execution));
         }
     }
 
