@@ -27,9 +27,12 @@ from spark_events.lineage.job_logs import flow_of_events
 from spark_events.spark.sql_statements import SqlStatement, split_statements
 from spark_events.spark.sql_text import quoted
 
-_OF_CATALOG = re.compile(r"(?:CREATE|ALTER|COMMENT|DROP|USE|SET)\b", re.IGNORECASE)
+_OF_CATALOG = re.compile(r"(?:CREATE|DECLARE|ALTER|COMMENT|DROP|USE|SET)\b", re.IGNORECASE)
 """Statements that change the catalog alone, which is of the analysis and ends with it."""
 _LOCATION = re.compile(r"\bLOCATION\s+(?:'[^']*'|\"[^\"]*\")", re.IGNORECASE)
+
+_LIKE = re.compile(r"\bLIKE\b", re.IGNORECASE)
+_NO_COLUMNS = "CREATE TABLE without columns, which Spark would read from the table's data: write them down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ def _plan(spark: Any, file: Path, statement: SqlStatement) -> PlannedStatement:
         of_catalog = _OF_CATALOG.match(statement.text)
         text = _LOCATION.sub("", statement.text) if of_catalog else statement.text
         graph = lineage_of(spark, text)
+        if _lacks_columns(text, graph):
+            return PlannedStatement(file, statement.line, None, _NO_COLUMNS)
         _apply_to_catalog(spark, text, graph)
     except PySparkException as error:
         return PlannedStatement(file, statement.line, None, str(error).strip().splitlines()[0])
@@ -92,6 +97,16 @@ def _apply_to_catalog(spark: Any, text: str, graph: LineageGraph) -> None:
                 spark.sql(_create_table(dataset))
     if not created and _OF_CATALOG.match(text):
         spark.sql(text)
+
+
+def _lacks_columns(text: str, graph: LineageGraph) -> bool:
+    """Return whether Spark would look into a table's data for its columns, to create it."""
+    creates = any(
+        isinstance(vertex, TableSinkLineageVertex) and vertex.modify_type is ModifyType.CREATE
+        for vertex in graph.sinks
+    )
+    facets = [dataset.facets for vertex in graph.sinks for dataset in vertex.datasets]
+    return creates and not any("schema" in known for known in facets) and not _LIKE.search(text)
 
 
 def _is_ctas(vertex: Any) -> bool:

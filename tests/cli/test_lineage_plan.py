@@ -55,10 +55,15 @@ def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
 
 
 def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -> None:
-    (files / "wrong.sql").write_text("SELECT 1;\n\nINSERT INTO totals SELECT day, nothing FROM orders;\n")
+    (files / "wrong.sql").write_text(
+        "SELECT 1;\n\nINSERT INTO totals SELECT day, nothing FROM orders;\n"
+        "CREATE TABLE lazy USING parquet LOCATION '/nowhere'; CREATE TABLE same LIKE orders;"
+    )
     done = run(files, "tables.sql", "jobs.sql", "wrong.sql", "--format", "json")
     assert done.returncode == 1
     assert "wrong.sql:3: [UNRESOLVED_COLUMN" in done.stderr
+    assert "wrong.sql:4: CREATE TABLE without columns" in done.stderr
+    assert done.stderr.count("wrong.sql:") == 2
     edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
     assert ("default.raw", "default.orders") in edges
 
