@@ -15,12 +15,14 @@ from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
 from spark_events.api.failure import CodePlace, Failure, FailureContext, FailureEnricher
 from spark_events.api.job_listener import (
+    DataRead,
     ExecutionMode,
     JobCreatedEvent,
     JobExecutionListener,
     JobExecutionStatusEvent,
     JobLineageEvent,
     JobListenerContext,
+    JobProgressEvent,
     JobStatus,
     JobStatusChangedEvent,
     JobStatusChangedListener,
@@ -82,6 +84,7 @@ __all__ = [
     "ConfigError",
     "ConfigFacet",
     "Counter",
+    "DataRead",
     "Event",
     "EventBuilder",
     "EventReporter",
@@ -99,6 +102,7 @@ __all__ = [
     "JobExecutionStatusEvent",
     "JobLineageEvent",
     "JobListenerContext",
+    "JobProgressEvent",
     "JobStatus",
     "JobStatusChangedEvent",
     "JobStatusChangedListener",

@@ -98,6 +98,44 @@ class JobLineageEvent(JobStatusChangedEvent):
     lineage: LineageGraph = field(default_factory=LineageGraph)
 
 
+@dataclass(frozen=True, slots=True)
+class DataRead:
+    """How much of a dataset a job has read.
+
+    Attributes:
+        namespace: of the dataset.
+        name: of the dataset.
+        version: Delta's version or Iceberg's snapshot id, or the offset of a stream; empty for data without
+            versions.
+        rows: rows read; None if unknown.
+        bytes: size of the files read; None if unknown.
+        files: number of files read; None if unknown.
+    """
+
+    namespace: str
+    name: str
+    version: str = ""
+    rows: int | None = None
+    bytes: int | None = None
+    files: int | None = None
+
+
+@dataclass(frozen=True)
+class JobProgressEvent(JobStatusChangedEvent):
+    """A streaming query has come further: at most one for each ``spark.events.lineage.interval``.
+
+    Attributes:
+        batch: the number of its last micro-batch.
+        read: the rows read of each source since the last such event, or since the start; ``version`` is the
+            offset reached, as Spark's progress has it.
+        written: the ``rows`` written since then; empty if its sink does not say.
+    """
+
+    batch: int = 0
+    read: tuple[DataRead, ...] = ()
+    written: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
 @dataclass(frozen=True)
 class JobExecutionStatusEvent(JobStatusChangedEvent):
     """A change of a job's status.
@@ -107,12 +145,14 @@ class JobExecutionStatusEvent(JobStatusChangedEvent):
         new_status: the status now.
         exception: why it failed; None if it has not, or Spark does not say.
         written: what a statement has written, by ``rows``, ``bytes`` and ``files``; empty if unknown.
+        read: what a statement that writes has read, by dataset; empty if unknown.
     """
 
     old_status: JobStatus = JobStatus.CREATED
     new_status: JobStatus = JobStatus.RUNNING
     exception: Failure | None = None
     written: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    read: tuple[DataRead, ...] = ()
 
 
 class JobStatusChangedListener(Reporter):

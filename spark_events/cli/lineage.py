@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,12 @@ import typer
 from rich.table import Table
 from rich.tree import Tree
 
+from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.formatting import moment
+from spark_events.cli import lineage_answers as answers
 from spark_events.cli.console import AsWide, err, out, plain, say, show_table
+from spark_events.cli.lineage_plan import plan
+from spark_events.cli.options import duration_of
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 from spark_events.lineage.job_logs import read_job_logs
@@ -29,13 +34,17 @@ class DrawingForm(str, enum.Enum):
     TREE = "tree"
     MERMAID = "mermaid"
     DOT = "dot"
+    JSON = "json"
+    MARKDOWN = "markdown"
 
 
 def lineage(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH", help="Files that the lineage listener file_log wrote, or folders of them."
+            metavar="PATH",
+            help="Files that the lineage listener file_log wrote, or folders of them; "
+            "or `plan` and SQL files.",
         ),
     ],
     of: Annotated[
@@ -47,21 +56,108 @@ def lineage(
         ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: show columns.")] = False,
+    as_of: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="As it was known at this time, such as 2026-11-21T21:34 (UTC)."),
+    ] = None,
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="TIME TIME", help="Which edges came and went between two times (UTC)."),
+    ] = None,
+    impact: Annotated[
+        str | None,
+        typer.Option(metavar="NAME.COLUMN", help="All that this column contributes to, in all applications."),
+    ] = None,
+    stale: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="What is older than one of its sources by more than this."),
+    ] = None,
+    orphans: Annotated[bool, typer.Option("--orphans", help="What jobs write, and none reads.")] = False,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="The jobs whose lineage is incomplete, and why.")
+    ] = False,
     form: Annotated[DrawingForm, typer.Option("--format", help="Output format.")] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
+    After `plan`, show what the statements of SQL files would read and write, without running them; --impact
+    works there, too. Exits 1 if a statement cannot be analyzed.
+
     Exits 4 if there is nothing to read, or no such data.
     """
-    flow = read_job_logs(paths)
+    asked = {
+        "--of": of is not None,
+        "--diff": diff is not None,
+        "--impact": impact is not None,
+        "--stale": stale is not None,
+        "--orphans": orphans,
+        "--missing": missing,
+    }
+    questions_asked = [name for name, is_asked in asked.items() if is_asked]
+    if str(paths[0]) == "plan":
+        _demand_impact_alone(questions_asked, as_of)
+        plan(paths[1:], impact, form.value)
+        return
+    _demand_one_question(questions_asked, form)
+    flow = read_job_logs(paths, None if as_of is None else _ms("--as-of", as_of))
+    _warn_of(flow)
+    as_json = form is DrawingForm.JSON
+    if of is not None:
+        _draw_trees(flow, of, columns)
+    elif diff is not None:
+        before, after = (read_job_logs(paths, _ms("--diff", time)) for time in diff)
+        answers.differences(before, after).show(as_json)
+    elif impact is not None:
+        answers.impact(flow, impact).show(as_json)
+    elif stale is not None:
+        answers.stale(flow, duration_of("--stale", stale)).show(as_json)
+    elif orphans:
+        answers.orphans(flow).show(as_json)
+    elif missing:
+        answers.missing(flow).show(as_json)
+    else:
+        _show_all(flow, form)
+
+
+def _demand_impact_alone(asked: list[str], as_of: str | None) -> None:
+    others = [name for name in asked if name != "--impact"] + ["--as-of"] * (as_of is not None)
+    if others:
+        raise UsageError(f"lineage plan: {others[0]} is a question about jobs that have run")
+
+
+def _demand_one_question(asked: list[str], form: DrawingForm) -> None:
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked)}: give one of them")
+    forms = {"--of": (DrawingForm.TREE,)}.get(asked[0], (DrawingForm.TREE, DrawingForm.JSON)) if asked else ()
+    if form is DrawingForm.MARKDOWN:
+        raise UsageError("--format markdown: only lineage plan writes it")
+    if asked and form not in forms:
+        allowed = " or ".join(allowed_form.value for allowed_form in forms)
+        raise UsageError(f"--format {form.value}: {asked[0]} is shown as {allowed}")
+
+
+def _ms(option: str, text: str) -> int:
+    """Return a time in ms since the epoch; one without a zone is in UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: expected a time such as 2026-11-21T21:34") from None
+    zoned = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    return int(zoned.timestamp() * 1000)
+
+
+def _warn_of(flow: DataFlow) -> None:
     for path, count in flow.skipped.items():
         _warn(f"{path}: skipped {count} lines that are not job events")
     for path, reason in flow.torn.items():
         _warn(f"{path}: cannot be read to its end: {reason}")
-    if of is not None:
-        _draw_trees(flow, of, columns)
-    elif form is DrawingForm.TREE:
+
+
+def _show_all(flow: DataFlow, form: DrawingForm) -> None:
+    if form is DrawingForm.TREE:
         show_table(_flows_table(flow))
+    elif form is DrawingForm.JSON:
+        answers.all_flows(flow).show(as_json=True)
     else:
         text = diagrams.mermaid(flow) if form is DrawingForm.MERMAID else diagrams.graphviz(flow)
         out.print(text, markup=False, soft_wrap=True)

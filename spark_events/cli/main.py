@@ -127,6 +127,7 @@ command(
     app,
     "spark-events lineage /var/log/spark-reports",
     "spark-events lineage /var/log/spark-reports --of shop.orders --columns",
+    "spark-events lineage plan tables.sql jobs.sql --impact orders.amount --format markdown",
     panel=PAST,
 )(lineage.lineage)
 command(app, "spark-events mcp --events /var/log/spark-reports --sla 60s", panel=PAST)(mcp.mcp)

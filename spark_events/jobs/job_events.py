@@ -26,7 +26,9 @@ from spark_events.jobs.plan_records import (
     STATEMENT_ENDED,
     STATEMENT_LINEAGE,
 )
+from spark_events.jobs.query_progress import QueryProgress
 from spark_events.jobs.tracked_job import TrackedJob, with_given
+from spark_events.lineage.data_read import data_read
 from spark_events.lineage.datasets import Catalogs
 from spark_events.lineage.edges import edges_of
 from spark_events.lineage.graph import GraphBuilder, merged
@@ -34,7 +36,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures.failures import parse_failure, was_cancelled
 from spark_events.listeners.listener import Handler, early
-from spark_events.listeners.spark_records import APPLICATION_END
+from spark_events.listeners.spark_records import APPLICATION_END, QUERY_PROGRESS
 from spark_events.runtime.registry import Registry
 
 _PATIENCE_MS = 10_000
@@ -69,6 +71,8 @@ class JobEvents:
         self._statements: dict[int, TrackedJob] = {}
         self._rdd_jobs: dict[int, TrackedJob] = {}
         self._queries: dict[str, TrackedJob] = {}
+        self._progress: dict[str, QueryProgress] = {}
+        self._interval_ms = context.settings.lineage_interval_ms
         self._graphs_before_start: dict[str, LineageGraph] = {}
         self._application_job: TrackedJob | None = None
         context.emitter.status_observer = self._on_status
@@ -84,6 +88,7 @@ class JobEvents:
             RDD_JOB_ENDED: early(self._on_rdd_job_ended),
             QUERY_LINEAGE: early(self._on_query_lineage),
             QUERY_TAGS: early(self._on_query_tags),
+            QUERY_PROGRESS: early(self._on_query_progress),
             APPLICATION_END: early(self._on_application_end),
         }
 
@@ -148,7 +153,8 @@ class JobEvents:
         thrown = record.get("failure")
         written = {str(key): int(value) for key, value in (record.get("written") or {}).items()}
         if not thrown:
-            job.change_status(JobStatus.FINISHED, time_ms, written=written)
+            read = data_read(record.get("read") or (), self._catalogs)
+            job.change_status(JobStatus.FINISHED, time_ms, written=written, read=read)
             return
         failure = parse_failure(str(thrown["text"]), thrown.get("errorClass"))
         if thrown.get("sqlState"):
@@ -185,11 +191,23 @@ class JobEvents:
             job.given = given
             job.set_graph(job.graph, time_ms)
 
+    def _on_query_progress(self, record: dict[str, Any], time_ms: int) -> None:
+        """Report how far a query has come, if it is time."""
+        run_id = str(record["progress"]["runId"])
+        job = self._queries.get(run_id)
+        if job is None or not job.created:
+            return
+        progress = self._progress.setdefault(run_id, QueryProgress(job.common.time_ms))
+        progress.add(record["progress"])
+        if progress.is_due(time_ms, self._interval_ms):
+            job.report(progress, time_ms)
+
     def _create_query(self, job: TrackedJob, graph: LineageGraph) -> None:
         """Send the creation of a query that waited for its plan; the query may have ended by now."""
         job.create(graph, self._spark_version)
         if job.status.terminal:
             self._queries.pop(job.common.job_id, None)
+            self._progress.pop(job.common.job_id, None)
 
     # -- statuses of applications and queries ----------------------------------------------------------
 
@@ -212,6 +230,7 @@ class JobEvents:
         job.change_status(new, time_ms, self._redacted(failure))
         if new.terminal and job.created:
             self._queries.pop(entity.id, None)
+            self._progress.pop(entity.id, None)
 
     def _begin_application(self, group: MetricGroup, time_ms: int) -> TrackedJob:
         application = self._application

@@ -7,17 +7,20 @@ from dataclasses import fields
 from typing import Any
 
 from spark_events.api import (
+    DataRead,
     ExecutionMode,
     Failure,
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
+    JobProgressEvent,
     JobStatus,
     JobStatusChangedEvent,
     LineageDatasetFacet,
     LineageGraph,
 )
 from spark_events.api.job_listener import QUERY
+from spark_events.jobs.query_progress import QueryProgress
 from spark_events.lineage.edges import GivenEdges
 
 
@@ -81,12 +84,20 @@ class TrackedJob:
         self.graph = graph
         self._send(JobLineageEvent(**self._fields(time_ms), lineage=with_given(graph, self.given)))
 
+    def report(self, progress: QueryProgress, time_ms: int) -> None:
+        """Send how far it has come."""
+        reads, written = progress.take(self.graph.sources, time_ms)
+        self._send(
+            JobProgressEvent(**self._fields(time_ms), batch=progress.batch, read=reads, written=written)
+        )
+
     def change_status(
         self,
         new: JobStatus,
         time_ms: int,
         failure: Failure | None = None,
         written: Mapping[str, int] | None = None,
+        read: tuple[DataRead, ...] = (),
     ) -> None:
         """Send a status change, or hold it until the job's creation; an unchanged status sends nothing."""
         if new is self.status:
@@ -97,6 +108,7 @@ class TrackedJob:
             new_status=new,
             exception=failure,
             written=written or {},
+            read=read,
         )
         self.status = new
         if self.created:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,9 @@ class DataKey(NamedTuple):
     name: str
 
 
+_OF_TABLES = frozenset({"CREATE", "DROP", "TRUNCATE", "ALTER", "RENAME", "ANALYZE"})
+
+
 @dataclass(slots=True)
 class Flow:
     """A job that moves data from a source to a sink.
@@ -27,12 +31,25 @@ class Flow:
         status: its last status.
         time_ms: when it got that status, in ms since the epoch.
         columns: for each column of the sink, the source columns that it is computed from.
+        influences: source columns that decide which rows the sink gets.
+        incomplete: why something may be missing; empty if nothing is known to be.
+        modify: what the job does to the sink, such as INSERT or DROP; empty if unknown.
+        application: id of the application that ran it.
     """
 
     job: str
     status: str = "CREATED"
     time_ms: int = 0
     columns: dict[str, list[str]] = field(default_factory=dict)
+    influences: list[str] = field(default_factory=list)
+    incomplete: str = ""
+    modify: str = ""
+    application: str = ""
+
+    @property
+    def writes_rows(self) -> bool:
+        """Whether it has changed the sink's rows, rather than the table itself, or nothing yet."""
+        return self.modify not in _OF_TABLES and self.status in ("RUNNING", "FINISHED")
 
 
 @dataclass(slots=True)
@@ -42,12 +59,14 @@ class DataFlow:
     Attributes:
         titles: the display name of each piece of data: its table's name, or its own.
         flows: from source to sink, as each job last logged them. An unknown source or sink is None.
+        last_applications: by job, the id of the application that ran it last.
         skipped: by file, how many of its lines are not job events.
         torn: the files that cannot be read to their end, with the reason.
     """
 
     titles: dict[DataKey, str] = field(default_factory=dict)
     flows: dict[tuple[DataKey | None, DataKey | None], dict[str, Flow]] = field(default_factory=dict)
+    last_applications: dict[str, str] = field(default_factory=dict)
     skipped: Counter[Path] = field(default_factory=Counter)
     torn: dict[Path, str] = field(default_factory=dict)
 
@@ -60,8 +79,12 @@ class DataFlow:
         """Return the display name of some data; ``-`` if it is unknown."""
         return "-" if data is None else self.titles[data]
 
-    def find(self, name: str) -> DataKey | str:
+    def find(self, name: str, option: str = "--of") -> DataKey | str:
         """Return the data (a table or a path), or else the job, with this name; the end of a name is enough.
+
+        Args:
+            name: the name, or the end of it.
+            option: that has it, for messages.
 
         Raises:
             NothingToReadError: nothing has this name.
@@ -78,10 +101,12 @@ class DataFlow:
             return matches[0]
         if matches:
             several = ", ".join(sorted(key if isinstance(key, str) else " ".join(key) for key in matches))
-            raise UsageError(f"--of {name}: more than one match: {several}")
+            raise UsageError(f"{option} {name}: more than one match: {several}")
         close = difflib.get_close_matches(name, [*self.titles.values(), *jobs], n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(close)}?" if close else f"{len(self.titles)} other names are known"
-        raise NothingToReadError(f"--of {name}: no job has this name, and none reads or writes it; {hint}")
+        raise NothingToReadError(
+            f"{option} {name}: no job has this name, and none reads or writes it; {hint}"
+        )
 
     def sources_of(self, data: DataKey) -> list[tuple[DataKey, list[Flow]]]:
         """Return what feeds some data, and through which jobs."""
@@ -98,6 +123,13 @@ class DataFlow:
             for (source, sink), jobs in self.flows.items()
             if source == data and sink is not None
         ]
+
+    def current(self) -> Iterator[tuple[DataKey | None, DataKey | None, Flow]]:
+        """Yield the flows of each job's last application: a job may read other data than it once did."""
+        for (source, sink), jobs in self.flows.items():
+            for flow in jobs.values():
+                if flow.application == self.last_applications.get(flow.job, flow.application):
+                    yield source, sink, flow
 
     def of_job(self, name: str) -> list[tuple[DataKey | None, DataKey | None, Flow]]:
         """Return the sources and sinks of a job, in pairs."""

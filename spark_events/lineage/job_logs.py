@@ -48,10 +48,14 @@ class LoggedEvent:
     flows: list[tuple[DataKey | None, DataKey | None, Flow]] = field(default_factory=list)
 
 
-def read_job_logs(paths: Iterable[Path]) -> DataFlow:
+def read_job_logs(paths: Iterable[Path], until_ms: int | None = None) -> DataFlow:
     """Read files, or all job file logs below folders; of a job's runs, only the last counts.
 
     Lines that are not job events, and incomplete ones, are counted and left out.
+
+    Args:
+        paths: files or folders.
+        until_ms: leave out what happened after this time, in ms since the epoch; None for all.
 
     Raises:
         ConfigError: a path does not exist, or there is no such file below it.
@@ -60,7 +64,16 @@ def read_job_logs(paths: Iterable[Path]) -> DataFlow:
     flows_by_job: dict[str, list[Flow]] = {}
     for path in _files(paths):
         for event in _events(path, graph):
-            _add(event, graph, flows_by_job.setdefault(event.job_id, []))
+            if until_ms is None or event.time_ms <= until_ms:
+                _add(event, graph, flows_by_job.setdefault(event.job_id, []))
+    return graph
+
+
+def flow_of_events(events: Iterable[JobEventJson]) -> DataFlow:
+    """Return the graph of events that are in no file."""
+    graph = DataFlow()
+    for event in events:
+        _add(_parse(event), graph, [])
     return graph
 
 
@@ -70,6 +83,7 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
             graph.titles[data.key] = data.title
     for source, sink, flow in event.flows:
         graph.flows.setdefault((source, sink), {})[flow.job] = flow
+        graph.last_applications[flow.job] = flow.application
         flows_of_job.append(flow)
     for flow in flows_of_job:
         flow.status = event.status or flow.status
@@ -120,6 +134,9 @@ def _parse(event: JobEventJson) -> LoggedEvent:
         parsed.flows = list(_flows(job, graph))
         if not parsed.data and event.get("jobKind") != APPLICATION:
             parsed.flows.append((None, None, Flow(job)))
+        for _, _, flow in parsed.flows:
+            flow.application = _text(event["application"].get("id", ""))
+            flow.incomplete = _text(graph.get("incomplete", ""))
     return parsed
 
 
@@ -135,16 +152,19 @@ def _flows(job: str, graph: LineageJson) -> Iterator[tuple[DataKey | None, DataK
     sources = [[data.key for data in _data(vertex)] for vertex in graph["sources"]]
     sinks = [[data.key for data in _data(vertex)] for vertex in graph["sinks"]]
     connected: set[tuple[str, DataKey]] = set()
+    modify = {
+        data.key: _text(vertex.get("modifyType", "")) for vertex in graph["sinks"] for data in _data(vertex)
+    }
     for relation in graph["relations"]:
-        columns = _columns(relation)
+        columns, influences = _columns(relation), _influences(relation)
         for source in sources[_place(relation["source"])]:
             for sink in sinks[_place(relation["sink"])]:
                 connected |= {("source", source), ("sink", sink)}
-                yield source, sink, Flow(job, columns=columns)
+                yield source, sink, Flow(job, columns=columns, influences=influences, modify=modify[sink])
     for source in (key for keys in sources for key in keys if ("source", key) not in connected):
         yield source, None, Flow(job)
     for sink in (key for keys in sinks for key in keys if ("sink", key) not in connected):
-        yield None, sink, Flow(job)
+        yield None, sink, Flow(job, modify=modify[sink])
 
 
 def _columns(relation: RelationJson) -> dict[str, list[str]]:
@@ -152,6 +172,10 @@ def _columns(relation: RelationJson) -> dict[str, list[str]]:
         column: list(dict.fromkeys(_text(source["column"]) for source in inputs))
         for column, inputs in relation.get("columns", {}).items()
     }
+
+
+def _influences(relation: RelationJson) -> list[str]:
+    return list(dict.fromkeys(_text(source["column"]) for source in relation.get("influences", ())))
 
 
 def _text(value: object) -> str:

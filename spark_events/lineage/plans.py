@@ -14,8 +14,8 @@ _JAVA = JavaUnit(
     (
         "Inputs", "Trees", "PlanFacts", "Remembered", "ExpressionReader", "OperatorReader", "RddReader",
         "PlanWalker",
-        "TableState", "KnownTables", "Sinks", "TableStates", "TableChange", "ConstantColumn", "RowChanges",
-        "Writes", "Statement", "Preview", "Streams",
+        "TableState", "KnownTables", "Sinks", "TableStates", "CatalogCalls", "TableChange",
+        "ConstantColumn", "RowChanges", "Writes", "DataRead", "Statement", "Preview", "Streams",
         "PlanRecords", "QueryRecords", "StatementRecords", "RddJob", "RddJobRecords",
         "PlanListener",
     ),

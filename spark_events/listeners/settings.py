@@ -107,6 +107,13 @@ class ListenerSettings:
         5_000,
         "Limit for reading the plan of one statement for the [lineage](lineage.md) of its columns.",
     )
+    lineage_interval_ms: int = setting(
+        "spark.events.lineage.interval",
+        types.at_least(0, types.DURATION),
+        60_000,
+        "How often job listeners are told, at most, how far a running streaming query has come: rows and "
+        "offsets ([lineage](lineage.md)). 0 disables it.",
+    )
     state_dir: str | None = setting(
         "spark.events.state.dir",
         types.STRING,

@@ -46,6 +46,8 @@ else:
         f"ALTER TABLE {table} RENAME COLUMN more TO less",
         f"ALTER TABLE {table} DROP COLUMN less",
     )
+if of_format == "USING delta":
+    run(f"OPTIMIZE {table}")  # a command that is not known
 run(
     f"TRUNCATE TABLE {table}",
     f"ALTER TABLE {table} RENAME TO {renamed if database.count('.') == 0 else renamed.partition('.')[2]}",

@@ -5,20 +5,25 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spark_events.api import (
+    DataRead,
     ExecutionMode,
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
+    JobProgressEvent,
     JobStatus,
+    job_event_json,
 )
 from spark_events.jobs.plan_records import QUERY_LINEAGE, STATEMENT_CREATED
 from spark_events.runtime.setup import read_all_setups
 from tests.support.job_listeners import Collecting, OlderForm
 from tests.support.paths import REPO
+from tests.support.spark_records import progress
 from tests.support.told_jobs import COLLECTING, PREFIX, Told, lineage_record, query_started, statement
 
 
@@ -150,6 +155,47 @@ def test_what_a_batch_writes_comes_later() -> None:
         ["/data/one"],
         ["/data/one", "/data/two"],
     ]
+
+
+def progress_of(told: Told, after_s: int, rows: int, offset: Any, written: int = -1) -> None:
+    """A micro-batch so long after the query's start, which is the first record after the application's."""
+    record = progress(0, after_s, run="r1")
+    record["progress"]["sources"] = [{"numInputRows": rows, "endOffset": offset}]
+    record["progress"]["sink"] = {"numOutputRows": written}
+    told.record(record.pop("Event"), **record, Timestamp=(3 + after_s) * 1_000)
+
+
+def test_how_far_a_query_has_come_is_told_once_an_interval() -> None:
+    told = Told(s=COLLECTING)
+    query_started(told, "r1")
+    told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record())
+    for after_s in (10, 30, 59, 61, 90, 121):
+        progress_of(told, after_s, rows=after_s, offset={"logOffset": after_s}, written=1)
+    told.close()
+    events = [event for event in Collecting.instances[0].events if isinstance(event, JobProgressEvent)]
+    assert [(event.batch, event.read, event.written) for event in events] == [
+        (61, (DataRead("file", "/data/in", '{"logOffset":61}', 160),), {"rows": 4}),
+        (121, (DataRead("file", "/data/in", '{"logOffset":121}', 211),), {"rows": 2}),
+    ]
+    assert job_event_json(events[0])["read"] == [
+        {"namespace": "file", "name": "/data/in", "version": '{"logOffset":61}', "rows": 160}
+    ]
+
+
+def test_each_topic_has_its_offsets() -> None:
+    told = Told(s=COLLECTING)
+    query_started(told, "r1")
+    options = {"kafka.bootstrap.servers": "here:9092", "subscribe": "a,b"}
+    source = {"identity": {"format": "kafka", "options": options}, "streaming": True}
+    told.record(QUERY_LINEAGE, runId="r1", lineage={**lineage_record(), "sources": [source]})
+    progress_of(told, 70, rows=3, offset={"a": {"0": 1}, "b": {"0": 2}})
+    told.close()
+    (event,) = [event for event in Collecting.instances[0].events if isinstance(event, JobProgressEvent)]
+    assert [(data.name, data.version, data.rows) for data in event.read] == [
+        ("a", '{"0":1}', None),
+        ("b", '{"0":2}', None),
+    ]
+    assert event.written == {}
 
 
 def test_the_application_takes_its_statements_along() -> None:

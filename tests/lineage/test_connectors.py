@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pyspark
@@ -138,6 +139,28 @@ def test_columns_of_row_changes(connected: Shop, table: str) -> None:
 
     assert columns("update") == {"v": ["id"]}
     assert columns("merge") == {"id": ["id"], "v": ["v"], "k": ["k"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "versions"),
+    [
+        ("insert.data.from_delta", r"\d"),
+        ("insert.data.from_iceberg", r"\d{5,}"),
+        ("insert.data.from_table", ""),
+    ],
+)
+def test_the_version_that_was_read(connected: Shop, name: str, versions: str) -> None:
+    """Delta counts versions, and Iceberg gives snapshots random ids."""
+    (read,) = connected.of(name)[-1]["read"]
+    assert re.fullmatch(versions, read.get("version", ""))
+    assert read["rows"] == 10
+    (complete,) = [
+        event
+        for event in connected.openlineage
+        if event["job"]["name"] == f"connectors.{name}" and event["eventType"] == "COMPLETE"
+    ]
+    (input_dataset,) = complete["inputs"]
+    assert input_dataset["facets"].get("version", {}).get("datasetVersion", "") == read.get("version", "")
 
 
 def test_no_secret_is_told(connected: Shop) -> None:

@@ -56,6 +56,19 @@ def test_a_statement_is_told_once_and_with_what_it_wrote(shop: Shop) -> None:
     assert created["jobId"] == running["jobId"] == finished["jobId"]
 
 
+def test_how_much_was_read(shop: Shop) -> None:
+    """Rows, and of files, how many and how large."""
+    (of_files,) = shop.of("ctas.default.sums")[-1]["read"]
+    (of_hive,) = shop.of("ctas.default.hive_made")[-1]["read"]
+    assert of_files["name"] == str(shop.folder / "data" / "orders")
+    assert of_files["rows"] == 100
+    assert of_files["files"] > 0
+    assert of_files["bytes"] > 0
+    assert "version" not in of_files
+    assert of_hive["name"].endswith("warehouse/in_hive")
+    assert of_hive["rows"] == 14
+
+
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [

@@ -87,6 +87,9 @@ def test_what_a_statement_makes_is_said_at_its_end(shop: Shop) -> None:
         "name": "default.sums",
         "type": "TABLE",
     }
+    (read,) = complete["inputs"]
+    assert read["inputFacets"]["inputStatistics"]["rowCount"] == 100
+    assert read["inputFacets"]["inputStatistics"]["fileCount"] > 0
     total = after["facets"]["columnLineage"]["fields"]["total"]["inputFields"]
     assert [(one["name"], one["field"]) for one in total] == [
         (str(shop.folder / "data" / "orders"), "amount")

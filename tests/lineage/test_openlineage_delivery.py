@@ -106,6 +106,26 @@ def test_events_wait_in_order_for_a_catalogue_that_is_away(catalogue: Catalogue)
     assert set(catalogue.keys) == {"Bearer s3cret"}
 
 
+def test_a_catalogue_that_is_away_holds_up_no_other(catalogue: Catalogue) -> None:
+    """Each listener has a thread and a queue of its own; the client's composite transport has one for all."""
+    catalogue.start()
+    http = {"factory__class": "openlineage", "transport__type": "http"}
+    urls = {"away": f"http://127.0.0.1:{free_port()}", "here": catalogue.url}
+    application = Told(
+        **{
+            f"__{name}__{key}": value
+            for name, url in urls.items()
+            for key, value in {**http, "transport__url": url}.items()
+        }
+    )
+    statement(application, 1)
+    wait_until(lambda: len(catalogue.events) == 5, "all events have come to the one that is there")
+    workers = application.registry.workers
+    wait_until(lambda: any(one.stats.retries.count for one in workers), "the other one is still tried")
+    application.close(timeout_ms=500)
+    assert types(catalogue) == EXPECTED
+
+
 @pytest.mark.parametrize("code", [503, 429])
 def test_a_catalogue_in_trouble_is_tried_again(catalogue: Catalogue, code: int) -> None:
     catalogue.code = code

@@ -13,6 +13,7 @@ from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
 from tests.support.servers import jars
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -27,6 +28,9 @@ FORMATS = {
     "delta": ("USING delta", "shop.t"),
     "iceberg": ("USING iceberg", "mem.shop.t"),
 }
+
+
+OPTIMIZE = "what org.apache.spark.sql.delta.commands.OptimizeTableCommand writes is not known"
 
 
 class Told(NamedTuple):
@@ -142,9 +146,32 @@ def test_what_is_told_of_ddl(java: str, tmp_path: Path, of_format: str, expected
 
     assert told(shop) == expected
     assert [problem for event in shop.openlineage for problem in problems_of(event)] == []
-    (failed,) = [job for job in shop.jobs if job.get("newStatus") == "FAILED"] or [None]
-    assert failed is not None
+    assert [job["newStatus"] for job in shop.jobs if job.get("newStatus") == "FAILED"] == ["FAILED"]
     assert not [job for job in shop.jobs if "view" in job["jobName"]]
+    # The plan of the statement that fails cannot be read where its analysis fails.
+    missing = [job["lineage"].get("incomplete", "") for job in shop.jobs if "lineage" in job]
+    told_of = [one for one in missing if one and not one.startswith("its plan could not be read: ")]
+    assert told_of == ([OPTIMIZE] if of_format == "delta" else [])
+
+
+def test_a_catalog_that_does_not_answer_holds_up_nothing(spark: Any) -> None:
+    """Nor is another one asked before it does."""
+    from spark_events.lineage.plans import _JAVA
+
+    compiler = spark._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(
+        "public class Silent implements java.util.concurrent.Callable {"
+        " public final java.util.concurrent.CountDownLatch end = new java.util.concurrent.CountDownLatch(1);"
+        ' public Object call() throws Exception { end.await(); return "late"; } }'
+    )
+    silent = compiler.getClassLoader().loadClass("Silent").newInstance()
+    calls = _JAVA.load(spark._jvm, "CatalogCalls").newInstance()
+    try:
+        assert calls.answer(silent) is None
+        assert calls.answer(silent) is None
+    finally:
+        silent.getClass().getField("end").get(silent).countDown()
+    wait_until(lambda: calls.answer(silent) == "late", "the catalog is asked again")
 
 
 def test_ddl_is_not_run_to_be_read(lineage: Any, spark: Any) -> None:

@@ -34,7 +34,11 @@ FACETS = {
         "symlinks": facet_v2.symlinks_dataset.SymlinksDatasetFacet,
         "catalog": facet_v2.catalog_dataset.CatalogDatasetFacet,
         "columnLineage": facet_v2.column_lineage_dataset.ColumnLineageDatasetFacet,
+        "version": facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet,
         "lifecycleStateChange": facet_v2.lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet,
+    },
+    "input": {
+        "inputStatistics": facet_v2.input_statistics_input_dataset.InputStatisticsInputDatasetFacet,
     },
     "output": {
         "outputStatistics": facet_v2.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet,
@@ -57,6 +61,7 @@ def problems_of(event: dict[str, Any]) -> list[str]:
     found += _facets("job", event["job"].get("facets", {}))
     for dataset in (*event["inputs"], *event["outputs"]):
         found += _facets("dataset", dataset.get("facets", {}))
+        found += _facets("input", dataset.get("inputFacets", {}))
         found += _facets("output", dataset.get("outputFacets", {}))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,9 @@ from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import (
     catalog_dataset,
     column_lineage_dataset,
+    dataset_version_dataset,
     datasource_dataset,
+    input_statistics_input_dataset,
     lifecycle_state_change_dataset,
     output_statistics_output_dataset,
     schema_dataset,
@@ -20,6 +22,7 @@ from openlineage.client.facet_v2 import (
 
 from spark_events.api import (
     ConfigFacet,
+    DataRead,
     LineageDataset,
     LineageGraph,
     LineageVertex,
@@ -50,13 +53,30 @@ _CHANGES = {
 """Statistics, which ANALYZE computes, are properties of a table."""
 
 
-def inputs_of(graph: LineageGraph) -> list[InputDataset]:
-    """Return the data that a job reads, each once."""
+def inputs_of(graph: LineageGraph, read: Sequence[DataRead]) -> list[InputDataset]:
+    """Return the data that a job reads, each once.
+
+    Args:
+        graph: the job's.
+        read: how much it has read of each, as far as known.
+    """
     datasets = {dataset.key: dataset for vertex in graph.sources for dataset in vertex.datasets}
-    return [
-        InputDataset(namespace=dataset.namespace, name=dataset.name, facets=_facets(dataset))
-        for dataset in datasets.values()
-    ]
+    reads = {(data.namespace, data.name): data for data in read}
+    return [_input(dataset, reads.get(dataset.key)) for dataset in datasets.values()]
+
+
+def _input(dataset: LineageDataset, read: DataRead | None) -> InputDataset:
+    facets = _facets(dataset)
+    statistics: dict[str, Any] = {}
+    if read is not None and read.version:
+        facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(
+            datasetVersion=read.version, producer=PRODUCER
+        )
+    if read is not None and (read.rows, read.bytes, read.files) != (None, None, None):
+        statistics["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+            rowCount=read.rows, size=read.bytes, fileCount=read.files, producer=PRODUCER
+        )
+    return InputDataset(namespace=dataset.namespace, name=dataset.name, facets=facets, inputFacets=statistics)
 
 
 def outputs_of(

@@ -21,11 +21,13 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.uuid import generate_static_uuid
 
 from spark_events.api import (
+    DataRead,
     ExecutionMode,
     Failure,
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
+    JobProgressEvent,
     JobStatus,
     JobStatusChangedEvent,
     JobStatusChangedListener,
@@ -114,6 +116,8 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             if isinstance(event, JobLineageEvent):
                 running.graph = event.lineage
                 self._emit(running, RunState.RUNNING, event.time_ms)
+            elif isinstance(event, JobProgressEvent):
+                self._emit(running, RunState.RUNNING, event.time_ms, None, event.written, event.read)
             elif isinstance(event, JobExecutionStatusEvent):
                 self._change(running, event)
 
@@ -161,7 +165,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             return
         if event.new_status.terminal:
             del self._runs[event.job_id]
-        self._emit(running, state, event.time_ms, event.exception, event.written)
+        self._emit(running, state, event.time_ms, event.exception, event.written, event.read)
 
     def _emit(
         self,
@@ -170,6 +174,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         time_ms: int,
         failure: Failure | None = None,
         written: Mapping[str, int] | None = None,
+        read: Sequence[DataRead] = (),
     ) -> None:
         graph = running.graph
         with_columns = graph.input_count <= self._settings.most_inputs
@@ -181,7 +186,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             job=Job(
                 namespace=running.run.namespace, name=running.run.name, facets=_job_facets(running.created)
             ),
-            inputs=inputs_of(graph),
+            inputs=inputs_of(graph, read),
             outputs=outputs_of(graph, state is RunState.COMPLETE, written or {}, with_columns),
         )
         self._destination.prepare(event, self.outbox.put)

@@ -6,9 +6,11 @@ from typing import TypedDict
 
 from spark_events.api.failure import Failure
 from spark_events.api.job_listener import (
+    DataRead,
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
+    JobProgressEvent,
     JobStatusChangedEvent,
 )
 from spark_events.api.lineage import (
@@ -93,6 +95,17 @@ class LineageJson(TypedDict, total=False):
     incomplete: str
 
 
+class DataReadJson(TypedDict, total=False):
+    """How much of a dataset was read; what is not known is left out."""
+
+    namespace: str
+    name: str
+    version: str
+    rows: int
+    bytes: int
+    files: int
+
+
 class JobEventJson(TypedDict, total=False):
     """An event of a job: all have the keys until ``variables``, and each kind those of its class."""
 
@@ -109,7 +122,9 @@ class JobEventJson(TypedDict, total=False):
     lineage: LineageJson
     oldStatus: str
     newStatus: str
+    batch: int
     written: dict[str, int]
+    read: list[DataReadJson]
     exception: FailureJson
 
 
@@ -134,9 +149,14 @@ def job_event_json(event: JobStatusChangedEvent) -> JobEventJson:
         record["sparkVersion"] = event.spark_version
     if isinstance(event, JobCreatedEvent | JobLineageEvent):
         record["lineage"] = _lineage(event.lineage)
+    if isinstance(event, JobProgressEvent):
+        record["batch"] = event.batch
+    if isinstance(event, JobExecutionStatusEvent | JobProgressEvent):
+        record["written"] = dict(event.written)
+        if event.read:
+            record["read"] = [_data_read(data) for data in event.read]
     if isinstance(event, JobExecutionStatusEvent):
         record["oldStatus"], record["newStatus"] = event.old_status.value, event.new_status.value
-        record["written"] = dict(event.written)
         if event.exception is not None:
             record["exception"] = _failure(event.exception)
     return record
@@ -150,6 +170,19 @@ def _failure(failure: Failure) -> FailureJson:
         "sqlState": failure.sql_state,
         "stacktrace": failure.stacktrace,
     }
+
+
+def _data_read(data: DataRead) -> DataReadJson:
+    record: DataReadJson = {"namespace": data.namespace, "name": data.name}
+    if data.version:
+        record["version"] = data.version
+    if data.rows is not None:
+        record["rows"] = data.rows
+    if data.bytes is not None:
+        record["bytes"] = data.bytes
+    if data.files is not None:
+        record["files"] = data.files
+    return record
 
 
 def _lineage(graph: LineageGraph) -> LineageJson:

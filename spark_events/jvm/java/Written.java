@@ -35,7 +35,8 @@ public final class Written {
         return inner;
     }
 
-    private static Map metrics(Object plan) {
+    /** Returns the metrics of a node of a plan, by name. */
+    public static Map metrics(Object plan) {
         LinkedHashMap metrics = new LinkedHashMap();
         List pairs = Reflect.list(Reflect.get(plan, "metrics"));
         for (int i = 0; i < pairs.size(); i++) {

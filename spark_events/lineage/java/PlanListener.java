@@ -130,7 +130,7 @@ public class PlanListener extends SparkListener implements Runnable {
             statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan, change);
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
             statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan, change);
-        } else if (event instanceof SparkListenerJobStart && plan != null) {
+        } else if (event instanceof SparkListenerJobStart) {
             rddJobs.begin((SparkListenerJobStart) event, (RddJob) plan);
         } else if (event instanceof SparkListenerJobEnd) {
             rddJobs.end((SparkListenerJobEnd) event);

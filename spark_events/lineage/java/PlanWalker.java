@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Walks an analyzed plan from its leaves to its root, and gathers its facts. */
 public class PlanWalker {
+    private static final String OF_SPARK = "org.apache.spark.sql.";
     final PlanFacts facts;
     final ExpressionReader expressions;
     final OperatorReader operators;
@@ -84,6 +85,7 @@ public class PlanWalker {
         if (identity == null) {
             if (!remembered.restore(facts, leaf)) {
                 readRdd(leaf);
+                sayUnknown(leaf, "reads");
             }
         } else if (identities.isQuery(identity)) {
             // Its columns are those of the query, and not those of the table.
@@ -92,6 +94,14 @@ public class PlanWalker {
             facts.setIncomplete("a query was sent to a database: which columns it reads is not known");
         } else {
             facts.addSource(identity, Trees.output(leaf), leaf.isStreaming());
+        }
+    }
+
+    /** Says that what a node reads or writes is not known: Spark's own nodes without a source have none. */
+    void sayUnknown(LogicalPlan node, String does) {
+        String name = node.getClass().getName();
+        if (!name.startsWith(OF_SPARK + "catalyst.") && !name.startsWith(OF_SPARK + "execution.")) {
+            facts.setIncomplete("what " + name + " " + does + " is not known");
         }
     }
 

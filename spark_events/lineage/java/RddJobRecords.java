@@ -20,19 +20,30 @@ class RddJobRecords {
         this.queries = queries;
     }
 
+    /** @param job null where too many plans waited to keep it */
     void begin(SparkListenerJobStart event, RddJob job) {
+        LinkedHashMap record = create("SparkEventsRddJobCreated", event.jobId(), event.time());
+        record.put("tags", Arrays.asList(RddJob.property(event, "spark.job.tags").split(",")));
+        if (job == null) {
+            record.put("incomplete", "its RDDs were not kept: too many plans waited");
+        } else if (!addLineage(record, event, job)) {
+            return;
+        }
+        running.add(event.jobId());
+        records.send(record);
+    }
+
+    /** Adds what a job reads and writes; tells whether it is a job of its own, and not a part of a query's batch. */
+    private boolean addLineage(LinkedHashMap record, SparkListenerJobStart event, RddJob job) {
         LinkedHashMap lineage = job.lineage(Streams.session(), records.budgetMs);
         String run = statements.runOfBatch(RddJob.property(event, RddJob.EXECUTION));
         if (run != null) {
             queries.addBatchLineage(run, lineage);
-            return;
+            return false;
         }
-        LinkedHashMap record = create("SparkEventsRddJobCreated", event.jobId(), event.time());
         record.put("description", PlanRecords.cut(job.place()));
-        record.put("tags", Arrays.asList(RddJob.property(event, "spark.job.tags").split(",")));
         record.put("lineage", lineage);
-        running.add(event.jobId());
-        records.send(record);
+        return true;
     }
 
     void end(SparkListenerJobEnd event) {

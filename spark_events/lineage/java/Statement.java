@@ -5,6 +5,7 @@ import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
 
 /** One statement or streaming query: what it reads, what it writes, and which columns make which. */
 public class Statement {
@@ -13,6 +14,7 @@ public class Statement {
     final PlanFacts facts;
     final Writes writes;
     final LinkedHashMap written = new LinkedHashMap();
+    final ArrayList read = new ArrayList();
     private final PlanWalker walker;
     private final Sinks sinks;
 
@@ -37,6 +39,9 @@ public class Statement {
         writes.readAll(plan);
         if (!hasSinks()) {
             walker.walk(plan);
+            if (Reflect.isA(plan, "Command")) {
+                walker.sayUnknown(plan, "writes");
+            }
         }
     }
 
@@ -60,6 +65,13 @@ public class Statement {
     void addWritten(LinkedHashMap amounts) {
         if (written.isEmpty()) {
             written.putAll(amounts);
+        }
+    }
+
+    /** Keeps what was read; a part of the statement may tell it before the whole, which has the same scans then. */
+    void addRead(QueryExecution execution) {
+        if (read.isEmpty() && !facts.sources().isEmpty()) {
+            read.addAll(DataRead.by(execution));
         }
     }
 

@@ -93,6 +93,7 @@ class StatementRecords {
         Statement whole = (Statement) statements.get(rootsByPart.remove(id));
         if (whole != null && plan != null) {
             whole.addWritten(Written.by(plan));
+            whole.addRead(plan);
         }
         if (!statements.containsKey(id)) {
             return;
@@ -125,7 +126,9 @@ class StatementRecords {
             records.remember(statement);
         } else if (plan != null) {
             statement.addWritten(Written.by(plan));
+            statement.addRead(plan);
             end.put("written", statement.written);
+            end.put("read", statement.read);
         }
     }
 

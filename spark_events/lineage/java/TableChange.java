@@ -3,6 +3,7 @@ package io.sparkevents.lineage;
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
 import java.util.HashMap;
+import java.util.concurrent.Callable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 
@@ -11,7 +12,7 @@ import org.apache.spark.sql.execution.QueryExecution;
  * they are, so the catalog is asked when the statement begins and when it ends: at once, on the listener bus, since the
  * next statement may change the table again.
  */
-final class TableChange {
+final class TableChange implements Callable {
     private static final HashMap ACTIONS = new HashMap();
 
     static {
@@ -46,6 +47,8 @@ final class TableChange {
     /** The same when it has ended; null before that. */
     private TableState after = null;
 
+    private boolean hasEnded = false;
+
     private TableChange(LogicalPlan node, String name, String action, TableStates states) {
         this.node = node;
         this.name = name;
@@ -61,7 +64,7 @@ final class TableChange {
     static TableChange begun(Object plan, Object session) {
         TableChange change = of(plan, session);
         if (change != null) {
-            change.before = change.states.of(change.target());
+            change.before = (TableState) CatalogCalls.answer(change);
         }
         return change;
     }
@@ -70,7 +73,8 @@ final class TableChange {
     static TableChange ended(QueryExecution execution) {
         TableChange change = of(analyzed(execution), Reflect.get(execution, "sparkSession"));
         if (change != null && change.isElsewhereAfter()) {
-            change.after = change.stateAfter();
+            change.hasEnded = true;
+            change.after = (TableState) CatalogCalls.answer(change);
         }
         return change;
     }
@@ -106,7 +110,11 @@ final class TableChange {
             || action.equals("ALTER") && (name.endsWith("Command") || name.equals("SetTableLocation"));
     }
 
-    private TableState stateAfter() {
+    /** Asks the catalog for the table as it is. */
+    public Object call() {
+        if (!hasEnded) {
+            return states.of(target());
+        }
         if (action.equals("RENAME")) {
             return states.renamed(target(), Reflect.get(node, "newName"));
         }
@@ -124,7 +132,7 @@ final class TableChange {
         }
         if (state == null) {
             state = states.assumed(target());
-            facts.setIncomplete("the table was gone before its catalog was asked: where it was is assumed");
+            facts.setIncomplete("the table was gone when its catalog was asked, or that did not answer: where it was is assumed");
         }
         state = states.altered(state, node);
         sinks.addTable(state, creates && before == null ? "CREATE" : action);

@@ -1,0 +1,82 @@
+"""The lineage of SQL files, which Spark analyzes and does not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.applications import cli
+
+pytestmark = pytest.mark.spark
+
+TABLES = """
+-- What others make; a location is nobody's business here.
+CREATE TABLE raw (id INT, price DECIMAL(10,2), day DATE) USING parquet LOCATION '/nowhere/raw';
+CREATE TABLE totals (day DATE, total DECIMAL(20,2)) USING parquet;
+"""
+JOBS = """
+CREATE TABLE orders USING parquet AS SELECT id, price * 2 AS amount, day FROM raw WHERE price > 0; -- makes it
+CREATE VIEW recent AS SELECT * FROM orders WHERE day > DATE'2026-01-01';
+INSERT INTO totals SELECT day, sum(amount) FROM recent GROUP BY day;
+SELECT 1 /* reads nothing; */;
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = cli("lineage", "plan", *arguments)
+    environment = {**os.environ, "COLUMNS": "160"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def files(java: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "tables.sql").write_text(TABLES)
+    (folder / "jobs.sql").write_text(JOBS)
+    return folder
+
+
+def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
+    done = run(files, "tables.sql", "jobs.sql", "--impact", "raw.price", "--format", "markdown")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "| `jobs.ctas.default.orders` | `default.raw` | `default.orders` |" in lines
+    assert "| `jobs.insert.default.totals` | `default.orders` | `default.totals` |" in lines
+    assert "```mermaid" in lines
+    affected = lines[lines.index("### What `raw.price` contributes to") :]
+    assert "| `default.orders` | `amount` | `value` | `jobs.ctas.default.orders` |" in affected
+    assert "| `default.totals` | `total` | `value` | `jobs.insert.default.totals` |" in affected
+    assert "Cannot be analyzed" not in done.stdout
+    assert not Path("/nowhere").exists()
+
+
+def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -> None:
+    (files / "wrong.sql").write_text(
+        "SELECT 1;\n\nINSERT INTO totals SELECT day, nothing FROM orders;\n"
+        "CREATE TABLE lazy USING parquet LOCATION '/nowhere'; CREATE TABLE same LIKE orders;"
+    )
+    done = run(files, "tables.sql", "jobs.sql", "wrong.sql", "--format", "json")
+    assert done.returncode == 1
+    assert "wrong.sql:3: [UNRESOLVED_COLUMN" in done.stderr
+    assert "wrong.sql:4: CREATE TABLE without columns" in done.stderr
+    assert done.stderr.count("wrong.sql:") == 2
+    edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
+    assert ("default.raw", "default.orders") in edges
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "no SQL file is given"),
+        (("gone.sql",), 3, "gone.sql: cannot be read"),
+        (("jobs.sql", "--orphans"), 2, "--orphans is a question about jobs that have run"),
+    ],
+)
+def test_wrong_arguments(files: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = run(files, *arguments)
+    assert done.returncode == code, done.stderr
+    assert said in " ".join(done.stderr.split())

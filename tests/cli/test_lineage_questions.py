@@ -1,0 +1,207 @@
+"""What the command ``lineage`` answers about several applications over some days."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import cli
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "160"}
+    command = cli("lineage", *map(str, arguments))
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+HOUR_MS = 3_600_000
+FIRST_MS = 1_767_225_600_000
+"""2026-01-01T00:00 UTC."""
+
+
+class Log:
+    """A job log that grows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "a.lineage.000001.jsonl"
+        self._number = 0
+
+    def write(
+        self,
+        hour: float,
+        application: str,
+        source: str,
+        sink: str,
+        columns: dict[str, list[str]] | None = None,
+        influences: tuple[str, ...] = (),
+        modify: str = "INSERT",
+        incomplete: str = "",
+    ) -> None:
+        """Add a job that has finished at an hour, and is named after what it writes."""
+        self._number += 1
+        vertex: Any = [{"datasets": [{"namespace": "file", "name": name}]} for name in (source, sink)]
+        relation = {
+            "source": 0,
+            "sink": 0,
+            "columns": {
+                name: [{"column": one} for one in sources] for name, sources in (columns or {}).items()
+            },
+            "influences": [{"column": one} for one in influences],
+        }
+        graph = {
+            "sources": vertex[:1] if source else [],
+            "sinks": [{**vertex[1], "modifyType": modify}],
+            "relations": [relation] if source else [],
+            "incomplete": incomplete,
+        }
+        event = {
+            "jobId": f"{application}/{self._number}",
+            "jobName": f"{modify.lower()}{sink.replace('/', '.')}",
+            "jobKind": "statement",
+            "timeUnixNano": str(int(FIRST_MS + hour * HOUR_MS) * 1_000_000),
+            "application": {"name": "shop", "id": application, "attemptId": ""},
+        }
+        with self._path.open("a") as file:
+            file.write(json.dumps({**event, "event": "JobCreatedEvent", "lineage": graph}) + "\n")
+            ended = {**event, "event": "JobExecutionStatusEvent", "newStatus": "FINISHED"}
+            file.write(json.dumps(ended) + "\n")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path)
+
+
+@pytest.fixture
+def days(log: Log, tmp_path: Path) -> Path:
+    """On the first day raw → orders → totals; on the second, totals is made of raw, by other columns."""
+    log.write(0, "app-1", "/d/raw", "/d/orders", {"amount": ["price", "n"], "day": ["day"]})
+    log.write(1, "app-1", "/d/orders", "/d/totals", {"sum": ["amount"]}, influences=("day",))
+    log.write(24, "app-2", "/d/raw", "/d/orders", {"amount": ["price"], "day": ["day"]})
+    log.write(25, "app-2", "/d/raw", "/d/totals", {"sum": ["price"]})
+    return tmp_path
+
+
+def answer(*arguments: object) -> Any:
+    done = run(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_as_of_a_time(days: Path) -> None:
+    edges = {(row["source"], row["sink"]) for row in answer(days, "--as-of", "2026-01-01T12:00")}
+    assert edges == {("/d/raw", "/d/orders"), ("/d/orders", "/d/totals")}
+    assert answer(days, "--as-of", "2025-12-31") == []
+
+
+def test_which_edges_came_and_went(days: Path) -> None:
+    rows = answer(days, "--diff", "2026-01-01T12:00", "2026-01-02T12:00")
+    shown = {(row["change"], row["source"], row["sink"], *row["columns"]) for row in rows}
+    assert shown == {
+        ("added", "/d/raw", "/d/totals"),
+        ("removed", "/d/orders", "/d/totals"),
+        ("changed", "/d/raw", "/d/orders", "amount"),
+    }
+    same = run(days, "--diff", "2026-01-02T12:00", "2026-01-03T12:00")
+    assert same.stdout.strip() == "no edge came or went"
+
+
+def test_all_statements_of_an_application_count(log: Log, tmp_path: Path) -> None:
+    """Two that write the same table have one name, and both are current."""
+    log.write(0, "app-1", "/d/a", "/d/t")
+    log.write(1, "app-1", "/d/b", "/d/t")
+    log.write(24, "app-2", "/d/b", "/d/t")
+    rows = answer(tmp_path, "--diff", "2025-12-31", "2026-01-01T12:00")
+    assert {row["source"] for row in rows} == {"/d/a", "/d/b"}
+    (gone,) = answer(tmp_path, "--diff", "2026-01-01T12:00", "2026-01-02T12:00")
+    assert (gone["change"], gone["source"]) == ("removed", "/d/a")
+
+
+def test_what_a_column_contributes_to(days: Path) -> None:
+    def reached(column: str, *more: str) -> set[tuple[str, str, str, int]]:
+        rows = answer(days, "--impact", column, *more)
+        return {(row["data"], row["column"], row["how"], row["steps"]) for row in rows}
+
+    assert reached("raw.price") == {
+        ("/d/orders", "amount", "value", 1),
+        ("/d/totals", "sum", "value", 1),
+    }
+    # On the first day, by way of the orders.
+    before = ("--as-of", "2026-01-01T12:00")
+    assert reached("/d/raw.price", *before) == {
+        ("/d/orders", "amount", "value", 1),
+        ("/d/totals", "sum", "value", 2),
+    }
+    assert reached("/d/raw.day", *before) == {
+        ("/d/orders", "day", "value", 1),
+        ("/d/totals", "*", "rows", 2),
+    }
+
+
+def test_a_circle_of_columns_ends(log: Log, tmp_path: Path) -> None:
+    log.write(0, "app-1", "/d/a", "/d/b", {"x": ["y"]})
+    log.write(1, "app-1", "/d/b", "/d/a", {"y": ["x"]})
+    assert len(answer(tmp_path, "--impact", "/d/a.y")) == 2
+
+
+def test_behind_lineage_without_columns_all_may_be_affected(log: Log, tmp_path: Path) -> None:
+    log.write(0, "app-1", "/d/a", "/d/b", {"x": ["y"]})
+    log.write(1, "app-1", "/d/b", "/d/c", incomplete="RDDs have no columns")
+    log.write(2, "app-1", "/d/c", "/d/e", {"z": ["w"], "literal": []})
+    rows = answer(tmp_path, "--impact", "/d/a.y")
+    assert [(row["data"], row["column"], row["how"]) for row in rows] == [
+        ("/d/b", "x", "value"),
+        ("/d/c", "*", "unknown"),
+        ("/d/e", "z", "value"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--impact", "raw.nothing"], 4, "no job reads a column nothing of raw; columns that are read: day"),
+        (["--impact", "raw"], 2, "expected a table and its column"),
+        (["--impact", "rew.price"], 4, "did you mean"),
+        (["--as-of", "yesterday"], 2, "--as-of yesterday: expected a time such as"),
+        (["--stale", "soon"], 2, "soon"),
+        (["--orphans", "--missing"], 2, "--orphans and --missing: give one of them"),
+        (["--orphans", "--format", "dot"], 2, "--orphans is shown as tree or json"),
+    ],
+)
+def test_wrong_questions(days: Path, arguments: list[str], code: int, said: str) -> None:
+    done = run(days, *arguments)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+
+
+def test_what_is_older_than_its_sources(days: Path, log: Log) -> None:
+    assert answer(days, "--stale", "24h") == []
+    log.write(60, "app-3", "", "/d/raw")
+    log.write(61, "app-3", "", "/d/orders", modify="ALTER")  # which makes no rows newer
+    rows = answer(days, "--stale", "24h")
+    assert [(row["data"], row["source"], row["late_ms"] // HOUR_MS) for row in rows] == [
+        ("/d/orders", "/d/raw", 36),
+        ("/d/totals", "/d/raw", 35),
+    ]
+    assert [row["data"] for row in answer(days, "--stale", "35h")] == ["/d/orders"]
+
+
+def test_what_nobody_reads(days: Path, log: Log) -> None:
+    assert {row["data"] for row in answer(days, "--orphans")} == {"/d/totals", "/d/orders"}
+    assert {row["data"] for row in answer(days, "--orphans", "--as-of", "2026-01-01T12:00")} == {"/d/totals"}
+    log.write(70, "app-3", "", "/d/totals", modify="DROP")
+    assert {row["data"] for row in answer(days, "--orphans")} == {"/d/orders"}
+
+
+def test_what_is_missing_and_why(log: Log, tmp_path: Path) -> None:
+    log.write(0, "app-1", "/d/a", "/d/b", {"x": ["y"]})
+    assert run(tmp_path, "--missing").stdout.strip() == "nothing is known to be missing"
+    log.write(1, "app-1", "/d/b", "/d/c", incomplete="RDDs have no columns")
+    (row,) = answer(tmp_path, "--missing")
+    assert (row["job"], row["missing"]) == ("shop.insert.d.c", "RDDs have no columns")
+    assert "RDDs have no columns" in run(tmp_path, "--missing").stdout
