@@ -162,7 +162,7 @@ class PeriodicReports:
             self._miss(later)
             return
         except (Refused, PartlyRefused) as refused:
-            stats.refused.inc(refused.count if isinstance(refused, PartlyRefused) else 1)
+            stats.refused.inc(max(0, refused.count) if isinstance(refused, PartlyRefused) else 1)
             self._account.log.error((title, "report"), f"{title}: {refused}", refused)
             if isinstance(refused, Refused):
                 return

@@ -29,7 +29,7 @@ from spark_events.api import (
 )
 from tests.support.collector import Collector
 from tests.support.otlp_backend import Answer, Backend
-from tests.support.otlp_reporters import config, outbox_of, send_one
+from tests.support.otlp_reporters import config, outbox_of, send, send_one
 from tests.support.waiting import free_port, wait_until
 
 
@@ -172,12 +172,33 @@ def test_something_that_is_no_collector(backend: Backend, answer: Answer) -> Non
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_partial_success_is_read(backend: Backend, protocol: str) -> None:
-    """A success that refuses records says how many."""
+    """A success that refuses records says how many; more than were sent cannot be."""
     backend.behave = lambda request: Answer(rejected=3)
     with pytest.raises(PartlyRefused, match="as told") as caught:
-        send_one(config(getattr(backend, protocol), protocol))
+        send(config(getattr(backend, protocol), protocol), 4)
+    with pytest.raises(PartlyRefused, match="as told") as more:
+        send(config(getattr(backend, protocol), protocol), 2)
 
     assert caught.value.count == 3
+    assert more.value.count == 2
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_success_that_refuses_less_than_nothing(backend: Backend, protocol: str) -> None:
+    backend.behave = lambda request: Answer(rejected=-5)
+    send_one(config(getattr(backend, protocol), protocol))
+
+    assert len(backend.taken) == 1
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_long_reason_is_cut(backend: Backend, protocol: str) -> None:
+    """It would be in the log, and beside each record of the request."""
+    backend.behave = lambda request: Answer(rejected=1, reason="A" * 900_000)
+    with pytest.raises(PartlyRefused) as caught:
+        send_one(config(getattr(backend, protocol), protocol))
+
+    assert 1_000 < len(str(caught.value)) < 1_100
 
 
 def test_retry_after_as_a_date() -> None:

@@ -48,6 +48,7 @@ class Answer:
         code: of HTTP; gRPC's that stands for it.
         retry_after_s: what it asks for.
         rejected: partial success.
+        reason: why, in a partial success.
         delay_s: how long it takes.
         body: of HTTP, in place of an OTLP answer.
         headers: of HTTP.
@@ -56,6 +57,7 @@ class Answer:
     code: int = 200
     retry_after_s: int | None = None
     rejected: int = 0
+    reason: str = "as told"
     delay_s: float = 0.0
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -65,7 +67,7 @@ class Answer:
         response = ExportLogsServiceResponse()
         if self.rejected:
             response.partial_success.rejected_log_records = self.rejected
-            response.partial_success.error_message = "as told"
+            response.partial_success.error_message = self.reason
         return response
 
     @property
@@ -73,7 +75,7 @@ class Answer:
         response = ExportMetricsServiceResponse()
         if self.rejected:
             response.partial_success.rejected_data_points = self.rejected
-            response.partial_success.error_message = "as told"
+            response.partial_success.error_message = self.reason
         return response
 
 

@@ -13,7 +13,7 @@ from google.rpc.status_pb2 import Status
 from spark_events.api import Refused, RetryLater
 from spark_events_otlp.grpc_import import grpc
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
+from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
 _REFUSED = frozenset(("INVALID_ARGUMENT", "FAILED_PRECONDITION", "ALREADY_EXISTS"))
 _UNCLEAR = frozenset(("INTERNAL", "UNKNOWN"))
@@ -23,7 +23,6 @@ _HINTS = {
     "UNIMPLEMENTED": "it does not serve this signal; see exporter.endpoint",
     "NOT_FOUND": "see exporter.endpoint",
 }
-_LONGEST_DETAILS = 1_000
 _TOO_LARGE = "larger than max"
 _STATUS_KEY = "grpc-status-details-bin"
 
@@ -83,7 +82,7 @@ class GrpcTransport(OtlpTransport):
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
         code, details = error.code().name, error.details() or ""
-        reason = f"{self.url} (grpc) answered {code}: {details[:_LONGEST_DETAILS]}"
+        reason = f"{self.url} (grpc) answered {code}: {details[:LONGEST_REASON]}"
         if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
             return Refused(reason)
         if code in _HINTS:

@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater, text_without_queries
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
+from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
 _RETRYABLE = frozenset((408, 425, 429, 502, 503, 504))
 _HINTS = {
@@ -29,7 +29,6 @@ _PROTOBUF = "application/x-protobuf"
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _LONGEST_BODY = 1 << 20
 _PIECE = 4_096
-_LONGEST_REASON = 1_000
 
 
 class HttpTransport(OtlpTransport):
@@ -96,7 +95,7 @@ class HttpTransport(OtlpTransport):
         """Return what an answer other than success asks for."""
         code = answer.status_code
         status = f"{code} {answer.reason or ''}{_status_message(answer, body)}"
-        reason = f"{self.url} (http) answered {status[:_LONGEST_REASON]}"
+        reason = f"{self.url} (http) answered {status[:LONGEST_REASON]}"
         after_ms = retry_after_ms(answer.headers)
         if code in _RETRYABLE:
             return RetryLater(reason, after_ms)
