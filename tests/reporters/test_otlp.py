@@ -30,6 +30,7 @@ from spark_events.api import (
 from tests.support.collector import Collector
 from tests.support.otlp_backend import Answer, Backend
 from tests.support.otlp_reporters import config, outbox_of, send, send_one
+from tests.support.raw_http import DRIPS, dripping
 from tests.support.waiting import free_port, wait_until
 
 
@@ -209,6 +210,15 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after_ms({"Retry-After": "Sat, 01 Jan 2000 00:00:00 GMT"}) == 0
     assert retry_after_ms({"Retry-After": "soon"}) is None
     assert retry_after_ms({}) is None
+
+
+@pytest.mark.parametrize("what", DRIPS)
+def test_an_answer_that_drips(what: str) -> None:
+    """``exporter.timeout`` is that of the whole answer; then fewer records are sent at once."""
+    with dripping(what) as url, pytest.raises(RetryLater, match=r"was not there within 0\.3 s") as caught:
+        send_one(config(url, "http", exporter__timeout="300ms"))
+
+    assert caught.value.smaller
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
