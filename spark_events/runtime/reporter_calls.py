@@ -67,7 +67,9 @@ class Backoff:
         doubled = _FIRST_S * 2 ** min(self.tries - 1, 10)
         seconds = min(doubled, _LONGEST_S) * random.uniform(0.8, 1.2)
         if asked_ms is not None:
-            seconds = min(asked_ms / 1000, _LONGEST_ASKED_S) * random.uniform(1.0, 1.1)
+            # Never less than without it: "Retry-After: 0" would be a busy loop.
+            asked = min(asked_ms / 1000, _LONGEST_ASKED_S) * random.uniform(1.0, 1.1)
+            seconds = max(seconds, asked)
         until = time.monotonic() + seconds
         while not self._closing and (left := until - time.monotonic()) > 0:
             yield left
