@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
@@ -16,6 +20,7 @@ from spark_events.api.timed_http import TimedResponse
 
 _LONGEST_BODY = 1 << 20
 _PIECE = 4_096
+_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class _TimedHttpConnection(HTTPConnection):
@@ -65,6 +70,17 @@ class OneTryAdapter(HTTPAdapter):  # type: ignore[misc] # requests has no types
         answer = self.build_response(request, answer.raw)
         answer.raw = io.BytesIO(body)
         return answer
+
+
+def retry_after_ms(headers: Mapping[str, str]) -> int | None:
+    """Return what the header Retry-After asks for, in ms; it says s, or a date."""
+    value = headers.get("Retry-After", "").strip()
+    if _SECONDS.fullmatch(value):
+        return int(value) * 1000
+    try:
+        return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def innermost(error: BaseException) -> str:

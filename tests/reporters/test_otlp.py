@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from spark_events_otlp.encode import span_message
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
-from spark_events_otlp.over_http import retry_after_ms
 from spark_events_otlp.signals import field
 
 from spark_events.api import (
@@ -27,6 +26,7 @@ from spark_events.api import (
     Severity,
     Span,
 )
+from spark_events.api.http_once import retry_after_ms
 from tests.support.collector import Collector
 from tests.support.otlp_backend import Answer, Backend
 from tests.support.otlp_reporters import config, outbox_of, send, send_one

@@ -21,6 +21,11 @@ DRIPS = {
 """Answers in pieces: all of them together take 1 s and more, and no pause between two is as long as 300 ms."""
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *arguments: object) -> None:
+        """Say nothing of clients that give up."""
+
+
 @contextmanager
 def raw_http(pieces: Iterable[bytes], pause_s: float = 0.0) -> Iterator[tuple[str, list[tuple[str, int]]]]:
     """Give the URL of a server that answers each request with these pieces, and what it is asked for: paths and clients' ports."""
@@ -46,7 +51,7 @@ def raw_http(pieces: Iterable[bytes], pause_s: float = 0.0) -> Iterator[tuple[st
         def log_message(self, *arguments: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", asked

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
-import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
@@ -14,7 +10,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater, text_without_queries
-from spark_events.api.http_once import OneTryAdapter, innermost
+from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
@@ -27,7 +23,6 @@ _HINTS = {
     407: "the proxy requires authentication",
 }
 _PROTOBUF = "application/x-protobuf"
-_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class HttpTransport(OtlpTransport):
@@ -103,17 +98,6 @@ class HttpTransport(OtlpTransport):
         if code >= 500:
             return RetryLater(reason, after_ms, tries=TRIES_OF_UNCLEAR)
         return Refused(reason)
-
-
-def retry_after_ms(headers: Mapping[str, str]) -> int | None:
-    """Return what the header Retry-After asks for, in ms; it says s, or a date."""
-    value = headers.get("Retry-After", "").strip()
-    if _SECONDS.fullmatch(value):
-        return int(value) * 1000
-    try:
-        return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _status_message(answer: requests.Response) -> str:
