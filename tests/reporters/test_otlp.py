@@ -6,15 +6,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import (
+    LogsServiceServicer,
+    add_LogsServiceServicer_to_server,
+)
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from spark_events_otlp.encode import span_message
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
+from spark_events_otlp.grpc_import import grpc
 from spark_events_otlp.signals import field
 
 from spark_events.api import (
@@ -210,6 +216,29 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after_ms({"Retry-After": "Sat, 01 Jan 2000 00:00:00 GMT"}) == 0
     assert retry_after_ms({"Retry-After": "soon"}) is None
     assert retry_after_ms({}) is None
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_answer_that_is_too_large_is_one(
+    backend: Backend, packed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Over gRPC, who answers has taken the records, so they are neither refused nor sent again."""
+    backend.behave = lambda request: Answer(rejected=1, reason="A" * 5_000_000, packed=packed)
+    send_one(config(backend.grpc, "grpc", exporter__compression="none"))
+
+    assert len(backend.taken) == 1
+    assert "its answer is too large to be read" in caplog.text
+
+
+def test_a_request_that_is_too_large_is_refused() -> None:
+    """It is the same error as of an answer, but for the side that it happens on."""
+    server = grpc.server(futures.ThreadPoolExecutor(1), options=[("grpc.max_receive_message_length", 1_000)])
+    add_LogsServiceServicer_to_server(LogsServiceServicer(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with pytest.raises(Refused, match="larger than max"):
+        send(config(f"http://127.0.0.1:{port}", "grpc", exporter__compression="none"), 20)
+    server.stop(0).wait()
 
 
 @pytest.mark.parametrize("what", DRIPS)

@@ -50,6 +50,7 @@ class Answer:
         rejected: partial success.
         reason: why, in a partial success.
         delay_s: how long it takes.
+        packed: whether gRPC's answer is compressed.
         body: of HTTP, in place of an OTLP answer.
         headers: of HTTP.
     """
@@ -59,6 +60,7 @@ class Answer:
     rejected: int = 0
     reason: str = "as told"
     delay_s: float = 0.0
+    packed: bool = False
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -176,6 +178,8 @@ class Backend(LogsServiceServicer):
                 status.details.append(detail)
             context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
             context.abort(_GRPC_OF_HTTP[answer.code], status.message)
+        if answer.packed:
+            context.set_compression(grpc.Compression.Gzip)
         return answer.response
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,8 @@ _HINTS = {
     "NOT_FOUND": "see exporter.endpoint",
 }
 _TOO_LARGE = "larger than max"
+_UNPACKED = "Decompressed message larger"
+logger = logging.getLogger("spark_events.otlp")
 _STATUS_KEY = "grpc-status-details-bin"
 
 
@@ -46,6 +49,11 @@ class GrpcTransport(OtlpTransport):
                 compression=grpc.Compression.Gzip if self._endpoint.gzip else None,
             )
         except grpc.RpcError as error:
+            if self._is_of_answer(error.details() or ""):
+                logger.warning(
+                    "%s (grpc) has taken a request, but its answer is too large to be read", self.url
+                )
+                return self._signal.response()
             raise self._error_of(error) from None
 
     def close(self) -> None:
@@ -78,6 +86,16 @@ class GrpcTransport(OtlpTransport):
             credentials = grpc.ssl_channel_credentials(*self._endpoint.tls.read())
             return grpc.secure_channel(authority, credentials, options)
         return grpc.insecure_channel(authority, options)
+
+    def _is_of_answer(self, details: str) -> bool:
+        """Return whether the answer is too large, so that there is one: the destination has taken the request.
+
+        A request that is too large has nearly the same details. Whose message was unpacked is known only if
+        requests are not packed.
+        """
+        if _TOO_LARGE not in details or "SERVER:" in details:
+            return False
+        return "CLIENT:" in details or (_UNPACKED in details and not self._endpoint.gzip)
 
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
