@@ -68,7 +68,9 @@ class Backoff:
         doubled = _FIRST_S * 2 ** min(self.tries - 1, 10)
         seconds = min(doubled, _LONGEST_S) * random.uniform(0.8, 1.2)
         if asked_ms is not None:
-            seconds = min(asked_ms / 1000, _LONGEST_ASKED_S) * random.uniform(1.0, 1.1)
+            # Never less than without it: "Retry-After: 0" would be a busy loop.
+            asked = min(asked_ms / 1000, _LONGEST_ASKED_S) * random.uniform(1.0, 1.1)
+            seconds = max(seconds, asked)
         until = time.monotonic() + seconds
         while not self._closing and (left := until - time.monotonic()) > 0:
             yield left
@@ -165,7 +167,7 @@ class PeriodicReports:
             self._miss(later)
             return
         except (Refused, PartlyRefused) as refused:
-            stats.refused.inc(refused.count if isinstance(refused, PartlyRefused) else 1)
+            stats.refused.inc(max(0, refused.count) if isinstance(refused, PartlyRefused) else 1)
             self._account.log.error((title, "report"), f"{title}: {refused}", refused)
             if isinstance(refused, Refused):
                 return

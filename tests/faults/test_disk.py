@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +148,27 @@ def test_journal_that_cannot_be_written(
     assert len(errors) == 1
     assert f"spark.events.reporter.otel.journal.dir: '{folder}/journal' cannot be used" in errors[0]
     assert "wait in memory" in errors[0]
+
+
+def test_a_journal_that_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By a cleaner of old files, say: what was in it is written again, and reaches the next start."""
+    folder = tmp_path / "journal"
+    reporting = Reporting("http://127.0.0.1:9", folder)
+    ids = reporting.emit(50)
+    reporting.stored()
+    shutil.rmtree(folder)
+    ids += reporting.emit(50)
+    reporting.stored()
+    reporting.close()
+    backend = Backend()
+    after = Reporting(backend.grpc, folder)
+    after.delivered(100)
+    after.close()
+    backend.close()
+
+    assert backend.taken == ids
+    assert "leaves 100 item(s)" in caplog.text
+    assert after.balance() == {"reported": 100, "queued": 0}
 
 
 def test_a_journal_that_cannot_be_opened_lets_go_of_its_folder(tmp_path: Path) -> None:

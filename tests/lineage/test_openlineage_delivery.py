@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,10 @@ from typing import Any
 import pytest
 from spark_events_openlineage.transport import Destination
 
-from spark_events.api import RetryLater
+from spark_events.api import Refused, RetryLater
 from spark_events.runtime.worker import Worker
 from tests.support.applications import cli
+from tests.support.raw_http import DRIPS, dripping, raw_http
 from tests.support.told_jobs import Told, statement
 from tests.support.waiting import free_port, wait_until
 
@@ -86,6 +90,15 @@ def types(catalogue: Catalogue) -> list[tuple[str, str]]:
     return [(event["job"]["name"], event["eventType"]) for event in catalogue.events]
 
 
+EVENT = json.dumps(
+    {
+        "run": {"runId": "01936f7c-7a4e-7b8a-9c5d-000000000000"},
+        "job": {"namespace": "n", "name": "j"},
+        "eventTime": "2026-11-20T00:00:00Z",
+        "producer": "https://p",
+        "eventType": "START",
+    }
+).encode()
 EXPECTED = [
     ("shop", "START"),
     ("shop", "RUNNING"),
@@ -239,14 +252,86 @@ def test_a_password_in_the_url_is_in_no_message() -> None:
 def test_a_query_is_not_shown(catalogue: Catalogue) -> None:
     """Of a catalogue that is away, a token in its path is in no error."""
     to = {"type": "http", "url": f"{catalogue.url}/?token=s3cr3t", "endpoint": "api?token=s3cr3t"}
-    event = {
-        "run": {"runId": "01936f7c-7a4e-7b8a-9c5d-000000000000"},
-        "job": {"namespace": "n", "name": "j"},
-        "eventTime": "2026-11-20T00:00:00Z",
-        "producer": "https://p",
-        "eventType": "START",
-    }
     with pytest.raises(RetryLater, match="cannot be reached") as caught:
-        Destination(to, "key").send(json.dumps(event).encode())
+        Destination(to, "key").send(EVENT)
 
     assert "s3cr3t" not in str(caught.value)
+
+
+def to(url: str, **options: object) -> Destination:
+    """Return a destination as the environment or openlineage.yml makes it, with the client's own defaults."""
+    return Destination({"type": "http", "url": url, "timeout": 20, **options}, "key")
+
+
+@pytest.mark.parametrize("path", ["", "/path"])
+def test_a_catalogue_that_asks_for_a_pause_is_asked_once(path: str) -> None:
+    """The client would sleep for as long as it asks, five times; the pause is the runtime's."""
+    with (
+        raw_http([b"HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"]) as (url, asked),
+        pytest.raises(RetryLater, match="answers 503") as caught,
+    ):
+        to(url + path).send(EVENT)
+
+    assert len(asked) == 1
+    assert caught.value.after_ms == 1_000
+
+
+def test_a_catalogue_that_is_away_is_asked_once() -> None:
+    """The client's tries come on top of the runtime's; with them, it would say "Max retries exceeded"."""
+    asked_again = []
+    destination = to(f"http://127.0.0.1:{free_port()}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("urllib3.util.retry.Retry.sleep", lambda *_: asked_again.append(1))
+        with pytest.raises(RetryLater, match="cannot be reached"):
+            destination.send(EVENT)
+
+    assert not asked_again
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("location", [b"Location: /elsewhere?token=s3cr3t\r\n", b""])
+def test_a_redirect_is_not_followed(code: int, location: bytes) -> None:
+    """It would become a GET, or go on and on; without a place to go to, it passed for a success."""
+    with (
+        raw_http([b"HTTP/1.1 %d There\r\n%sContent-Length: 0\r\n\r\n" % (code, location)]) as (url, asked),
+        pytest.raises(RetryLater, match=rf"answers {code}, a redirect.*transport\.url") as caught,
+    ):
+        to(url).send(EVENT)
+
+    assert len(asked) == 1
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [200, 400, 503])
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_catalogue_that_answers_with_very_much(code: int, packed: bool) -> None:
+    """Only the beginning is read, packed or not."""
+    body = bytes(40_000_000)
+    pieces = [gzip.compress(body)] if packed else [body[:1_000_000]] * 40
+    encoding = b"Content-Encoding: gzip\r\n" if packed else b""
+    head = b"HTTP/1.1 %d X\r\n%sContent-Length: %d\r\n\r\n" % (code, encoding, sum(map(len, pieces)))
+    tracemalloc.start()
+    try:
+        with raw_http([head, *pieces]) as (url, _), suppress(RetryLater, Refused):
+            to(url).send(EVENT)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 10_000_000
+
+
+@pytest.mark.parametrize("what", DRIPS)
+def test_an_answer_that_drips(what: str) -> None:
+    with dripping(what) as url, pytest.raises(RetryLater, match=r"was not there within 0\.3 s"):
+        to(url, timeout=0.3).send(EVENT)
+
+
+def test_the_transports_of_a_composite_one_are_asked_once() -> None:
+    with raw_http([b"HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"]) as (url, asked):
+        one = {"type": "http", "url": url, "timeout": 20}
+        composite = {"type": "composite", "transports": [one, one], "continue_on_failure": False}
+        with pytest.raises(RetryLater, match="answers 503"):
+            Destination(composite, "key").send(EVENT)
+
+    assert len(asked) == 1

@@ -6,16 +6,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import (
+    LogsServiceServicer,
+    add_LogsServiceServicer_to_server,
+)
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from spark_events_otlp.encode import span_message
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
-from spark_events_otlp.over_http import retry_after_ms
+from spark_events_otlp.grpc_import import grpc
 from spark_events_otlp.signals import field
 
 from spark_events.api import (
@@ -27,9 +32,11 @@ from spark_events.api import (
     Severity,
     Span,
 )
+from spark_events.api.http_once import retry_after_ms
 from tests.support.collector import Collector
 from tests.support.otlp_backend import Answer, Backend
-from tests.support.otlp_reporters import config, outbox_of, send_one
+from tests.support.otlp_reporters import config, outbox_of, send, send_one
+from tests.support.raw_http import DRIPS, dripping
 from tests.support.waiting import free_port, wait_until
 
 
@@ -172,12 +179,33 @@ def test_something_that_is_no_collector(backend: Backend, answer: Answer) -> Non
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_partial_success_is_read(backend: Backend, protocol: str) -> None:
-    """A success that refuses records says how many."""
+    """A success that refuses records says how many; more than were sent cannot be."""
     backend.behave = lambda request: Answer(rejected=3)
     with pytest.raises(PartlyRefused, match="as told") as caught:
-        send_one(config(getattr(backend, protocol), protocol))
+        send(config(getattr(backend, protocol), protocol), 4)
+    with pytest.raises(PartlyRefused, match="as told") as more:
+        send(config(getattr(backend, protocol), protocol), 2)
 
     assert caught.value.count == 3
+    assert more.value.count == 2
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_success_that_refuses_less_than_nothing(backend: Backend, protocol: str) -> None:
+    backend.behave = lambda request: Answer(rejected=-5)
+    send_one(config(getattr(backend, protocol), protocol))
+
+    assert len(backend.taken) == 1
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_long_reason_is_cut(backend: Backend, protocol: str) -> None:
+    """It would be in the log, and beside each record of the request."""
+    backend.behave = lambda request: Answer(rejected=1, reason="A" * 900_000)
+    with pytest.raises(PartlyRefused) as caught:
+        send_one(config(getattr(backend, protocol), protocol))
+
+    assert 1_000 < len(str(caught.value)) < 1_100
 
 
 def test_retry_after_as_a_date() -> None:
@@ -188,6 +216,38 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after_ms({"Retry-After": "Sat, 01 Jan 2000 00:00:00 GMT"}) == 0
     assert retry_after_ms({"Retry-After": "soon"}) is None
     assert retry_after_ms({}) is None
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_answer_that_is_too_large_is_one(
+    backend: Backend, packed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Over gRPC, who answers has taken the records, so they are neither refused nor sent again."""
+    backend.behave = lambda request: Answer(rejected=1, reason="A" * 5_000_000, packed=packed)
+    send_one(config(backend.grpc, "grpc", exporter__compression="none"))
+
+    assert len(backend.taken) == 1
+    assert "its answer is too large to be read" in caplog.text
+
+
+def test_a_request_that_is_too_large_is_refused() -> None:
+    """It is the same error as of an answer, but for the side that it happens on."""
+    server = grpc.server(futures.ThreadPoolExecutor(1), options=[("grpc.max_receive_message_length", 1_000)])
+    add_LogsServiceServicer_to_server(LogsServiceServicer(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with pytest.raises(Refused, match="larger than max"):
+        send(config(f"http://127.0.0.1:{port}", "grpc", exporter__compression="none"), 20)
+    server.stop(0).wait()
+
+
+@pytest.mark.parametrize("what", DRIPS)
+def test_an_answer_that_drips(what: str) -> None:
+    """``exporter.timeout`` is that of the whole answer; then fewer records are sent at once."""
+    with dripping(what) as url, pytest.raises(RetryLater, match=r"was not there within 0\.3 s") as caught:
+        send_one(config(url, "http", exporter__timeout="300ms"))
+
+    assert caught.value.smaller
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])

@@ -11,6 +11,7 @@ from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from spark_events.runtime.setup import read_all_setups
 from tests.support.prometheus import Pushgateway
+from tests.support.raw_http import dripping, raw_http
 from tests.support.waiting import free_port, wait_until
 
 PREFIX = "spark.metrics.reporter.push."
@@ -96,6 +97,32 @@ def test_what_it_does_not_take_is_refused(pushgateway: Pushgateway, monkeypatch:
     monkeypatch.setattr(pushing, "render", lambda: b"no metric {\n")
     with pytest.raises(Refused, match="answered 400: text format parsing error"):
         pushing.report()
+
+
+@pytest.mark.parametrize("what", ["head", "header line", "100 Continue"])
+def test_an_answer_that_drips(what: str) -> None:
+    """The timeout is that of the whole answer."""
+    with dripping(what) as url:
+        pushing = reporter(url, timeout="300ms")
+        with pytest.raises(RetryLater, match=r"the whole answer was not there within 0\.3 s"):
+            pushing.report()
+
+
+@pytest.mark.parametrize(
+    "answer", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 200], ids=["ssh", "headers"]
+)
+def test_something_that_is_no_pushgateway(answer: bytes) -> None:
+    with raw_http([answer]) as (url, _), pytest.raises(RetryLater):
+        reporter(url).report()
+
+
+def test_an_error_whose_reason_does_not_come() -> None:
+    pieces = [b"HTTP/1.1 503 No\r\nContent-Length: 60\r\n\r\n", *[b"x"] * 60]
+    with (
+        raw_http(pieces, 0.02) as (url, _),
+        pytest.raises(RetryLater, match=r"answered 503: \(the whole answer"),
+    ):
+        reporter(url, timeout="300ms").report()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from spark_events.runtime.journal import Bounds, DeliveryJournal, claim
 from spark_events.runtime.journal.cursor import JournalCursor, Position
+from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.journal.frame import CONTEXT, MAGIC, RECORD, encode
 
 ALL = 1_000_000
@@ -22,7 +24,9 @@ ALL = 1_000_000
 class Opened:
     """A journal, and what it dropped."""
 
-    def __init__(self, folder: Path, bounds: Bounds | None = None, context: bytes = b"run") -> None:
+    def __init__(
+        self, folder: Path, bounds: Bounds | None = None, context: bytes = b"run", lock: Lock | None = None
+    ) -> None:
         self.lost: Counter[str] = Counter()
         self.now = 1_000_000
         self.totals = {"reported": 7}
@@ -33,6 +37,7 @@ class Opened:
             lambda cause, count: self.lost.update({cause: count}),
             lambda: self.totals,
             lambda: self.now,
+            lock,
         )
         self.journal.open()
 
@@ -292,6 +297,76 @@ def test_data_that_the_disk_lost(tmp_path: Path) -> None:
     again.put(b"d")
 
     assert again.drain() == [b"d"]
+
+
+@pytest.mark.parametrize("size", [8 << 20, 4 << 10])
+def test_a_folder_that_is_removed_is_made_again(tmp_path: Path, size: int) -> None:
+    """With everything that was in it, whether the next record begins a segment or not."""
+    (taken := claim(tmp_path / "journals", "otel", "app")).own.release()
+    folder = taken.own.folder
+    opened = Opened(folder, Bounds(max_bytes=size * 8))
+    records = [b"%04d" % number + bytes(500) for number in range(30)]
+    opened.put(*records[:7])
+    first = opened.journal.peek(2, ALL)
+    assert first
+    opened.journal.acknowledge(first, 2)
+    opened.journal.release(first)
+    shutil.rmtree(tmp_path / "journals")
+    folder.mkdir(parents=True)  # as the lock does where there is one
+    for record in records[7:]:
+        opened.put(record)
+    opened.journal.close()
+    again = Opened(folder)
+
+    assert again.drain() == records[2:]
+    assert opened.lost == again.lost == {}
+
+
+def test_a_folder_that_is_removed_before_the_end(tmp_path: Path) -> None:
+    """No record comes any more, and those that are left are there for the next start."""
+    own = claim(tmp_path / "journals", "otel", "app").own
+    opened = Opened(own.folder, lock=own)
+    opened.put(b"1", b"2")
+    shutil.rmtree(tmp_path / "journals")
+    opened.journal.close()
+    own.release()
+
+    assert Opened(own.folder).drain() == [b"1", b"2"]
+
+
+def test_a_folder_that_is_removed_and_cannot_be_made_again(tmp_path: Path) -> None:
+    """What was in it is lost, and counted."""
+    own = claim(tmp_path / "journals", "otel", "app").own
+    opened = Opened(own.folder, lock=own)
+    opened.put(b"1", b"2", b"3")
+    first = opened.journal.peek(1, ALL)
+    assert first
+    opened.journal.acknowledge(first, 1)
+    opened.journal.release(first)
+    shutil.rmtree(tmp_path / "journals")
+    (tmp_path / "journals").write_text("not a folder")
+    with pytest.raises(OSError, match="File exists"):
+        opened.put(b"4")
+    opened.journal.close()
+
+    assert opened.lost == {"journal_damaged": 2}
+    assert opened.journal.pending == 0
+
+
+def test_a_removed_folder_that_another_driver_has_taken(tmp_path: Path) -> None:
+    """Two drivers do not write to one folder."""
+    own = claim(tmp_path, "otel", "app").own
+    opened = Opened(own.folder, lock=own)
+    opened.put(b"1")
+    shutil.rmtree(own.folder.parent)
+    other = claim(tmp_path, "otel", "app").own
+    with pytest.raises(OSError, match="another driver has it"):
+        opened.put(b"2")
+    other.release()
+    opened.put(b"2")
+
+    assert other.folder == own.folder
+    assert opened.drain() == [b"1", b"2"]
 
 
 def test_two_drivers_have_a_folder_each(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ class Answer:
         code: of HTTP; gRPC's that stands for it.
         retry_after_s: what it asks for.
         rejected: partial success.
+        reason: why, in a partial success.
         delay_s: how long it takes.
+        packed: whether gRPC's answer is compressed.
         body: of HTTP, in place of an OTLP answer.
         headers: of HTTP.
     """
@@ -56,7 +58,9 @@ class Answer:
     code: int = 200
     retry_after_s: int | None = None
     rejected: int = 0
+    reason: str = "as told"
     delay_s: float = 0.0
+    packed: bool = False
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -65,7 +69,7 @@ class Answer:
         response = ExportLogsServiceResponse()
         if self.rejected:
             response.partial_success.rejected_log_records = self.rejected
-            response.partial_success.error_message = "as told"
+            response.partial_success.error_message = self.reason
         return response
 
     @property
@@ -73,7 +77,7 @@ class Answer:
         response = ExportMetricsServiceResponse()
         if self.rejected:
             response.partial_success.rejected_data_points = self.rejected
-            response.partial_success.error_message = "as told"
+            response.partial_success.error_message = self.reason
         return response
 
 
@@ -174,6 +178,8 @@ class Backend(LogsServiceServicer):
                 status.details.append(detail)
             context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
             context.abort(_GRPC_OF_HTTP[answer.code], status.message)
+        if answer.packed:
+            context.set_compression(grpc.Compression.Gzip)
         return answer.response
 
     def close(self) -> None:

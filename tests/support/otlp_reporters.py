@@ -32,9 +32,15 @@ class Keeping:
 
 def send_one(conf: ReporterConfig, event: Event | None = None) -> None:
     """Send one event, as the runtime would."""
+    send(conf, 1, event)
+
+
+def send(conf: ReporterConfig, count: int, event: Event | None = None) -> None:
+    """Send an event so many times in one request, as the runtime would."""
     reporter = OtlpEventReporterFactory().create(conf)
     records = outbox_of(reporter)
-    reporter.notify_of_added_event(event or Event("id", "MyEvent", "scope", 1))
+    for _ in range(count):
+        reporter.notify_of_added_event(event or Event("id", "MyEvent", "scope", 1))
     try:
         reporter.send(records, reporter.context)
     finally:

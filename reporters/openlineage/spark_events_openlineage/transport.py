@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from openlineage.client import OpenLineageClient
@@ -11,12 +11,16 @@ from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, R
 from openlineage.client.facet_v2 import parent_run
 from openlineage.client.serde import Serde
 from openlineage.client.transport import Transport
-from requests import HTTPError, RequestException
+from openlineage.client.transport.http import HttpTransport
+from requests import HTTPError, PreparedRequest, Response
 
 from spark_events.api import ConfigError, Refused, RetryLater, text_without_queries, url_without_secrets
+from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
 
 _TRY_LATER = frozenset((408, 425, 429))
+_CLIENTS_FAULT = 400
 _SERVERS_FAULT = 500
+_LONGEST_REASON = 200
 
 
 class Destination:
@@ -42,6 +46,7 @@ class Destination:
                 f"{key}: the transport {kind} cannot be created: {text_without_queries(str(error))}"
             ) from error
         self._transport = self._client.transport
+        self._over_http = list(_over_http(self._transport))
         name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
         self.name = url_without_secrets(name)
 
@@ -59,20 +64,53 @@ class Destination:
             RetryLater: the catalog is away.
             Refused: it will never take this event.
         """
+        for transport in self._over_http:
+            for scheme in ("http://", "https://"):
+                transport.session.mount(scheme, transport.config.adapter)
         try:
             self._transport.emit(restored(json.loads(record)))
-        except HTTPError as error:
-            status = error.response.status_code if error.response is not None else _SERVERS_FAULT
-            answer = f"{self.name} answers {status}"
-            if status >= _SERVERS_FAULT or status in _TRY_LATER:
-                raise RetryLater(answer) from error
-            raise Refused(f"{answer}: {error.response.text[:200]}") from error
-        except (RequestException, OSError, TimeoutError, BufferError) as error:
-            raise RetryLater(f"{self.name} cannot be reached: {text_without_queries(str(error))}") from error
+        except (OSError, BufferError) as error:  # those of requests are an OSError, too
+            raise self._meaning_of(error) from error
+        except RuntimeError as error:  # of a composite transport, or of what gets a token
+            cause = error.__cause__
+            if isinstance(cause, OSError) and isinstance(later := self._meaning_of(cause), RetryLater):
+                raise later from error
+            raise
+
+    def _meaning_of(self, error: Exception) -> Refused | RetryLater:
+        if not isinstance(error, HTTPError) or error.response is None:
+            return RetryLater(f"{self.name} cannot be reached: {text_without_queries(innermost(error))}")
+        status, body = error.response.status_code, error.response.content
+        answer = f"{self.name} answers {status}"
+        if status >= _SERVERS_FAULT or status in _TRY_LATER:
+            return RetryLater(answer, retry_after_ms(error.response.headers))
+        if status < _CLIENTS_FAULT:
+            return RetryLater(f"{answer}, a redirect, which is not followed; see transport.url")
+        return Refused(f"{answer}: {body[:_LONGEST_REASON].decode(errors='replace')}")
 
     def close(self) -> None:
         """Close the transport."""
         self._transport.close(0)
+
+
+class _Adapter(OneTryAdapter):
+    """Has the client take a redirect for what it is: an event that has not arrived."""
+
+    def send(self, request: PreparedRequest, *arguments: Any, **keywords: Any) -> Response:
+        answer = super().send(request, *arguments, **keywords)
+        if 300 <= answer.status_code < _CLIENTS_FAULT:
+            raise HTTPError("a redirect", request=request, response=answer)
+        return answer
+
+
+def _over_http(transport: Any) -> Iterator[HttpTransport]:
+    """Yield the transports that use HTTP, now without tries of their own: others may contain them."""
+    if isinstance(transport, HttpTransport):
+        transport.config.adapter = _Adapter()
+        yield transport
+    for inner in (*getattr(transport, "transports", ()), getattr(transport, "transport", None)):
+        if isinstance(inner, Transport):
+            yield from _over_http(inner)
 
 
 class _Capture(Transport):

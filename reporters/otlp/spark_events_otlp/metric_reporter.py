@@ -86,7 +86,7 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
         for batch in self._batches(time.time_ns()):
             records = [_SCOPE + message.SerializeToString() for message in batch.messages.values()]
             try:
-                self._transport.deliver(self._signal.build(records, self._resource))
+                self._transport.deliver(self._signal.build(records, self._resource), len(batch.series))
             except (Refused, PartlyRefused) as error:
                 last_refusal = error
             for series in batch.series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from google.rpc.status_pb2 import Status
 from spark_events.api import Refused, RetryLater
 from spark_events_otlp.grpc_import import grpc
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
+from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
 _REFUSED = frozenset(("INVALID_ARGUMENT", "FAILED_PRECONDITION", "ALREADY_EXISTS"))
 _UNCLEAR = frozenset(("INTERNAL", "UNKNOWN"))
@@ -23,8 +24,9 @@ _HINTS = {
     "UNIMPLEMENTED": "it does not serve this signal; see exporter.endpoint",
     "NOT_FOUND": "see exporter.endpoint",
 }
-_LONGEST_DETAILS = 1_000
 _TOO_LARGE = "larger than max"
+_UNPACKED = "Decompressed message larger"
+logger = logging.getLogger("spark_events.otlp")
 _STATUS_KEY = "grpc-status-details-bin"
 
 
@@ -47,6 +49,11 @@ class GrpcTransport(OtlpTransport):
                 compression=grpc.Compression.Gzip if self._endpoint.gzip else None,
             )
         except grpc.RpcError as error:
+            if self._is_of_answer(error.details() or ""):
+                logger.warning(
+                    "%s (grpc) has taken a request, but its answer is too large to be read", self.url
+                )
+                return self._signal.response()
             raise self._error_of(error) from None
 
     def close(self) -> None:
@@ -80,10 +87,20 @@ class GrpcTransport(OtlpTransport):
             return grpc.secure_channel(authority, credentials, options)
         return grpc.insecure_channel(authority, options)
 
+    def _is_of_answer(self, details: str) -> bool:
+        """Return whether the answer is too large, so that there is one: the destination has taken the request.
+
+        A request that is too large has nearly the same details. Whose message was unpacked is known only if
+        requests are not packed.
+        """
+        if _TOO_LARGE not in details or "SERVER:" in details:
+            return False
+        return "CLIENT:" in details or (_UNPACKED in details and not self._endpoint.gzip)
+
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
         code, details = error.code().name, error.details() or ""
-        reason = f"{self.url} (grpc) answered {code}: {details[:_LONGEST_DETAILS]}"
+        reason = f"{self.url} (grpc) answered {code}: {details[:LONGEST_REASON]}"
         if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
             return Refused(reason)
         if code in _HINTS:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
-import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
@@ -14,8 +10,9 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater, text_without_queries
+from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
+from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
 _RETRYABLE = frozenset((408, 425, 429, 502, 503, 504))
 _HINTS = {
@@ -26,10 +23,6 @@ _HINTS = {
     407: "the proxy requires authentication",
 }
 _PROTOBUF = "application/x-protobuf"
-_SECONDS = re.compile(r"[0-9]{1,9}")
-_LONGEST_BODY = 1 << 20
-_PIECE = 4_096
-_LONGEST_REASON = 1_000
 
 
 class HttpTransport(OtlpTransport):
@@ -56,15 +49,13 @@ class HttpTransport(OtlpTransport):
                 # A redirected POST would become a GET; and ~/.netrc would replace the configured header.
                 allow_redirects=False,
                 auth=lambda prepared: prepared,
-                stream=True,
             )
-            body = _read_body(answer, self._endpoint.timeout_s)
         except OSError as error:  # of a file of TLS, or of requests, whose errors all are of this kind
-            reason = f"{self.url} (http) cannot be reached: {text_without_queries(_innermost(error))}"
+            reason = f"{self.url} (http) cannot be reached: {text_without_queries(innermost(error))}"
             raise RetryLater(reason, smaller=isinstance(error, requests.ReadTimeout)) from None
         if 200 <= answer.status_code < 300:
-            return self._parsed(answer.status_code, body)
-        raise self._error_of(answer, body)
+            return self._parsed(answer)
+        raise self._error_of(answer)
 
     def close(self) -> None:
         """Close the session."""
@@ -80,23 +71,25 @@ class HttpTransport(OtlpTransport):
             self.close()
             self._tls_stamp = stamp
             self._session = requests.Session()
+            for scheme in ("http://", "https://"):
+                self._session.mount(scheme, OneTryAdapter())
             if files.certificate and files.key:
                 self._session.cert = (str(files.certificate), str(files.key))
         return self._session
 
-    def _parsed(self, code: int, body: bytes) -> Any:
+    def _parsed(self, answer: requests.Response) -> Any:
         try:
-            return self._signal.response.FromString(body)
+            return self._signal.response.FromString(answer.content)
         except DecodeError:
             raise RetryLater(
-                f"{self.url} (http) answered {code}, but not with OTLP (see exporter.endpoint)",
+                f"{self.url} (http) answered {answer.status_code}, but not with OTLP (see exporter.endpoint)",
             ) from None
 
-    def _error_of(self, answer: requests.Response, body: bytes) -> Exception:
+    def _error_of(self, answer: requests.Response) -> Exception:
         """Return what an answer other than success asks for."""
         code = answer.status_code
-        status = f"{code} {answer.reason or ''}{_status_message(answer, body)}"
-        reason = f"{self.url} (http) answered {status[:_LONGEST_REASON]}"
+        status = f"{code} {answer.reason or ''}{_status_message(answer)}"
+        reason = f"{self.url} (http) answered {status[:LONGEST_REASON]}"
         after_ms = retry_after_ms(answer.headers)
         if code in _RETRYABLE:
             return RetryLater(reason, after_ms)
@@ -107,48 +100,12 @@ class HttpTransport(OtlpTransport):
         return Refused(reason)
 
 
-def retry_after_ms(headers: Mapping[str, str]) -> int | None:
-    """Return what the header Retry-After asks for, in ms; it says s, or a date."""
-    value = headers.get("Retry-After", "").strip()
-    if _SECONDS.fullmatch(value):
-        return int(value) * 1000
-    try:
-        return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-def _read_body(answer: requests.Response, timeout_s: float) -> bytes:
-    """Return an answer's body, unpacked; of one that goes on and on, the beginning.
-
-    Raises:
-        OSError: the connection broke, what came cannot be unpacked, or it takes too long.
-    """
-    until, body = time.monotonic() + timeout_s, bytearray()
-    with answer:
-        # In small pieces: one that is packed can be a thousand times as large.
-        for piece in answer.iter_content(_PIECE):
-            body += piece
-            if len(body) >= _LONGEST_BODY:
-                break
-            if time.monotonic() > until:
-                raise requests.ReadTimeout(f"its answer took longer than {timeout_s:g} s")
-    return bytes(body)
-
-
-def _status_message(answer: requests.Response, body: bytes) -> str:
+def _status_message(answer: requests.Response) -> str:
     """Return what the body says, where it is the status message that OTLP asks for."""
     if answer.headers.get("Content-Type") != _PROTOBUF:
         return ""
     try:
-        message = Status.FromString(body).message
+        message = Status.FromString(answer.content).message
     except DecodeError:
         return ""
     return f": {message}" if message else ""
-
-
-def _innermost(error: BaseException) -> str:
-    """Return the innermost of requests' nested errors, which is the one that says why."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return str(error)

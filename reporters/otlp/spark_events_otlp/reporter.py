@@ -56,7 +56,7 @@ class _OtlpRecordReporter(OtlpReporter, SendingReporter):
 
     def send(self, records: Sequence[bytes], context: bytes) -> None:
         """Send one request, and read its answer."""
-        self._transport.deliver(self._signal.build(records, context or self._resource))
+        self._transport.deliver(self._signal.build(records, context or self._resource), len(records))
 
     def rest(self) -> None:
         """Close the connection until there is something to send."""

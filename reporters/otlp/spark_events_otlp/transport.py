@@ -13,6 +13,8 @@ from spark_events_otlp.signals import Signal
 
 TRIES_OF_UNCLEAR = 10
 """How often a request is sent that the destination breaks on, before its records count as refused."""
+LONGEST_REASON = 1_000
+"""How much of what a destination says is passed on, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class OtlpTransport(abc.ABC):
             Refused: it will never take this request.
         """
 
-    def deliver(self, request: bytes) -> None:
-        """Send one serialized request; returning means that all of it was accepted.
+    def deliver(self, request: bytes, items: int) -> None:
+        """Send one serialized request of so many items; returning means that all of it was accepted.
 
         Raises:
             PartlyRefused: it was taken but for some records.
@@ -99,9 +101,9 @@ class OtlpTransport(abc.ABC):
             Refused: it will never take this request.
         """
         answer = self.send(request)
-        refused = getattr(answer.partial_success, self._signal.rejected)
-        if refused:
-            reason = answer.partial_success.error_message or "no reason given"
+        refused = min(getattr(answer.partial_success, self._signal.rejected), items)
+        if refused > 0:
+            reason = answer.partial_success.error_message[:LONGEST_REASON] or "no reason given"
             raise PartlyRefused(refused, f"{self.url} answered: {reason}")
 
     def probe(self) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import secrets
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, cast
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import HTTPHandler, HTTPSHandler, Request, build_opener
 
 from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway
-from prometheus_client.exposition import basic_auth_handler, default_handler
 
 from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled, url_without_secrets
+from spark_events.api.timed_http import TimedResponse
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
     DELETE_ON_SHUTDOWN,
@@ -73,7 +76,7 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
 
     def probe(self) -> str:
         """Ask the Pushgateway whether it is ready."""
-        urlopen(f"{self._url}/-/ready", timeout=self._timeout_s).close()
+        _open(Request(f"{self._url}/-/ready"), self._timeout_s)
         return f"{self._url} is ready"
 
     def _request(self, call: Callable[..., None], **arguments: Any) -> None:
@@ -87,9 +90,9 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
                 **arguments,
             )
         except HTTPError as error:
-            reason = f"{self._url} answered {error.code}: {error.read(200).decode(errors='replace').strip()}"
+            reason = f"{self._url} answered {error.code}: {_beginning(error)}"
             raise (Refused(reason) if error.code == 400 else RetryLater(reason)) from None
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise RetryLater(f"{self._url}: {getattr(error, 'reason', error)}") from None
 
     def _handler(
@@ -97,10 +100,47 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
     ) -> Callable[[], None]:
         """Send this reporter's own exposition in place of that of the client's registry, which is empty."""
         body = self.render() if method == "PUT" else data
-        headers = [("Content-Type", CONTENT_TYPE)]
-        if not self._user or not self._password:
-            return default_handler(url, method, timeout, headers, body)
-        return basic_auth_handler(url, method, timeout, headers, body, self._user, self._password.reveal())
+        request = Request(url, body, {"Content-Type": CONTENT_TYPE}, method=method)
+        if self._user and self._password:
+            pair = base64.b64encode(f"{self._user}:{self._password.reveal()}".encode()).decode()
+            request.add_header("Authorization", f"Basic {pair}")
+        return partial(_open, request, self._timeout_s)
+
+
+class _TimedHttp(HTTPConnection):
+    response_class = TimedResponse
+
+
+class _TimedHttps(HTTPSConnection):
+    response_class = TimedResponse
+
+
+class _HttpHandler(HTTPHandler):
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_TimedHttp, req)
+
+
+class _HttpsHandler(HTTPSHandler):
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_TimedHttps, req)
+
+
+def _open(request: Request, timeout_s: float) -> None:
+    """Send a request, and read the head of the answer, both within the timeout.
+
+    Raises:
+        OSError: nobody answers in time, or the answer is an error.
+        HTTPException: what answers does not speak HTTP.
+    """
+    cast("HTTPResponse", build_opener(_HttpHandler, _HttpsHandler).open(request, timeout=timeout_s)).close()
+
+
+def _beginning(error: HTTPError) -> str:
+    """Return the first words of an answer that says what is wrong."""
+    try:
+        return error.read(200).decode(errors="replace").strip()
+    except (OSError, HTTPException) as broken:
+        return f"({broken})"
 
 
 def _grouping_key_from(config: ReporterConfig) -> dict[str, str]:

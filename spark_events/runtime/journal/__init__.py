@@ -9,6 +9,7 @@ need a map of fixed size that ends the process when the disk is full.
 * ``segment``     one file of records
 * ``cursor``      up to where everything is acknowledged, and the totals
 * ``log``         the segments together: append, read, acknowledge, bounds
+* ``removal``     what is written again if somebody removes the folder
 * ``folder``      whose folder it is: locks, and what others left behind
 """
 

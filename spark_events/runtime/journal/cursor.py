@@ -68,6 +68,16 @@ class JournalCursor:
         data = _HEAD.pack(zlib.crc32(body), len(body)) + body
         os.pwrite(self._fd, data.ljust(_SLOT, b"\0"), self._turn % 2 * _SLOT)
 
+    def make_again(self) -> None:
+        """Make the file again if somebody has removed it; it has no position until the next ``move``.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        if self._fd < 0 or not os.fstat(self._fd).st_nlink:
+            self.close()
+            self.open()
+
     def sync(self) -> None:
         """Flush the file to disk."""
         os.fdatasync(self._fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -45,6 +46,23 @@ class Lock:
         # A forked child has the lock as well, and would keep it after this process has ended.
         os.register_at_fork(after_in_child=lock.release)
         return lock
+
+    def take_again(self) -> None:
+        """Make and lock the folder again if somebody has removed it.
+
+        Raises:
+            OSError: it cannot be made, or another driver has taken its place.
+        """
+        if self.fd < 0 or os.fstat(self.fd).st_nlink:
+            return
+        base_folder(self.folder.parents[2])
+        for level in (self.folder.parents[1], self.folder.parent):
+            own_folder(level)
+        new = Lock.take(self.folder)
+        if new is None:
+            raise OSError(errno.EBUSY, "another driver has it", str(self.folder))
+        os.close(self.fd)
+        self.fd, new.fd = new.fd, -1
 
     def release(self) -> None:
         """Release the folder for other drivers."""

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from spark_events.api.event import now_ms
 from spark_events.runtime.journal.cursor import JournalCursor, Position
+from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.journal.frame import OVERHEAD, RECORD
+from spark_events.runtime.journal.removal import lost_by, make_again
 from spark_events.runtime.journal.segment import Batch, JournalSegment
 
 _SEGMENT_BYTES = 8 << 20
@@ -54,6 +56,7 @@ class DeliveryJournal:
         dropped: called with the cause and the number of lost records.
         totals: returns what the cursor stores with the position; None keeps what it had at ``open``.
         clock: returns the current time in ms since the epoch.
+        lock: of the folder; None where nobody else can come.
     """
 
     folder: Path
@@ -62,6 +65,7 @@ class DeliveryJournal:
     dropped: Dropped
     totals: Callable[[], Mapping[str, int]] | None = None
     clock: Callable[[], int] = now_ms
+    lock: Lock | None = None
     restored: Mapping[str, int] = field(default_factory=dict, init=False)
     """The totals that the cursor had at ``open``."""
     torn: int = field(default=0, init=False)
@@ -189,6 +193,8 @@ class DeliveryJournal:
     def close(self) -> None:
         """Close all files; those with nothing left to deliver are deleted."""
         try:
+            if self.pending:
+                self._make_again_or_count()
             self._save()
             if self.bounds.fsync != "never":
                 self.sync()
@@ -227,7 +233,10 @@ class DeliveryJournal:
 
     def _active(self, size: int, now: int) -> JournalSegment:
         """Return the segment to append to; a driver never appends to another driver's."""
-        if self._appendable and self._segments[-1].end + size <= self.bounds.segment_bytes:
+        fits = self._appendable and self._segments[-1].end + size <= self.bounds.segment_bytes
+        if not fits or self._segments[-1].removed:
+            self._make_again()
+        if fits:
             return self._segments[-1]
         if self._appendable and self.bounds.fsync != "never":
             self._segments[-1].sync()
@@ -240,6 +249,20 @@ class DeliveryJournal:
             self._sync_folder()
         self._skip_done()
         return segment
+
+    def _make_again_or_count(self) -> None:
+        try:
+            self._make_again()
+        except OSError as error:
+            if lost := lost_by(error, self._segments, self._head):
+                self.dropped("journal_damaged", lost)
+                self._tail -= lost
+
+    def _make_again(self) -> None:
+        """Make again what somebody has removed."""
+        if make_again(self.lock, self._cursor, self._segments):
+            self._save()
+            self.dirty = True
 
     def _sync_folder(self) -> None:
         """Sync the folder, so that the name of a new file is on disk, too."""

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -137,6 +138,29 @@ class JournalSegment:
             yield next_whole
             offset = next_whole.end
 
+    @property
+    def removed(self) -> bool:
+        """Whether somebody has deleted the file, so that what is written to it is lost with this process."""
+        return self._fd >= 0 and os.fstat(self._fd).st_nlink == 0
+
+    def write_again(self) -> None:
+        """Write the file again, under its name, from what is still open of it.
+
+        Raises:
+            OSError: it cannot be written; no part of it remains, and what is open stays so.
+        """
+        again = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            for start in range(0, self.end, _WINDOW):
+                piece = os.pread(self._fd, min(_WINDOW, self.end - start), start)
+                append_whole(again, piece, start, self.path)
+        except OSError:
+            os.close(again)
+            self.path.unlink(missing_ok=True)
+            raise
+        os.close(self._fd)
+        self._fd = again
+
     def sync(self) -> None:
         """Flush the file to disk."""
         if self._fd >= 0:
@@ -152,7 +176,8 @@ class JournalSegment:
     def remove(self) -> None:
         """Close the file and delete it."""
         self.close()
-        self.path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):  # removed already, maybe with its folder
+            self.path.unlink()
 
     def _write(self, data: bytes) -> None:
         append_whole(self._fd, data, self.end, self.path)

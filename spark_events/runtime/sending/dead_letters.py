@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,10 @@ from spark_events.api.event import now_ms
 from spark_events.runtime.journal import Dropped
 
 _OLDER = ".1"
+_LONGEST_REASON = 1_000
+"""In characters: it is written with each record."""
+_PARTLY = b'{"refused":'
+"""What the letters of a partial success begin with, most of which were delivered."""
 Readable = Callable[[bytes], Any]
 
 
@@ -33,22 +37,45 @@ class DeadLetters:
         self._readable = readable
         self._dropped = dropped
 
-    def add(self, records: Sequence[bytes], reason: str) -> None:
-        """Append records.
+    def add(self, records: Sequence[bytes], reason: str, refused: int) -> None:
+        """Append records; one that does not fit a file by itself is dropped, and counted.
+
+        Args:
+            records: of one request.
+            reason: the destination's; a long one is cut.
+            refused: how many of them the destination refused. If not all, it does not say which.
 
         Raises:
             OSError: they cannot be written.
         """
-        lines = b"".join(self._line(record, reason) for record in records)
-        self._rotate(len(lines))
+        partly = {} if refused >= len(records) else {"refused": refused, "of": len(records)}
+        letter = {**partly, "timeMs": now_ms(), "reason": reason[:_LONGEST_REASON]}
+        for lines in self._fitting(self._line(record, letter) for record in records):
+            self._rotate(len(lines))
+            self._append(lines)
+
+    def _fitting(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield lines together, as many as fit a file."""
+        together = bytearray()
+        for line in lines:
+            if len(line) > self._max_bytes // 2:
+                self._dropped("dead_letters_full", 1)
+                continue
+            if len(together) + len(line) > self._max_bytes // 2:
+                yield bytes(together)
+                together.clear()
+            together += line
+        if together:
+            yield bytes(together)
+
+    def _append(self, lines: bytes) -> None:
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             append_whole(fd, lines, os.fstat(fd).st_size, self.path)
         finally:
             os.close(fd)
 
-    def _line(self, record: bytes, reason: str) -> bytes:
-        letter = {"timeMs": now_ms(), "reason": reason}
+    def _line(self, record: bytes, letter: dict[str, Any]) -> bytes:
         try:
             return _encode({**letter, "record": self._readable(record)})
         except Exception as error:  # a plugin's, of a record that may be broken
@@ -60,7 +87,10 @@ class DeadLetters:
             return
         older = self.path.with_name(self.path.name + _OLDER)
         if older.exists():
-            self._dropped("dead_letters_full", older.read_bytes().count(b"\n"))
+            with older.open("rb") as lines:
+                refused = sum(not line.startswith(_PARTLY) for line in lines)
+            if refused:
+                self._dropped("dead_letters_full", refused)
         self.path.replace(older)
 
 

@@ -92,7 +92,9 @@ class Delivery:
             claimed = self._claim()
             for lock in (*claimed.orphans, claimed.own):
                 totals = self._stats.totals if lock is claimed.own else None
-                journal = DeliveryJournal(lock.folder, self._setup.journal, context, self._stats.drop, totals)
+                journal = DeliveryJournal(
+                    lock.folder, self._setup.journal, context, self._stats.drop, totals, lock=lock
+                )
                 journal.open()
                 journals.append(journal)
                 if journal.torn:

@@ -157,7 +157,7 @@ class Sender:
         except Refused as refused:
             return _Answer(len(part), str(refused), whole=True)
         except PartlyRefused as partly:
-            return _Answer(min(partly.count, len(part)), str(partly))
+            return _Answer(max(0, min(partly.count, len(part))), str(partly))
         except Exception as error:  # a plugin's: retrying may help, but must not go on forever
             message = f"{self._title} raised in send: {type(error).__name__}: {error}"
             self._log.error((self._title, "send", type(error).__name__), message, error)
@@ -199,7 +199,7 @@ class Sender:
         if self._dead_letters is not None:
             place = f"see {self._dead_letters.path}"
             try:
-                self._dead_letters.add(records, answer.reason)
+                self._dead_letters.add(records, answer.reason, answer.refused)
             except OSError as error:
                 place = f"{self._dead_letters.path} cannot be written: {error.strerror}"
         count = f"{answer.refused} of {counted(len(records), 'item')}"

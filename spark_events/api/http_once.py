@@ -1,0 +1,109 @@
+"""Requests to servers that may be hostile: one try, its answer in one timeout and of bounded size."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import requests
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ReadTimeoutError
+
+from spark_events.api.timed_http import TimedResponse
+
+_LONGEST_BODY = 1 << 20
+_PIECE = 4_096
+_SECONDS = re.compile(r"[0-9]{1,9}")
+
+
+class _TimedHttpConnection(HTTPConnection):
+    response_class = TimedResponse
+
+
+class _TimedHttpsConnection(HTTPSConnection):
+    response_class = TimedResponse
+
+
+class _HttpPool(HTTPConnectionPool):
+    ConnectionCls = _TimedHttpConnection
+
+
+class _HttpsPool(HTTPSConnectionPool):
+    ConnectionCls = _TimedHttpsConnection
+
+
+class OneTryAdapter(HTTPAdapter):  # type: ignore[misc] # requests has no types
+    """Sends once: whoever uses it has retries, and pauses between them, of its own.
+
+    The answer has been read when ``send`` returns, at most 1 MiB of it, unpacked.
+    """
+
+    def init_poolmanager(self, *arguments: Any, **keywords: Any) -> None:
+        """Make the connections; each reads an answer within one timeout."""
+        super().init_poolmanager(*arguments, **keywords)
+        _time(self.poolmanager)
+
+    def proxy_manager_for(self, *arguments: Any, **keywords: Any) -> PoolManager:
+        """Make the connections by way of a proxy."""
+        manager: PoolManager = super().proxy_manager_for(*arguments, **keywords)
+        if isinstance(manager, ProxyManager):  # not one of SOCKS, which has classes of its own
+            _time(manager)
+        return manager
+
+    def send(self, request: PreparedRequest, *arguments: Any, **keywords: Any) -> Response:
+        """Send a request, and read the answer."""
+        answer = super().send(request, *arguments, **keywords)
+        try:
+            with answer:
+                body = _beginning(answer)
+        except requests.ConnectionError as error:
+            # requests calls it so, unlike a head that is late.
+            late = bool(error.args) and isinstance(error.args[0], ReadTimeoutError)
+            raise (requests.ReadTimeout(error, request=request) if late else error) from error.__context__
+        answer = self.build_response(request, answer.raw)
+        answer.raw = io.BytesIO(body)
+        return answer
+
+
+def retry_after_ms(headers: Mapping[str, str]) -> int | None:
+    """Return what the header Retry-After asks for, in ms; it says s, or a date."""
+    value = headers.get("Retry-After", "").strip()
+    if _SECONDS.fullmatch(value):
+        return int(value) * 1000
+    try:
+        return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def innermost(error: BaseException) -> str:
+    """Return the innermost of requests' nested errors, which is the one that says why."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return str(error)
+
+
+def _time(manager: PoolManager) -> None:
+    manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+
+
+def _beginning(answer: Response) -> bytes:
+    """Return an answer's body, unpacked; of one that goes on and on, the beginning.
+
+    Raises:
+        OSError: the connection broke, what came cannot be unpacked, or it takes too long.
+    """
+    body = bytearray()
+    # In small pieces: one that is packed can be a thousand times as large.
+    for piece in answer.iter_content(_PIECE):
+        body += piece
+        if len(body) >= _LONGEST_BODY:
+            break
+    return bytes(body)

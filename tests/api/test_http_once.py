@@ -1,0 +1,72 @@
+"""Answers of servers that mean no good, or are broken: one try, in one timeout, of bounded size."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+import requests
+
+from spark_events.api.http_once import OneTryAdapter, innermost
+from tests.support.raw_http import DRIPS, dripping, raw_http
+
+
+def post(url: str, timeout_s: float = 20.0) -> requests.Response:
+    with requests.Session() as session:
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, OneTryAdapter())
+        return session.post(url, data=b"request", timeout=timeout_s, allow_redirects=False)
+
+
+@pytest.mark.parametrize("what", DRIPS)
+def test_an_answer_that_drips(what: str) -> None:
+    with dripping(what) as url, pytest.raises(requests.ReadTimeout) as caught:
+        post(url, 0.3)
+
+    assert innermost(caught.value) == "the whole answer was not there within 0.3 s"
+
+
+def test_a_proxy_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the request, or for the tunnel that it goes through."""
+    with dripping("head") as url:
+        for scheme in ("http", "https"):
+            monkeypatch.setenv(f"{scheme}_proxy", url)
+            with pytest.raises(requests.RequestException) as caught:
+                post(f"{scheme}://collector.invalid", 0.3)
+
+            assert innermost(caught.value) == "the whole answer was not there within 0.3 s"
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_answer_that_is_too_large(packed: bool) -> None:
+    """Of 40 MB, that many packed or not, only the beginning is read."""
+    body = bytes(40_000_000)
+    pieces = [gzip.compress(body)] if packed else [body[:1_000_000]] * 40
+    encoding = b"Content-Encoding: gzip\r\n" if packed else b""
+    head = b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n" % (encoding, sum(map(len, pieces)))
+    with raw_http([head, *pieces]) as (url, asked):
+        answer = post(url)
+
+    assert answer.ok
+    assert 1 << 20 <= len(answer.content) < 2 << 20
+    assert [path for path, _ in asked] == ["/"]
+
+
+def test_a_connection_is_used_again() -> None:
+    with (
+        raw_http([b"HTTP/1.1 200 OK\r\nX-Answer: 1\r\nContent-Length: 2\r\n\r\n", b"ok"]) as (url, asked),
+        requests.Session() as session,
+    ):
+        session.mount("http://", OneTryAdapter())
+        answers = [session.post(url, data=b"x", timeout=20) for _ in range(3)]
+
+    assert [(answer.text, answer.headers["X-Answer"]) for answer in answers] == [("ok", "1")] * 3
+    assert len(asked) == 3
+    assert len({port for _, port in asked}) == 1
+
+
+def test_a_server_that_asks_for_a_year_is_asked_once() -> None:
+    with raw_http([b"HTTP/1.1 503 No\r\nRetry-After: 31536000\r\nContent-Length: 0\r\n\r\n"]) as (url, asked):
+        assert post(url).status_code == 503
+
+    assert [path for path, _ in asked] == ["/"]
