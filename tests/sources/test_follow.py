@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -247,6 +248,44 @@ def attempt(number: str) -> list[bytes]:
     of_sample = b'"App ID":"app-20261118120000-0001"'
     assert any(of_sample in line for line in LINES)
     return [line.replace(of_sample, own) for line in LINES]
+
+
+def test_a_start_that_fails_is_not_the_first(tmp_path: Path) -> None:
+    """Complete logs are passed over by the first process that looks at them, also after one that could not."""
+    (tmp_path / "state.sqlite").touch()  # as of a process that was killed at once
+    metrics = {
+        "spark.metrics.reporter.p.factory.class": "prometheus",
+        "spark.metrics.reporter.p.bind.address": "127.0.0.1",
+    }
+    following = Following(tmp_path)
+    following.write("old", *LINES)
+    following.kill()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        following.conf |= {**metrics, "spark.metrics.reporter.p.port": port}
+        following.start()
+        with pytest.raises(ConfigError, match=port):
+            following.follower.run()
+        following.kill()
+    following.start()
+    following.poll()
+
+    assert following.ids == []
+    assert following.state_of("old") == PASSED
+
+
+def test_a_crash_just_after_complete_logs_are_passed_over(following: Following) -> None:
+    """All of them are noted, and what is complete by the next start was missed."""
+    following.write("old", *LINES)
+    following.write("older", *LINES)
+    following.follower._skip_complete_logs(following.follower._list_logs()[0])
+    following.kill()
+    following.write("meanwhile", *LINES)
+    following.start()
+    following.poll()
+
+    assert following.state_of("old") == following.state_of("older") == PASSED
+    assert len(following.ids) == 15
 
 
 @pytest.mark.parametrize("rolling", [False, True], ids=["one file", "rolling"])

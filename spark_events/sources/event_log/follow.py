@@ -145,11 +145,13 @@ class Follower:
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
         """On the first start, skip the logs that are already complete."""
-        self._positions.fresh = False
         complete = [] if self._complete_too else [log for log in logs.values() if not log.in_progress]
-        for log in complete:
-            position = LogPosition(PASSED, size=log.size, folder_ms=log.folder_modified_ms)
-            self._positions.put(log.name, position)
+        self._positions.begin(
+            {
+                log.name: LogPosition(PASSED, size=log.size, folder_ms=log.folder_modified_ms)
+                for log in complete
+            }
+        )
         if complete:
             logger.info(
                 "skipped %d log(s) that are already complete; use spark-events replay or --complete-too",
