@@ -116,7 +116,7 @@ def _replay_on_spark(
     summary = replay_on_spark(paths, conf, {**conf, "spark.master": master} if master else conf, target)
     print_summary(summary)
     say(f"written to {plain(path_without_secrets(target.path))}", err)
-    return FAILED if summary.unreadable or not summary.logs else 0
+    return FAILED if summary.unreadable or summary.unprocessed or not summary.logs else 0
 
 
 def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
@@ -147,7 +147,8 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
         problem = f"no event log at {', '.join(map(path_without_secrets, paths))}"
     if problem:
         print_error(problem)
-    return code or (0 if complete and summary.logs and not summary.unreadable else FAILED)
+    whole = not summary.unreadable and not summary.unprocessed
+    return code or (0 if complete and summary.logs and whole else FAILED)
 
 
 def _progress() -> Progress:

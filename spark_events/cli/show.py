@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -62,6 +63,8 @@ def show(
             and since_ms <= event.time_ms <= until_ms
         )
 
+    for file in lines.left_out:
+        print_warnings([f"{file} is left out: show reads no such packed file; unpack it"])
     try:
         shown, read = _show_new(lines, matches, as_json)
         while follow:
@@ -70,6 +73,10 @@ def show(
             _show_new(lines, matches, as_json)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+    if lines.cut:
+        print_warnings(
+            [f"files that cannot be read to their end: {len(lines.cut):,} (one is {lines.cut[0]})"]
+        )
     if lines.skipped:
         print_warnings([f"lines that are not events, skipped: {lines.skipped:,}"])
     if not shown:
@@ -87,11 +94,21 @@ def _show_new(lines: EventLines, matches: Callable[[StoredEvent], bool], as_json
         read += 1
         if matches(event):
             shown += 1
-            if as_json:
-                sys.stdout.write(orjson.dumps(event.record).decode(errors="replace") + "\n")
-            else:
+            if not as_json:
                 say(_line(event), out)
+                continue
+            try:
+                sys.stdout.write(_as_json(event) + "\n")
+            except RecursionError:  # it is nested deeper than Python writes JSON
+                lines.skipped += 1
     return shown, read
+
+
+def _as_json(event: StoredEvent) -> str:
+    try:
+        return orjson.dumps(event.record).decode(errors="replace")
+    except orjson.JSONEncodeError:  # it is nested deeper than orjson writes, which reads more
+        return json.dumps(event.record, ensure_ascii=False, separators=(",", ":"))
 
 
 def _line(event: StoredEvent) -> str:

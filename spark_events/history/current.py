@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import http.client
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
+from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STARTING, STOPPED, UP, UP_IN
 from spark_events.history.report import Report
 
 BAD_STATES = (DOWN, NOT_HEARD, LAST_FAILED)
 _TIMEOUT_S = 10
+_WHOLE_ANSWER_S = 30
+_HANDLERS = (
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPRedirectHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor,
+    urllib.request.UnknownHandler,
+)
 _LARGEST = 256 << 20
 _KINDS = ("application", "query")
 _STATES = {"FAILED": DOWN, "FINISHED": STOPPED, "CANCELED": STOPPED, **dict.fromkeys(UP_IN, UP)}
@@ -115,8 +128,8 @@ def _current(
         names[1] or None,
         status,
         _STATES.get(status, STARTING),
-        None if age_s is None else now_ms - round(age_s * 1_000),
-        None if restarts is None else int(restarts),
+        None if age_s is None or not isfinite(age_s) else now_ms - round(age_s * 1_000),
+        None if restarts is None or not isfinite(restarts) else int(restarts),
         None,
     )
 
@@ -134,13 +147,31 @@ def _fetched(url: str, token: str | None) -> str:
     whole = urlunsplit(parts._replace(path=parts.path if parts.path.strip("/") else "/metrics"))
     request = urllib.request.Request(whole, headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-            return str(answer.read(_LARGEST).decode(errors="replace"))
+        return call_within(_WHOLE_ANSWER_S, lambda: _answer(request))
     except urllib.error.HTTPError as error:
         hint = "; give --token" if error.code in (401, 403) else ""
         raise ConfigError(
             f"{path_without_secrets(url)}: answers {error.code} {error.reason}{hint}"
         ) from error
+    except http.client.HTTPException as error:
+        raise ConfigError(f"{path_without_secrets(url)}: answers no HTTP: {error!r}") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise ConfigError(f"{path_without_secrets(url)}: cannot be reached: {reason}") from error
+
+
+def _answer(request: urllib.request.Request) -> str:
+    """Return what is served, also behind redirects, which lead nowhere but to HTTP.
+
+    Raises:
+        OSError, ValueError: the server cannot be reached, or answers with an error.
+        HTTPException: it speaks something else.
+    """
+    opener = urllib.request.OpenerDirector()
+    for handler in _HANDLERS:
+        opener.add_handler(handler())
+    with opener.open(request, timeout=_TIMEOUT_S) as answer:
+        page = answer.read(_LARGEST)
+        if answer.length:  # what is missing may be what is down
+            raise http.client.IncompleteRead(page, answer.length)
+    return str(page.decode(errors="replace"))

@@ -14,11 +14,12 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from typing import Any, NoReturn
 
-from spark_events.sources.driver.ending.supervisor_link import SOCKET, receive, send
+from spark_events.sources.driver.ending.supervisor_link import SOCKET, receive, send, short_path
 from spark_events.spark.temporary_folders import temporary_folder
 
 _PASSED_ON = frozenset(
@@ -34,14 +35,28 @@ def main() -> None:
     """Run ``python -m spark_events.submit.supervisor command…``, and end as the command does."""
     # Before there are threads, which inherit the mask: all these signals wait for ``sigwaitinfo``.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
-    with temporary_folder("run") as folder:
-        applications = Applications(str(folder / "socket"))
-        status, wanted = _run(sys.argv[1:], applications.path, before)
+    command, status = sys.argv[1:], None
+    with contextlib.ExitStack() as stack:
         try:
-            applications.tell_ends(status, wanted)
-        except Exception as error:  # whatever is wrong with what they have left, their status stays theirs
-            sys.stderr.write(f"spark-events: ERROR: an end cannot be told: {type(error).__name__}: {error}\n")
+            folder = stack.enter_context(temporary_folder("run"))
+            applications = Applications(str(folder / "socket"))
+        except OSError as error:  # a full disk, say, or a file system without sockets
+            problem = error
+        else:
+            status = _run_watched(command, applications, before)
+    if status is None:
+        _run_unwatched(command, before, problem)
     _end_as(status)
+
+
+def _run_watched(command: list[str], applications: Applications, mask: Any) -> int:
+    """Run the command to its end, tell the ends that its applications did not, and return its status."""
+    status, wanted = _run(command, applications.path, mask)
+    try:
+        applications.tell_ends(status, wanted)
+    except Exception as error:  # whatever is wrong with what they have left, their status stays theirs
+        _say_error(f"an end cannot be told: {type(error).__name__}: {error}")
+    return status
 
 
 class Applications:
@@ -49,6 +64,9 @@ class Applications:
 
     Args:
         path: of the socket to listen on.
+
+    Raises:
+        OSError: there can be no socket.
     """
 
     def __init__(self, path: str) -> None:
@@ -57,7 +75,8 @@ class Applications:
         self._connections: list[socket.socket] = []
         self._changed = threading.Condition()
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(path)
+        with short_path(path) as short:
+            self._socket.bind(short)
         self._socket.listen(16)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -138,7 +157,8 @@ def say(text: str) -> bool:
     The application's own is no place for it: spark-submit writes that to standard output, among its results.
     """
     with contextlib.suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(os.environ[SOCKET])
+        with short_path(os.environ[SOCKET]) as short:
+            connection.connect(short)
         send(connection, {"said": text})
         return True
     return False
@@ -171,6 +191,17 @@ def _run(command: list[str], path: str, mask: Any) -> tuple[int, signal.Signals 
                 os.kill(child, got.si_signo)
 
 
+def _run_unwatched(command: list[str], mask: Any, problem: OSError) -> NoReturn:
+    """Become the command: the user's application runs, whatever is wrong here."""
+    sys.stderr.write(
+        f"spark-events: WARNING: nothing can be kept in {tempfile.gettempdir()} ({problem}), so "
+        "spark-events run does not watch the application: if it is killed, its end may not be told\n"
+    )
+    os.environ.pop(SOCKET, None)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    _execute(command)
+
+
 def _become(command: list[str], path: str, mask: Any) -> NoReturn:
     """Become the command, in the child."""
     try:
@@ -178,11 +209,22 @@ def _become(command: list[str], path: str, mask: Any) -> NoReturn:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.environ[SOCKET] = path
-        os.execvp(command[0], command)
-    except OSError as error:
-        sys.stderr.write(f"spark-events: ERROR: {command[0]} cannot be run: {error.strerror}\n")
+        _execute(command)
     finally:
         os._exit(2)
+
+
+def _execute(command: list[str]) -> NoReturn:
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        _say_error(f"{command[0]} cannot be run: {error.strerror}")
+    os._exit(2)
+
+
+def _say_error(sentence: str) -> None:
+    sys.stderr.write(f"spark-events: ERROR: {sentence}\n")
+    sys.stderr.flush()
 
 
 def _end_as(status: int) -> NoReturn:

@@ -72,11 +72,13 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
         MissingExtraError: DuckDB is not installed.
     """
     with needs_extra("report", "duckdb", "reading stored events"):
+        from spark_events.history.reading.facts import CUT, PROBLEMS
         from spark_events.history.reading.local_files import stored_files
         from spark_events.history.reading.on_duckdb import DuckDb
 
     database = DuckDb()
     try:
+        skipped, example, cut = database.unreadable(paths)
         issues: dict[tuple[str, str], dict[str, tuple[int, Mapping[str, Any]]]] = defaultdict(dict)
         for event_id, time_ms, attributes in database.events_of_name(paths, PERFORMANCE_ISSUE):
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
@@ -87,17 +89,20 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if app in (None, *key):
                 runs[key].take(time_ms, attributes)
-        skipped, example = database.unreadable(paths)
     finally:
         database.close()
     files = stored_files(paths)
     spans: dict[tuple[str, str], ApplicationSpan] = {}
-    of_spans = Skipped(Counter(), Counter())
-    for span in application_spans([*files.json, *files.spans], of_spans):
+    of_spans = Skipped(Counter(), Counter(), [])
+    whole = [name for name in files.json if name not in database.damaged]
+    for span in application_spans([*whole, *files.spans], of_spans):
         key = (span.app_name, span.app_id)
         if app in (None, *key):
             spans[key] = span
     notes = [_skipped_lines(skipped, example)] if skipped else []
+    cut += [name for name in of_spans.cut if name not in cut]
+    if cut:
+        notes.append(f"{len(cut):,} skipped: {PROBLEMS[CUT]} (one is {path_without_secrets(cut[0])})")
     # The database has counted those of the other files that are no JSON.
     lines = of_spans.odd + Counter({name: of_spans.torn[name] for name in files.spans})
     if lines:

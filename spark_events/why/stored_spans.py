@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import lzma
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 import orjson
 
 from spark_events.api import ConfigError
+from spark_events.api.errors import needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
 from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.history.reading.stored_forms import otlp_value
+from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.spark.file_systems import open_file_system
 
 _MARK = b'"timeUse.'
@@ -23,6 +28,7 @@ _ATTRIBUTES = "attributes"
 _LONGEST_LINE = 16 << 20
 _MOST_MS = 2**53
 _LATEST_NS = 2**63 - 1
+_TORN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 _PARTS = frozenset(account.attribute for account in ACCOUNTS.values())
 
@@ -53,10 +59,12 @@ class Skipped(NamedTuple):
     Attributes:
         torn: those that are no JSON object.
         odd: those with a span that is not as it was written.
+        cut: files that cannot be unpacked to their end.
     """
 
     torn: Counter[str]
     odd: Counter[str]
+    cut: list[str]
 
 
 def application_spans(files: Sequence[str], skipped: Skipped) -> Iterator[ApplicationSpan]:
@@ -70,15 +78,43 @@ def application_spans(files: Sequence[str], skipped: Skipped) -> Iterator[Applic
         ConfigError: a file cannot be read.
     """
     for name in files:
-        file_system, path = open_file_system(name, name)
         try:
-            with file_system.open(path, "rb", compression="infer") as file:
+            with _unpacked(name) as file:
                 for line in _lines(file, skipped, name):
                     if _MARK in line:
                         yield from _spans_of(line, skipped, name)
-        except (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError) as error:
+        except _TORN:
+            skipped.cut.append(name)
+        except (OSError, ValueError) as error:
             reason = text_without_secrets_of(name, str(error))
             raise ConfigError(f"{path_without_secrets(name)}: cannot be read: {reason}") from error
+
+
+@contextmanager
+def _unpacked(name: str) -> Iterator[IO[bytes]]:
+    """Open a file; of one that ends in the middle, there is what comes before.
+
+    Raises:
+        EOFError: at the end, for Zstandard that ends in the middle.
+        MissingExtraError: there is no Zstandard.
+    """
+    file_system, path = open_file_system(name, name)
+    if not name.endswith(".zst"):
+        with file_system.open(path, "rb", compression="infer") as file:
+            yield file
+        return
+    with needs_extra("eventlog", "zstandard", "reading .zst files"):
+        import zstandard
+    with file_system.open(path, "rb") as packed:
+        is_cut = ends_in_the_middle(packed)
+        packed.seek(0)
+        unpacker = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        try:
+            yield io.BufferedReader(unpacker)
+        except zstandard.ZstdError as error:
+            raise EOFError(str(error)) from error
+        if is_cut:
+            raise EOFError("it ends in the middle")
 
 
 def _lines(file: IO[bytes], skipped: Skipped, name: str) -> Iterator[bytes]:

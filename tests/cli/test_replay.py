@@ -126,6 +126,20 @@ def test_a_log_that_cannot_be_read_to_its_end(logs: Path) -> None:
     assert "events_1_app-9: cannot be read from about byte" in done.stdout
 
 
+def test_records_that_cannot_be_processed(tmp_path: Path) -> None:
+    """The others are reported, and the exit code tells that something is missing."""
+    lines = small_log().splitlines(keepends=True)
+    (job,) = (line for line in lines if b"SparkListenerJobEnd" in line)
+    beyond = re.sub(rb'"Completion Time":\d+', b'"Completion Time":253402300827557', job)
+    assert beyond != job
+    (tmp_path / "app-1").write_bytes(b"".join(lines).replace(job, beyond))
+    done = run(str(tmp_path / "app-1"))
+
+    assert done.returncode == 1
+    assert "1 a record that a listener could not process" in done.stdout
+    assert "1 application in 1 event log" in done.stdout
+
+
 @pytest.mark.spark
 def test_an_application_without_python(tmp_path: Path, java: str) -> None:
     """Spark's SQL shell: nothing of ours is in its process."""

@@ -122,13 +122,65 @@ def test_nothing_to_show(folder: Path, arguments: tuple[str, ...], code: int, sa
 
 
 def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
-    packed = gzip.compress(json.dumps(event(0, "x")).encode() + b"\n")
-    (tmp_path / "logs.jsonl.gz").write_bytes(packed[:-9])
+    """There is what comes before, and the other files; it is said that there was more."""
+    lines = b"".join(json.dumps(event(number, f"x {number}")).encode() + b"\n" for number in range(2))
+    (tmp_path / "logs.jsonl.gz").write_bytes(gzip.compress(lines)[:-9])
+    write(tmp_path / "other.jsonl", event(9, "other"))
     done = show(tmp_path)
 
-    assert done.returncode == 3
-    assert f"{tmp_path / 'logs.jsonl.gz'}: cannot be read" in done.stderr
+    assert done.returncode == 0
+    assert "x 0" in done.stdout
+    assert "other" in done.stdout
+    assert f"files that cannot be read to their end: 1 (one is {tmp_path / 'logs.jsonl.gz'})" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_in_a_form_that_is_not_read(folder: Path) -> None:
+    """It is left out, and that is said; a folder of such alone has nothing to show."""
+    packed = folder / "deeper" / "a.events.000001.jsonl.zst"
+    packed.parent.mkdir()
+    packed.write_bytes(b"packed")
+    done, alone, named = show(folder), show(packed.parent), show(packed)
+
+    assert done.returncode == 0
+    assert f"{packed} is left out" in done.stderr
+    assert (alone.returncode, named.returncode) == (4, 4)
+    assert f"{packed} is packed in a form that show does not read" in alone.stderr
+    assert f"{packed} is packed in a form that show does not read" in named.stderr
+
+
+def test_a_packed_line_that_is_too_long(tmp_path: Path) -> None:
+    """Memory has no more than a part of it."""
+    with gzip.open(tmp_path / "logs.jsonl.gz", "wb", compresslevel=1) as file:
+        for _ in range(200):
+            file.write(b" " * (1 << 20))
+        file.write(b"x\n" + json.dumps(event(0, "short")).encode())
+    command = cli("show", str(tmp_path))
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -v 400000; "$@"', "bash", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "short" in done.stdout
+    assert "lines that are not events, skipped: " in done.stderr
+
+
+@pytest.mark.parametrize(("depth", "is_printed"), [(300, True), (1_000, False)])
+def test_attributes_that_are_nested_deep(tmp_path: Path, depth: int, is_printed: bool) -> None:
+    """They are printed as JSON all the same, or else counted."""
+    nested = '{"a":' * depth + "1" + "}" * depth
+    line = json.dumps(event(0, "x", attributes={"deep": "NESTED"})).replace('"NESTED"', nested)
+    (tmp_path / "a.jsonl").write_text(line + "\n")
+    done = show("--json", tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    if is_printed:
+        assert done.stdout.replace(" ", "") == line.replace(" ", "") + "\n"
+    else:
+        assert "skipped: 1" in done.stderr
 
 
 def test_lines_of_something_else_are_counted(folder: Path) -> None:

@@ -5,9 +5,12 @@ A live driver's endpoint is asked in ``docs/get-started/streaming.md``, which a 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from typer.testing import CliRunner
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.cli.main import app
+from spark_events.history import current
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 
@@ -111,3 +115,72 @@ def test_what_is_no_endpoint(endpoint: str) -> None:
         status(endpoint, "--query", "nothing")
     with pytest.raises(UsageError, match="--token: cannot be used"):
         status(endpoint, "--token", "env:NO_SUCH_VARIABLE")
+
+
+STATUS = b'spark_application_status{app_name="a",status="RUNNING"} 1\n'
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.fixture
+def raw_endpoint() -> Iterator[Callable[[bytes, bool], str]]:
+    """Give the URL of a server that answers one connection with some bytes, and ends it or not."""
+    with contextlib.ExitStack() as stack:
+
+        def serve(answer: bytes, ends: bool) -> str:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+            def answer_once() -> None:
+                connection = stack.enter_context(server.accept()[0])
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+                if ends:
+                    connection.close()
+
+            threading.Thread(target=answer_once, daemon=True).start()
+            return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        yield serve
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+def test_figures_that_are_none(raw_endpoint: Callable[[bytes, bool], str], value: str) -> None:
+    """They are not known; what is up is up."""
+    figures = "".join(
+        f'spark_application_{name}{{app_name="a"}} {value}\n'
+        for name in ("status_age_seconds", "num_restarts")
+    )
+    code, out = status(raw_endpoint(OK + b"\r\n" + STATUS + figures.encode(), True), "--json")
+    (application,) = json.loads(out)
+
+    assert code == 0
+    assert (application["state"], application["since_ms"], application["restarts"]) == ("up", None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"garbage\r\n\r\n", "answers no HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n", "answers no HTTP"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nZZZ\r\nabc", "answers no HTTP"),
+        (OK + b"a: b\r\n" * 500 + b"\r\n", "answers no HTTP"),
+        (OK + b"Content-Length: 9\r\n\r\nabc", "answers no HTTP"),
+        (
+            b"HTTP/1.1 302 x\r\nLocation: ftp://127.0.0.1/x\r\n\r\n",
+            "cannot be reached: unknown url type: ftp",
+        ),
+    ],
+    ids=["garbage", "ssh", "chunk", "headers", "incomplete", "ftp"],
+)
+def test_answers_that_are_none(raw_endpoint: Callable[[bytes, bool], str], answer: bytes, said: str) -> None:
+    """They are no word about what is up."""
+    with pytest.raises(ConfigError, match=said):
+        status(raw_endpoint(answer, True))
+
+
+@pytest.mark.parametrize("begun", [b"HTTP/1.1 200", OK + b"Content-Length: 9\r\n\r\nabc"])
+def test_an_answer_without_an_end(
+    raw_endpoint: Callable[[bytes, bool], str], monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(current, "_WHOLE_ANSWER_S", 0.5)
+    with pytest.raises(ConfigError, match="no answer within"):
+        status(raw_endpoint(begun, False))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+import zstandard
 
 from spark_events.api import ConfigError
 from spark_events.history.history import MOST_DAYS, read_history
-from spark_events.history.options import Sla
+from spark_events.history.options import ReportOptions, Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import COLUMNS, Fact
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import EARLIEST_MS
+from spark_events.history.reading.zstandard_frames import ends_in_the_middle
+from spark_events.history.run import make_report
 from spark_events.history.selection import Selection
 from spark_events.history.table import How
 from spark_events.history.tables.all_tables import TABLES
@@ -48,6 +52,56 @@ def test_compressed(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
     (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
     file.unlink()
     assert read(duckdb, tmp_path / "l*") == (facts, 0, {})
+
+
+DAMAGED = {
+    "b.events.000001.jsonl.zst": lambda packed: packed[: len(packed) // 2],
+    "torn.events.000001.jsonl.zst": lambda packed: packed[:200] + bytes(200) + packed[400:],
+    "empty.parquet": lambda _: b"",
+    "torn.parquet": lambda _: b"PAR1" + bytes(100) + b"PAR1",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files(duckdb: DuckDb, facts: list[str], tmp_path: Path, name: str) -> None:
+    """The others are read, and it is said that there was one."""
+    folder = write(tmp_path / "log", told())
+    (whole,) = folder.iterdir()
+    packed = zstandard.compress(whole.read_bytes().replace(b'"eventId":"', b'"eventId":"other-'))
+    (folder / name).write_bytes(DAMAGED[name](packed))
+    _, reading = read_history(duckdb, [str(folder)])
+    report = make_report(duckdb, ReportOptions((str(folder),)))
+
+    assert reading.problems["cut"] == 1
+    assert reading.examples["cut"] == str(folder / name)
+    assert read(duckdb, whole) == (facts, 0, {})
+    assert f"1 skipped: files that cannot be read to their end (one is {folder / name})" in report.notes
+
+
+def test_damaged_files_alone(duckdb: DuckDb, tmp_path: Path) -> None:
+    (tmp_path / "empty.parquet").touch()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_history(duckdb, [str(tmp_path)])
+
+
+def test_whole_files_of_zstandard(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
+    """In frames of any kind: each is known to be whole, and what is cut off anywhere is not."""
+    folder = write(tmp_path / "log", told())
+    (file,) = folder.iterdir()
+    content = file.read_bytes()
+    streamed = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False).compressobj()
+    half = len(content) // 2
+    skippable = (0x184D2A53).to_bytes(4, "little") + (5).to_bytes(4, "little") + b"hello"
+    of_zeros = zstandard.ZstdCompressor().compress(b"\n" * 300_000)
+    first = streamed.compress(content[:half]) + streamed.flush()
+    packed = first + skippable + zstandard.compress(content[half:]) + of_zeros
+    ends = {0, len(first), len(first + skippable), len(packed) - len(of_zeros), len(packed)}
+    cut = {end for end in range(len(packed) + 1) if ends_in_the_middle(io.BytesIO(packed[:end]))}
+    assert cut == set(range(len(packed) + 1)) - ends
+
+    (folder / f"{file.name}.zst").write_bytes(first + zstandard.compress(content[half:]) + of_zeros)
+    file.unlink()
+    assert read(duckdb, folder) == (facts, 0, {})
 
 
 @pytest.mark.parametrize("form", ["parquet", "json"])

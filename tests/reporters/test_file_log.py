@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,50 @@ def test_a_file_that_another_driver_writes_to_is_not_repaired(tmp_path: Path) ->
     first.close()
 
     assert path.read_bytes() == b'{"half'
+
+
+@pytest.mark.parametrize("what", ["link", "hard link", "folder", "pipe"])
+def test_what_is_no_file_of_the_reporter(tmp_path: Path, what: str) -> None:
+    """Files of such a name are neither cut nor removed, nor counted among those that are kept."""
+    victim = tmp_path / "victim.csv"
+    victim.write_bytes(b"id\n1\nlast")
+    folder = tmp_path / "log"
+    folder.mkdir()
+    make: dict[str, Callable[[Path], object]] = {
+        "link": lambda path: path.symlink_to(victim),
+        "hard link": lambda path: path.hardlink_to(victim),
+        "folder": Path.mkdir,
+        "pipe": os.mkfifo,
+    }
+    foreign = [folder / f"my_app__app-0.events.{number:06d}.jsonl" for number in range(1, 4)]
+    for path in foreign:
+        make[what](path)
+    reporter = opened(folder, retention_files="2")
+    add(reporter, event(0))
+    reporter.close()
+    with_second = opened(folder, app_id="app-2", retention_files="2")
+    add(with_second, event(1))
+    with_second.close()
+
+    assert victim.read_bytes() == b"id\n1\nlast"
+    assert all(os.path.lexists(path) for path in foreign)
+    written = [path for path in sorted(folder.iterdir()) if path not in foreign]
+    assert [json.loads(path.read_bytes())["eventId"] for path in written] == ["id-0", "id-1"]
+
+
+def test_a_resting_file_becomes_a_pipe(tmp_path: Path) -> None:
+    """It is not waited for: a new file follows."""
+    reporter = opened(tmp_path)
+    add(reporter, event(0))
+    reporter.rest()
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    os.mkfifo(path)
+    add(reporter, event(1))
+    reporter.close()
+
+    path.unlink()
+    assert [line["eventId"] for line in lines(tmp_path)] == ["id-1"]
 
 
 def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
-from spark_events.sources.event_log import follow
+from spark_events.sources.event_log import follow, followed_application
 from spark_events.sources.event_log.follow import Follower
+from spark_events.sources.event_log.followed_application import steady_ms
 from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
@@ -86,6 +88,18 @@ class Following:
 @pytest.fixture
 def following(tmp_path: Path) -> Following:
     return Following(tmp_path)
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, later_ms: int) -> None:
+    """Let the wall clock be ahead."""
+    for module in (follow, followed_application):
+        monkeypatch.setattr(module, "now_ms", lambda: now_ms() + later_ms)
+
+
+def pass_time(monkeypatch: pytest.MonkeyPatch, later_ms: int) -> None:
+    """Let both clocks be ahead, as they are later."""
+    set_clock(monkeypatch, later_ms)
+    monkeypatch.setattr(followed_application, "steady_ms", lambda: steady_ms() + later_ms)
 
 
 def test_a_log_that_grows(following: Following, tmp_path: Path) -> None:
@@ -214,7 +228,7 @@ def test_a_dead_application(
     following.write("app-1.inprogress", *LINES[:-3])
     following.poll()
     assert "FAILED" not in new_statuses(following.events, "application")
-    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 61_000)
+    pass_time(monkeypatch, 61_000)
     following.poll()
 
     assert new_statuses(following.events, "application") == ["CREATED", "RUNNING", "FAILED"]
@@ -238,6 +252,20 @@ def test_a_dead_application(
     assert len(set(following.ids)) == len(following.ids)
 
 
+def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a pause of the machine, an application has as long as ever to go on."""
+    following = Following(tmp_path, eventlog__dead__after="60s")
+    following.write("app-1.inprogress", *LINES[:-3])
+    following.poll()
+    set_clock(monkeypatch, 7_200_000)
+    following.poll()
+    assert new_statuses(following.events, "application") == ["CREATED", "RUNNING"]
+
+    pass_time(monkeypatch, 7_261_000)
+    following.poll()
+    assert new_statuses(following.events, "application") == ["CREATED", "RUNNING", "FAILED"]
+
+
 FIRST, SECOND = "application_1795000000000_0001_1", "application_1795000000000_0001_2"
 
 
@@ -249,6 +277,44 @@ def attempt(number: str) -> list[bytes]:
     return [line.replace(of_sample, own) for line in LINES]
 
 
+def test_a_start_that_fails_is_not_the_first(tmp_path: Path) -> None:
+    """Complete logs are passed over by the first process that looks at them, also after one that could not."""
+    (tmp_path / "state.sqlite").touch()  # as of a process that was killed at once
+    metrics = {
+        "spark.metrics.reporter.p.factory.class": "prometheus",
+        "spark.metrics.reporter.p.bind.address": "127.0.0.1",
+    }
+    following = Following(tmp_path)
+    following.write("old", *LINES)
+    following.kill()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        following.conf |= {**metrics, "spark.metrics.reporter.p.port": port}
+        following.start()
+        with pytest.raises(ConfigError, match=port):
+            following.follower.run()
+        following.kill()
+    following.start()
+    following.poll()
+
+    assert following.ids == []
+    assert following.state_of("old") == PASSED
+
+
+def test_a_crash_just_after_complete_logs_are_passed_over(following: Following) -> None:
+    """All of them are noted, and what is complete by the next start was missed."""
+    following.write("old", *LINES)
+    following.write("older", *LINES)
+    following.follower._skip_complete_logs(following.follower._list_logs()[0])
+    following.kill()
+    following.write("meanwhile", *LINES)
+    following.start()
+    following.poll()
+
+    assert following.state_of("old") == following.state_of("older") == PASSED
+    assert len(following.ids) == 15
+
+
 @pytest.mark.parametrize("rolling", [False, True], ids=["one file", "rolling"])
 def test_an_attempt_that_another_one_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rolling: bool
@@ -257,7 +323,7 @@ def test_an_attempt_that_another_one_follows(
     following = Following(tmp_path)
     following.write(f"{FIRST}.inprogress", *attempt("1")[:-3])
     following.poll()
-    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 30_000)
+    pass_time(monkeypatch, 30_000)
     following.poll()
     assert new_statuses(following.events, "application") == ["CREATED", "RUNNING"]
 
@@ -292,7 +358,7 @@ def test_an_attempt_that_writes_although_another_one_follows(
     following = Following(tmp_path)
     following.write(f"{FIRST}.inprogress", *attempt("1")[:-5])
     following.write(f"{SECOND}.inprogress", *attempt("2")[:-3])
-    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 30_000)
+    pass_time(monkeypatch, 30_000)
     following.poll()
     assert following.state_of(FIRST) == DEAD
 
@@ -301,7 +367,7 @@ def test_an_attempt_that_writes_although_another_one_follows(
     of_first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
     assert new_statuses(of_first, "application")[-1] == "RUNNING"
 
-    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 90_000)
+    pass_time(monkeypatch, 120_000)
     following.poll()
     of_first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
     assert new_statuses(of_first, "application")[-1] == "FAILED"
@@ -459,8 +525,7 @@ def test_a_last_line_without_a_line_feed(following: Following, monkeypatch: pyte
     path = following.write("app-1.inprogress", *LINES[:-1], LINES[-1].rstrip(b"\n"))
     following.poll()
     assert following.state_of("app-1") == FOLLOWED
-    later = now_ms() + 60_000
-    monkeypatch.setattr(follow, "now_ms", lambda: later)
+    pass_time(monkeypatch, 60_000)
     following.poll()
     assert new_statuses(following.events, "application")[-1] == "FINISHED"
     assert following.state_of("app-1") == ENDED
@@ -475,7 +540,7 @@ def test_half_a_line_waits_for_its_rest(following: Following, monkeypatch: pytes
     """However long that takes."""
     half = len(LINES[8]) // 2
     following.write("app-1.inprogress", *LINES[:8], LINES[8][:half])
-    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 60_000)
+    pass_time(monkeypatch, 60_000)
     following.poll()
     following.write("app-1.inprogress", LINES[8][half:], *LINES[9:])
     following.poll()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from spark_events.why.found_issue import issue_of
 from spark_events.why.stored_spans import Skipped, application_spans
@@ -135,6 +136,52 @@ def test_a_stored_line_that_cannot_be_read(folder: Path) -> None:
     assert "1 skipped: lines that are no JSON, or not such as events are (one is in" in done.stderr
 
 
+STATUS = {
+    "eventName": "JobStatusChangeEvent",
+    "eventId": "1",
+    "timeUnixNano": "1764081000000000000",
+    "attributes": {"app_name": "a", "app_id": "a-1", "job.kind": "application", "newJobStatus": "RUNNING"},
+}
+_PACKED = zstandard.compress(json.dumps(STATUS).encode() * 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("b.events.000001.jsonl.gz", gzip.compress(json.dumps(STATUS).encode() + b"\n")[:-9]),
+        ("b.events.000001.jsonl.zst", _PACKED[:-9]),
+        ("b.events.000001.jsonl.zst", _PACKED[:30] + bytes(30) + _PACKED[60:]),
+        ("b.spans.000001.jsonl.zst", _PACKED[:-9]),
+        ("b.spans.000001.jsonl.zst", _PACKED[:30] + bytes(30) + _PACKED[60:]),
+        ("b.parquet", b""),
+    ],
+    ids=["gzip", "cut", "torn", "cut spans", "torn spans", "parquet"],
+)
+def test_stored_files_that_are_damaged(tmp_path: Path, name: str, content: bytes) -> None:
+    """The others are explained, and it is said that there was one."""
+    (tmp_path / "a.events.000001.jsonl").write_text(json.dumps(STATUS) + "\n")
+    (tmp_path / name).write_bytes(content)
+    done = why(tmp_path, ".", "--json", "why.json")
+
+    assert done.returncode == 1, done.stderr[-2_000:]
+    assert "1 skipped: files that cannot be read to their end (one is" in done.stderr
+    assert name in done.stderr
+    (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
+    assert explained["app_name"] == "a"
+
+
+def test_stored_lines_that_are_odd(tmp_path: Path) -> None:
+    """Of an attribute that is there twice, the first counts; very long lines are read, or skipped."""
+    twice = json.dumps(STATUS).replace('"app_name": "a"', '"app_name": "a", "app_name": "b"')
+    long = json.dumps({**STATUS, "eventId": "2", "body": "x" * (33 << 20)})
+    (tmp_path / "a.events.000001.jsonl").write_text(f"{twice}\n{long}\n")
+    done = why(tmp_path, ".", "--json", "why.json")
+
+    (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
+    assert explained["app_name"] == "a"
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("attributes", [None, 5, [], "x"])
 def test_stored_events_whose_attributes_are_none(tmp_path: Path, attributes: Any) -> None:
     """They are skipped, and that is said; no application comes of them."""
@@ -158,7 +205,7 @@ def test_a_span_behind_a_byte_order_mark(tmp_path: Path) -> None:
     span = {"name": "Application", "startTimeUnixNano": 1, "endTimeUnixNano": 9, "attributes": attributes}
     file = tmp_path / "a.spans.000001.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(span).encode() + b"\n")
-    assert len(list(application_spans([str(file)], Skipped(Counter(), Counter())))) == 1
+    assert len(list(application_spans([str(file)], Skipped(Counter(), Counter(), [])))) == 1
 
 
 @pytest.mark.parametrize(
@@ -181,9 +228,9 @@ def test_a_stored_span_that_is_not_as_it_was_written(tmp_path: Path, odd: dict[s
     span = {"name": "Application", "startTimeUnixNano": 1, "endTimeUnixNano": 9, "attributes": attributes}
     file = tmp_path / "a.spans.000001.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in (span, {**span, **odd}, span)))
-    skipped = Skipped(Counter(), Counter())
+    skipped = Skipped(Counter(), Counter(), [])
     assert [each.parts["driver alone"] for each in application_spans([str(file)], skipped)] == [5, 5]
-    assert skipped == ({}, {str(file): 1})
+    assert skipped == ({}, {str(file): 1}, [])
 
 
 def test_a_line_that_never_ends(tmp_path: Path) -> None:
@@ -192,13 +239,13 @@ def test_a_line_that_never_ends(tmp_path: Path) -> None:
     with gzip.open(file, "wb", compresslevel=1) as writer:
         for _ in range(150):
             writer.write(b" " * (1 << 20))
-    skipped = Skipped(Counter(), Counter())
+    skipped = Skipped(Counter(), Counter(), [])
     tracemalloc.start()
     assert not list(application_spans([str(file)], skipped))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100 << 20
-    assert skipped == ({str(file): 1}, {})
+    assert skipped == ({str(file): 1}, {}, [])
 
 
 @pytest.mark.parametrize("odd", ["", "x", "1" * 5_000, "-1", "NaN", "1e999", [1], None])

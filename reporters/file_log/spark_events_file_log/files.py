@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
+import stat
 import time
 import zlib
 from collections.abc import Iterator
@@ -139,8 +141,8 @@ class RotatedFile:
         if not self._resting:
             return
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        except FileNotFoundError:
+            fd = _open_own(self.path, os.O_WRONLY | os.O_APPEND)
+        except OSError:  # what cannot be opened any more is followed by a new file
             self._wake()
             return
         try:
@@ -173,11 +175,12 @@ class RotatedFile:
         self._remove_oldest()
 
     def _next_number(self) -> int:
-        numbers = (int(path.name.split(".")[-2]) for path in self._folder.glob(f"{self._stem}.*.jsonl"))
-        return max(numbers, default=0) + 1
+        numbers = (path.name.split(".")[-2] for path in self._folder.glob(f"{self._stem}.*.jsonl"))
+        return max((int(number) for number in numbers if number.isdecimal()), default=0) + 1
 
     def _files_of_application(self) -> list[Path]:
-        return list(self._folder.glob(f"{self._name}__*.{self._kind}.*.jsonl"))
+        named = self._folder.glob(f"{self._name}__*.{self._kind}.*.jsonl")
+        return [path for path in named if _is_own(path)]
 
     def _remove_oldest(self) -> None:
         oldest_first = sorted(self._files_of_application(), key=_modified)
@@ -226,13 +229,38 @@ _RESTING: set[Path] = set()
 """Files of this process that are not open, because many applications are followed, but still written to."""
 
 
+def _is_own(path: Path) -> bool:
+    try:
+        return _has_own_state(path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _has_own_state(state: os.stat_result) -> bool:
+    """Return whether this may be a file of a reporter of this user: no pipe, and no other name of a file."""
+    return stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and state.st_nlink == 1
+
+
+def _open_own(path: Path, flags: int) -> int:
+    """Open a file of this user's reporters; follows no link, and waits for no pipe.
+
+    Raises:
+        OSError: it is another file, or none.
+    """
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not _has_own_state(os.fstat(fd)):
+        os.close(fd)
+        raise PermissionError(errno.EPERM, "not a file of this user with one name", str(path))
+    return fd
+
+
 @contextlib.contextmanager
 def _locked(path: Path, flags: int) -> Iterator[int | None]:
     """Open and lock a file; yield None if it is gone, not ours, or being written by another application."""
     locked_fd = None
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError):
-            fd = os.open(path, flags | os.O_CLOEXEC)
+            fd = _open_own(path, flags)
             stack.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             locked_fd = None if path in _RESTING else fd

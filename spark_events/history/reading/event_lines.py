@@ -21,8 +21,11 @@ from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden, otlp_value
 
 _BLOCK = 1 << 20
-_LINES = re.compile(r"\.(jsonl?|ndjson)(\.gz)?$")
-_NOT_EVENTS = re.compile(rf"({SPANS}|\.lineage\.\d+\.jsonl)(\.gz)?$")
+_LONGEST_LINE = 16 * _BLOCK
+_OTHER_FORMS = r"\.(zst|bz2|xz|lz4|snappy|lzo|deflate)"
+_LINES = re.compile(rf"\.(jsonl?|ndjson)(\.gz|{_OTHER_FORMS})?$")
+_PACKED = re.compile(rf"{_OTHER_FORMS}$")
+_NOT_EVENTS = re.compile(rf"({SPANS}|\.lineage\.\d+\.jsonl)(\.\w+)?$")
 _OTHER_SIGNALS = ("resourceSpans", "resourceMetrics", "traceId", "jobId")
 
 
@@ -52,12 +55,16 @@ class EventLines:
 
     Attributes:
         skipped: lines so far that are no events.
+        cut: files that cannot be unpacked to their end.
+        left_out: files in a form that is not read.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = list(map(_local, paths))
         self._positions: dict[Path, int] = {}
         self.skipped = 0
+        self.cut: list[Path] = []
+        self.left_out = sorted({file for path in self._paths for file in _packed_at(path)})
 
     def demand_some(self) -> None:
         """Check that each path has files.
@@ -68,6 +75,8 @@ class EventLines:
         for path in self._paths:
             if not list(_files_at(path)):
                 why = "" if Path(path).exists() else "no such file or folder; "
+                if packed := list(_packed_at(path)):
+                    why = f"{packed[0]} is packed in a form that show does not read: unpack it; "
                 raise NothingToReadError(f"{path}: {why}{NOTHING}")
 
     def read(self) -> Iterator[StoredEvent]:
@@ -82,7 +91,9 @@ class EventLines:
                     yield from events_of_line(line)
                 except (ValueError, KeyError, TypeError, AttributeError):
                     self.skipped += 1
-        except (OSError, EOFError, zlib.error) as error:
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            self.cut.append(path)
+        except OSError as error:
             raise ConfigError(f"{path}: cannot be read: {error}") from error
 
     def _new_lines(self, path: Path) -> Iterator[bytes]:
@@ -90,7 +101,7 @@ class EventLines:
         position = self._positions.get(path, 0)
         if path.suffix == ".gz":
             self._positions[path] = path.stat().st_size
-            yield from () if position else _compressed_lines(path)
+            yield from () if position else self._unpacked_lines(path)
             return
         while True:
             block = _block_at(path, position)
@@ -102,6 +113,12 @@ class EventLines:
             position += end
             self._positions[path] = position
             yield from block[:end].splitlines()
+
+    def _unpacked_lines(self, path: Path) -> Iterator[bytes]:
+        """Yield the lines of a file that does not grow any more, in one go: seeking would unpack it anew."""
+        with gzip.open(path, "rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                yield line  # a part of one that is longer is no event, either
 
 
 def events_of_line(line: bytes) -> Iterator[StoredEvent]:
@@ -156,6 +173,16 @@ def _local(path: str) -> str:
 
 
 def _files_at(path: str) -> Iterator[Path]:
+    """Yield the files with events at a path, but for packed ones that are not read."""
+    return (file for file in _all_at(path) if not _PACKED.search(file.name))
+
+
+def _packed_at(path: str) -> Iterator[Path]:
+    """Yield the files with events at a path that are packed in a form that is not read."""
+    return (file for file in _all_at(path) if _PACKED.search(file.name))
+
+
+def _all_at(path: str) -> Iterator[Path]:
     named = [Path(path)] if Path(path).exists() else sorted(map(Path, glob.glob(path, recursive=True)))
     for each in named:
         if each.is_dir():
@@ -176,12 +203,6 @@ def _block_at(path: Path, position: int) -> bytes:
         with path.open("rb") as file:
             file.seek(position)
             block = file.read(_BLOCK)
-            return block if b"\n" in block or len(block) < _BLOCK else block + file.readline(16 * _BLOCK)
+            return block if b"\n" in block or len(block) < _BLOCK else block + file.readline(_LONGEST_LINE)
     except FileNotFoundError:
         return b""
-
-
-def _compressed_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file that does not grow any more, in one go: seeking would unpack it anew."""
-    with gzip.open(path, "rb") as file:
-        yield from file

@@ -172,8 +172,10 @@ _COLUMNS = (
 _NUMBERS = tuple(column for column in _COLUMNS if column.most is not None)
 COLUMNS = {column.name: column.of_type if column.most is None else "BIGINT" for column in _COLUMNS}
 """Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
+CUT = "cut"
 PROBLEMS = {
     "unreadable": "lines that are no JSON, or not such as events are",
+    CUT: "files that cannot be read to their end",
     "no_id": "events without an id",
     "no_time": "events without a time",
     "time": "events with an implausible time",

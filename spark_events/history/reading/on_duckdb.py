@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -19,6 +19,7 @@ from spark_events.history.reading.dialect import DUCKDB, no_rows
 from spark_events.history.reading.facts import (
     COLLAPSED,
     COLUMNS,
+    CUT,
     PROBLEMS,
     Reading,
     classified,
@@ -33,11 +34,14 @@ from spark_events.history.reading.local_files import (
     stored_files,
 )
 from spark_events.history.reading.plausible import PossibleTimes
+from spark_events.history.reading.zstandard_frames import ends_in_the_middle
+from spark_events.spark.file_systems import open_file_system
 from spark_events.spark.temporary_folders import TemporaryFolder
 
 with needs_extra("report", "duckdb", "reading stored events without Spark"):
     import duckdb
 
+_Read = TypeVar("_Read")
 _MEMORY = "600MB"
 """What DuckDB may hold; what is beyond it goes to a temporary folder."""
 _ROWS_AT_ONCE = 10_000
@@ -72,6 +76,9 @@ class _StorageError(ConfigError):
 class DuckDb:
     """A database in a temporary folder; see ``Database`` for its methods.
 
+    Attributes:
+        damaged: files that were found to be unreadable, and that are left out.
+
     Raises:
         MissingExtraError: DuckDB is not installed.
     """
@@ -80,6 +87,8 @@ class DuckDb:
         self._folder = TemporaryFolder("report")
         self._numbers = itertools.count()
         self._protocols: set[Any] = set()
+        self._longest_line = _LINE
+        self.damaged: set[str] = set()
         try:
             self._connection = duckdb.connect(
                 ":memory:",
@@ -111,18 +120,10 @@ class DuckDb:
 
     def read_facts(self, paths: Sequence[str], times: PossibleTimes) -> tuple[str, Reading]:
         """Read stored events; see ``Database.read_facts``."""
-        files = self._files(paths)
-        try:
-            try:
-                facts, seen = self._read(self._events(files, _LINE), times)
-            except duckdb.InvalidInputException as error:
-                if _TOO_LONG not in str(error):
-                    raise
-                self._run(f"SET memory_limit = '{_MEMORY_FOR_LONG_LINES}'")
-                facts, seen = self._read(self._events(files, _LONG_LINE), times)
-        except (duckdb.Error, _StorageError) as error:
-            raise _unreadable(paths, error) from error
+        (facts, seen), cut = self._read_whole(paths, lambda events: self._read(events, times))
         reading = self._reading(facts, seen, times)
+        if cut:
+            reading.problems[CUT], reading.examples[CUT] = len(cut), cut[0]
         once = self.each_once([f"(SELECT {', '.join(COLUMNS)} FROM {facts} WHERE problem IS NULL)"])
         reading.duplicates = reading.facts - self._number(f"SELECT count(*) FROM {once}")
         both = self._name("both")
@@ -143,31 +144,38 @@ class DuckDb:
         Raises:
             ConfigError: there is nothing to read at a path, or it cannot be read.
         """
-        files = self._files(paths)
+        events = self._events(self._files(paths))
         try:
-            yield from self.rows(
-                f"SELECT event_id, time_ms, attributes FROM {self._events(files, _LINE)} "
+            for event_id, time_ms, entries in self.rows(
+                f"SELECT event_id, time_ms, map_entries(attributes) FROM {events} "
                 f"WHERE event_name = {_text(name)} AND event_id IS NOT NULL AND time_ms IS NOT NULL "
                 "AND attributes IS NOT NULL ORDER BY time_ms, event_id"
-            )
+            ):
+                # Of two attributes of one name, the first counts.
+                yield event_id, time_ms, {each["key"]: each["value"] for each in reversed(entries)}
         except (duckdb.Error, _StorageError) as error:
             raise _unreadable(paths, error) from error
 
-    def unreadable(self, paths: Sequence[str]) -> tuple[int, str]:
-        """Return how many records at some paths are no JSON, or not such as events are, and a file with one.
+    def unreadable(self, paths: Sequence[str]) -> tuple[int, str, list[str]]:
+        """Look at all records at some paths, and leave files out, from now on, that cannot be read.
+
+        Returns:
+            How many records are no JSON, or not such as events are; a file with one; and the files that
+            cannot be read to their end.
 
         Raises:
             ConfigError: there is nothing to read at a path, or it cannot be read.
         """
-        files = self._files(paths)
-        try:
-            ((count, file),) = self.rows(
-                f"SELECT count(*), min(file) FROM {self._events(files, _LINE)} WHERE NOT other "
-                "AND (unreadable OR event_name IS NULL AND event_id IS NULL)"
-            )
-        except (duckdb.Error, _StorageError) as error:
-            raise _unreadable(paths, error) from error
-        return int(count), str(file or "")
+        ((count, file),), cut = self._read_whole(
+            paths,
+            lambda events: list(
+                self.rows(
+                    f"SELECT count(*), min(file) FROM {events} WHERE NOT other "
+                    "AND (unreadable OR event_name IS NULL AND event_id IS NULL)"
+                )
+            ),
+        )
+        return int(count), str(file or ""), cut
 
     def each_once(self, relations: Sequence[str]) -> str:
         """Keep one fact of each id; see ``Database.each_once``."""
@@ -269,20 +277,79 @@ class DuckDb:
         )
         return facts, seen
 
+    def _read_whole(self, paths: Sequence[str], read: Callable[[str], _Read]) -> tuple[_Read, list[str]]:
+        """Return what a function makes of the SQL of all events, and the files that have no readable end.
+
+        Files that cannot be read are left out, also later.
+
+        Raises:
+            ConfigError: there is nothing to read at a path, or there is no file that can be read.
+        """
+        files = self._files(paths)
+        try:
+            done = self._read_long_lines_too(files, read)
+        except (duckdb.Error, _StorageError) as error:
+            self.damaged.update(filter(self._is_damaged, (*files.json, *files.parquet)))
+            rest = self._files(paths)
+            if rest == files or not (rest.json or rest.parquet):
+                raise _unreadable(paths, error) from error
+            try:
+                done = self._read_long_lines_too(rest, read)
+            except (duckdb.Error, _StorageError) as again:
+                raise _unreadable(paths, again) from again
+            files = rest
+        found = stored_files(paths)
+        cut = [name for name in (*found.json, *found.parquet) if name in self.damaged]
+        return done, cut + [name for name in files.json if _is_cut(name)]
+
+    def _read_long_lines_too(self, files: StoredFiles, read: Callable[[str], _Read]) -> _Read:
+        try:
+            return read(self._events(files))
+        except duckdb.InvalidInputException as error:
+            if _TOO_LONG not in str(error) or self._longest_line == _LONG_LINE:
+                raise
+        self._longest_line = _LONG_LINE
+        self._run(f"SET memory_limit = '{_MEMORY_FOR_LONG_LINES}'")
+        return read(self._events(files))
+
+    def _is_damaged(self, name: str) -> bool:
+        """Return whether a file cannot be read although it can be opened."""
+        is_parquet = name.endswith(".parquet")
+        alone = StoredFiles([] if is_parquet else [name], [name] if is_parquet else [], [], 0, None, [])
+        try:
+            list(self.rows(f"SELECT count(event_name), count(attributes) FROM {self._events(alone)}"))
+        except (duckdb.Error, _StorageError):
+            file_system, path = open_file_system(name, name)
+            try:
+                with file_system.open(path, "rb") as file:
+                    file.read(1)
+            except Exception:  # each file system has errors of its own; the one of reading all is told
+                return False
+            return True
+        return False
+
     def _files(self, paths: Sequence[str]) -> StoredFiles:
+        """Return the files at some paths, but for those that are known to be damaged.
+
+        Raises:
+            ConfigError: there is nothing to read at a path.
+        """
         files = stored_files(paths)
         for file_system in files.file_systems:
             if file_system.protocol not in self._protocols:
                 self._protocols.add(file_system.protocol)
                 self._connection.register_filesystem(file_system)
-        return files
+        return files._replace(
+            json=[name for name in files.json if name not in self.damaged],
+            parquet=[name for name in files.parquet if name not in self.damaged],
+        )
 
-    def _events(self, files: StoredFiles, longest_line: int) -> str:
+    def _events(self, files: StoredFiles) -> str:
         """Return the events of some files; see ``facts.classified`` for the columns."""
         sources = []
         if files.json:
             types = ", ".join(f"{name}: {_text(of_type)}" for name, of_type in _JSON.items())
-            options = f"ignore_errors = true, filename = true, maximum_object_size = {longest_line}"
+            options = f"ignore_errors = true, filename = true, maximum_object_size = {self._longest_line}"
             rows = f"read_ndjson({_file_list(files.json)}, columns = {{{types}}}, {options})"
             sources.append(_events_of_lines(f"(SELECT *, filename AS file FROM {rows})"))
         if files.parquet:
@@ -324,6 +391,15 @@ class DuckDb:
 
     def _name(self, what: str) -> str:
         return f"{what}_{next(self._numbers)}"
+
+
+def _is_cut(name: str) -> bool:
+    """Return whether DuckDB reads a file without a word that ends in the middle."""
+    if not name.endswith(".zst"):
+        return False
+    file_system, path = open_file_system(name, name)
+    with file_system.open(path, "rb") as file:
+        return ends_in_the_middle(file)
 
 
 def _unreadable(paths: Sequence[str], error: Exception) -> ConfigError:

@@ -146,11 +146,13 @@ class Follower:
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
         """On the first start, skip the logs that are already complete."""
-        self._positions.fresh = False
         complete = [] if self._complete_too else [log for log in logs.values() if not log.in_progress]
-        for log in complete:
-            position = LogPosition(PASSED, size=log.size, folder_ms=log.folder_modified_ms)
-            self._positions.put(log.name, position)
+        self._positions.begin(
+            {
+                log.name: LogPosition(PASSED, size=log.size, folder_ms=log.folder_modified_ms)
+                for log in complete
+            }
+        )
         if complete:
             logger.info(
                 "skipped %s already complete; use spark-events replay or --complete-too",
@@ -211,16 +213,15 @@ class Follower:
 
     def _finish_if_ended(self, followed: FollowedApplication) -> None:
         """End an application whose log is complete or dead, and let it go once everything is delivered."""
-        time_ms = now_ms()
-        followed.tick(time_ms)
+        followed.tick(now_ms())
         self._save_position(followed)
         if not followed.end_state and followed.logged.ended:
             followed.mark_ended()
             self._ended.inc()
-        elif not followed.end_state and time_ms - followed.last_write_ms >= self._settings.dead_after_ms:
-            followed.mark_resting(time_ms)
+        elif not followed.end_state and followed.quiet_ms >= self._settings.dead_after_ms:
+            followed.mark_resting()
             self._dead.inc()
-        elif not followed.end_state and (later := followed.later_attempt(self._attempts, time_ms)):
+        elif not followed.end_state and (later := followed.later_attempt(self._attempts)):
             followed.mark_followed_by(later)
             self._dead.inc()
         if followed.end_state and not followed.undelivered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,11 @@ from spark_events.sources.event_log.reading.tail import NOTHING_READ
 
 _BLOCKS_A_TURN = 128
 _REST_AFTER_REVIVAL_MS = 60_000
+
+
+def steady_ms() -> int:
+    """Return the time of a clock that nobody sets, and that rests while the machine does, in ms."""
+    return time.monotonic_ns() // 1_000_000
 
 
 class FollowedApplication:
@@ -62,6 +68,8 @@ class FollowedApplication:
         self.registry: Registry | None = None
         self.logged = LoggedApplication(files, log, self._make_listeners, resume, self._unmute)
         self.last_write_ms = log.modified_ms or now_ms()
+        # Clocks jump, as after a pause of the machine; applications that paused, too, are not dead for that.
+        self._quiet_since_ms = steady_ms() - max(0, now_ms() - self.last_write_ms)
         self.end_state: str | None = None
 
     @property
@@ -85,6 +93,11 @@ class FollowedApplication:
         return sum(worker.stats.dropped for worker in self.registry.workers) if self.registry else 0
 
     @property
+    def quiet_ms(self) -> int:
+        """How long its log has not been written to, in ms, without pauses of the machine."""
+        return steady_ms() - self._quiet_since_ms
+
+    @property
     def title(self) -> str:
         """Its name in messages."""
         application = self.logged.application
@@ -94,6 +107,7 @@ class FollowedApplication:
         """Read new records, as many as one turn allows; return whether there are more."""
         if log.size != self.log.size or log.modified_ms != self.log.modified_ms:
             self.last_write_ms = max(self.last_write_ms, log.modified_ms or now_ms())
+            self._quiet_since_ms = steady_ms()
         self.log = log
         final = self.logged.ended and not log.in_progress
         for blocks, _ in enumerate(self.logged.tail.read(log, final), 1):
@@ -103,7 +117,7 @@ class FollowedApplication:
 
     def tick(self, time_ms: int) -> None:
         """Let time pass while there are no new records."""
-        if time_ms - self.last_write_ms >= self._late_ms:
+        if self.quiet_ms >= self._late_ms:
             self.logged.tail.take_unfinished_line()
         listeners = self.logged.listeners
         if listeners is not None and self.registry is not None and not self.logged.ended:
@@ -117,7 +131,7 @@ class FollowedApplication:
         self.end_state = ENDED
         logger.info("%s has ended", self.title)
 
-    def later_attempt(self, latest: Mapping[str, int], time_ms: int) -> int | None:
+    def later_attempt(self, latest: Mapping[str, int]) -> int | None:
         """Return the attempt that proves this one to be over; None if there is none, or not long enough.
 
         YARN begins an attempt when the one before has ended. What that has written last may still arrive; if
@@ -125,18 +139,17 @@ class FollowedApplication:
 
         Args:
             latest: the latest attempt of each application.
-            time_ms: now, in ms since the epoch.
         """
         application = self.logged.application
         rest_ms = _REST_AFTER_REVIVAL_MS if self._was_dead else self._late_ms
-        if application is None or time_ms - self.last_write_ms < rest_ms:
+        if application is None or self.quiet_ms < rest_ms:
             return None
         own, last = application.attempt_id, latest.get(application.id, 0)
         return last if own.isdecimal() and int(own) < last else None
 
-    def mark_resting(self, time_ms: int) -> None:
+    def mark_resting(self) -> None:
         """Report it FAILED because its log is no longer written; this may be revoked later."""
-        resting_s = (time_ms - self.last_write_ms) // 1000
+        resting_s = self.quiet_ms // 1000
         reason = (
             f"the event log has no end, and nothing was written to it for {resting_s} s "
             f"({key_of(ListenerSettings, 'dead_after_ms')})"

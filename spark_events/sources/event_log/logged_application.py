@@ -13,6 +13,7 @@ from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.ending import ExitMark
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.reading.tail import LinePosition, LogTail
+from spark_events.sources.event_log.records import STUMBLED
 
 MakeListeners = Callable[[ApplicationInfo], SparkListeners]
 _TICK_MS = 1_000
@@ -22,7 +23,6 @@ _EARLY = frozenset(
 )
 """What Spark may log before the application's start."""
 BEFORE_START = "before the application's start record"
-STUMBLED = "a record that a listener could not process"
 
 
 class LoggedApplication:

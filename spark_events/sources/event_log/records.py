@@ -62,6 +62,7 @@ NOT_JSON = "not JSON in UTF-8"
 NO_RECORD = "JSON, but not a Spark record"
 TOO_LONG = f"longer than {LONGEST_LINE >> 20} MiB, even with its texts cut"
 MALFORMED = "a record that lacks required fields"
+STUMBLED = "a record that a listener could not process"
 CUT = "cut off at the end of the log"
 
 

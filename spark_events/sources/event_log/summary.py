@@ -11,7 +11,14 @@ from spark_events.api import ApplicationInfo, Event, JobStatus
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime import event_names
 from spark_events.runtime.stats import LOSS_CAUSES
-from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
+from spark_events.sources.event_log.records import (
+    MALFORMED,
+    NO_RECORD,
+    NOT_JSON,
+    STUMBLED,
+    TOO_LONG,
+    RecordCounts,
+)
 
 _MOST_NOTES = 20
 _MOST_FAILURES = 10
@@ -148,6 +155,11 @@ class Summary:
         self.outcomes.add(log.outcomes)
         for note in log.notes:
             self.note(f"{log.path}: {note}")
+
+    @property
+    def unprocessed(self) -> int:
+        """How many records could not be made events of although they are whole, and Spark's."""
+        return sum(self.counts.skipped[reason] for reason in (STUMBLED, MALFORMED, TOO_LONG))
 
     def merge(self, other: Summary) -> None:
         """Add the summary of another part of the logs."""

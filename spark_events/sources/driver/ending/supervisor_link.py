@@ -5,16 +5,32 @@ Imports little: the supervisor is a small process.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 SOCKET = "SPARK_EVENTS_SUPERVISOR"
 """The environment variable with the path of the socket on which the supervisor listens."""
 _LENGTH = struct.Struct("!I")
 _MOST_BYTES = 256 << 20
+
+
+@contextlib.contextmanager
+def short_path(path: str) -> Iterator[str]:
+    """Give a name of a socket that fits its address, which takes about 100 bytes; TMPDIR may be longer.
+
+    Raises:
+        OSError: there is no such folder.
+    """
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+    finally:
+        os.close(folder)
 
 
 def send(connection: socket.socket, message: Mapping[str, Any]) -> None:

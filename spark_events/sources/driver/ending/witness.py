@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
-from spark_events.sources.driver.ending.supervisor_link import SOCKET, send
+from spark_events.sources.driver.ending.supervisor_link import SOCKET, send, short_path
 
 LAST_WORD = "spark_events.sources.driver.ending.last_word"
 _JOB = "job "
@@ -100,7 +100,8 @@ class SupervisorWitness:
         self._lock = threading.Lock()
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.settimeout(2)
-        self._connection.connect(path)
+        with short_path(path) as short:
+            self._connection.connect(short)
 
     def tell(self, changed: Changes) -> None:
         """Send them."""

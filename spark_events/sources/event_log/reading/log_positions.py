@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,7 @@ class LogPositions:
     """The positions in all logs of one folder; one process has them at a time.
 
     Attributes:
-        fresh: whether the database is new.
+        fresh: whether no process has looked at the logs yet; one that could not start has not.
 
     Raises:
         ConfigError: it cannot be used, or another process does.
@@ -58,7 +58,6 @@ class LogPositions:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.fresh = not path.exists()
             self._database = sqlite3.connect(path, timeout=0.5, isolation_level=None)
             self._database.executescript(_OPEN)
             rows = self._database.execute("SELECT name, state, part, lines, size, folder_ms FROM logs")
@@ -66,11 +65,26 @@ class LogPositions:
                 _name_of(key): LogPosition(state, LinePosition(part, lines), size, folder_ms)
                 for key, state, part, lines, size, folder_ms in rows
             }
+            (has_looked,) = self._database.execute("PRAGMA user_version").fetchone()
+            self.fresh = not has_looked and not self._positions
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(self._problem(error)) from error
 
     def __getitem__(self, name: str) -> LogPosition | None:
         return self._positions.get(name)
+
+    def begin(self, passed: Mapping[str, LogPosition]) -> None:
+        """Note, all in one, that the logs are looked at for the first time, and those that are passed over.
+
+        Raises:
+            ConfigError: it cannot be written to disk.
+        """
+        self._run("BEGIN", ())
+        for name, position in passed.items():
+            self.put(name, position)
+        self._run("PRAGMA user_version = 1", ())
+        self._run("COMMIT", ())
+        self.fresh = False
 
     def put(self, name: str, position: LogPosition) -> None:
         """Save how far a log has been read.
