@@ -1,4 +1,4 @@
-"""Statements of DDL, one after the other without a pause; the argument is a folder, a format, and the name of a table."""
+"""Statements of DDL, one after the other; the argument is a folder, a format, and the name of a table."""
 
 import sys
 from pathlib import Path
@@ -21,6 +21,7 @@ columns = (
 def run(*statements: str) -> None:
     for statement in statements:
         spark.sql(statement)
+        spark.range(1).count()  # so that the next one does not overtake the answer of the catalog
 
 
 run(

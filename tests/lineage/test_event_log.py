@@ -39,6 +39,9 @@ def test_sources_and_sinks_are_those_that_the_driver_told(shop: Shop, replayed: 
         "insert.heard": "nothing",
         "told_too": (["data/orders"], []),
         "into_table": ([], ["warehouse/ticks"]),
+        # What DDL does to a table is in no log.
+        "create.default.in_hive": "nothing",
+        "create.default.ticks": "nothing",
         # The last of them is LOAD DATA, of which a log says its name alone.
         "insert.default.in_hive": (["warehouse/sums"], ["warehouse/in_hive"]),
         # The plan was cut, and a log does not say where.

@@ -179,8 +179,19 @@ final class TableStates {
         return Arrays.toString(((StructType) Reflect.get(entry, "schema")).fieldNames()).toLowerCase();
     }
 
-    /** Returns a table with the changes of its columns that a plan has. */
+    /** Spark makes a relative location a folder of the database. */
+    private static boolean isAbsolute(String location) {
+        return location.startsWith("/") || location.indexOf(':') >= 0;
+    }
+
+    /** Returns a table with the changes of its columns, or of its place, that a plan has. */
     TableState altered(TableState state, LogicalPlan node) {
+        String location = Reflect.text(Reflect.get(node, "location"));
+        if (location != null && isAbsolute(location) && Reflect.get(node, "partitionSpec") == null) {
+            LinkedHashMap identity = new LinkedHashMap(state.identity);
+            identity.put("paths", Identities.paths(new Object[] {location}));
+            return new TableState(identity, state.schema);
+        }
         Object changes = Reflect.get(node, "changes");
         if (changes == null) {
             return state;
