@@ -230,6 +230,24 @@ def test_an_answer_that_is_too_large_is_one(
     assert "its answer is too large to be read" in caplog.text
 
 
+class Garbage(grpc.GenericRpcHandler):
+    def service(self, details: object) -> object:
+        return grpc.unary_unary_rpc_method_handler(lambda request, context: b"\xff" * 100)
+
+
+def test_what_speaks_grpc_and_is_no_collector(caplog: pytest.LogCaptureFixture) -> None:
+    """It is tried again, as over HTTP, and leaves no traceback for each answer."""
+    server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Garbage()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with pytest.raises(RetryLater, match="but not with OTLP") as caught:
+        send_one(config(f"http://127.0.0.1:{port}", "grpc"))
+    server.stop(0).wait()
+
+    assert caught.value.tries is None
+    assert not caplog.text
+
+
 def test_a_request_that_is_too_large_is_refused() -> None:
     """It is the same error as of an answer, but for the side that it happens on."""
     server = grpc.server(futures.ThreadPoolExecutor(1), options=[("grpc.max_receive_message_length", 1_000)])

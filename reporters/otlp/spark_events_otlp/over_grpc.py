@@ -37,12 +37,13 @@ class GrpcTransport(OtlpTransport):
         super().__init__(endpoint, signal)
         self._channel: Any = None
         self._export: Any = None
+        self._warned = False
 
     def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
         self._connect()
         try:
-            return self._export(
+            answer = self._export(
                 request,
                 timeout=self._endpoint.timeout_s,
                 metadata=list(self._endpoint.reveal_headers().items()),
@@ -50,11 +51,14 @@ class GrpcTransport(OtlpTransport):
             )
         except grpc.RpcError as error:
             if self._is_of_answer(error.details() or ""):
-                logger.warning(
-                    "%s (grpc) has taken a request, but its answer is too large to be read", self.url
-                )
+                self._warn_of_answer()
                 return self._signal.response()
             raise self._error_of(error) from None
+        try:
+            return self._signal.response.FromString(answer)
+        except DecodeError:
+            reason = f"{self.url} (grpc) answered, but not with OTLP (see exporter.endpoint)"
+            raise RetryLater(reason) from None
 
     def close(self) -> None:
         """Close the channel."""
@@ -72,9 +76,9 @@ class GrpcTransport(OtlpTransport):
         except OSError as error:
             raise RetryLater(f"a TLS file cannot be read: {error}") from error
         self._tls_stamp = stamp
-        # Not by the generated stub, which would serialize the request once more.
-        parse = self._signal.response.FromString
-        self._export = self._channel.unary_unary(self._signal.method, response_deserializer=parse)
+        # Not by the generated stub, which would serialize the request once more. And gRPC would log a
+        # traceback for each answer that its deserializer does not take.
+        self._export = self._channel.unary_unary(self._signal.method)
 
     def _open_channel(self) -> Any:
         url = urlsplit(self._endpoint.url)
@@ -88,7 +92,7 @@ class GrpcTransport(OtlpTransport):
         return grpc.insecure_channel(authority, options)
 
     def _is_of_answer(self, details: str) -> bool:
-        """Return whether the answer is too large, so that there is one: the destination has taken the request.
+        """Return whether the answer is too large: the destination has taken the request.
 
         A request that is too large has nearly the same details. Whose message was unpacked is known only if
         requests are not packed.
@@ -96,6 +100,11 @@ class GrpcTransport(OtlpTransport):
         if _TOO_LARGE not in details or "SERVER:" in details:
             return False
         return "CLIENT:" in details or (_UNPACKED in details and not self._endpoint.gzip)
+
+    def _warn_of_answer(self) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning("%s (grpc) has taken a request, but its answer is too large to be read", self.url)
 
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
