@@ -218,13 +218,13 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after_ms({}) is None
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(("protocol", "packed"), [("grpc", True), ("grpc", False), ("http", False)])
 def test_an_answer_that_is_too_large_is_one(
-    backend: Backend, packed: bool, caplog: pytest.LogCaptureFixture
+    backend: Backend, protocol: str, packed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Over gRPC, who answers has taken the records, so they are neither refused nor sent again."""
+    """Who answers has taken the records, so they are neither refused nor sent again."""
     backend.behave = lambda request: Answer(rejected=1, reason="A" * 5_000_000, packed=packed)
-    send_one(config(backend.grpc, "grpc", exporter__compression="none"))
+    send_one(config(getattr(backend, protocol), protocol, exporter__compression="none"))
 
     assert len(backend.taken) == 1
     assert "its answer is too large to be read" in caplog.text

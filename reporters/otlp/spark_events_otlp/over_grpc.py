@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +25,6 @@ _HINTS = {
 }
 _TOO_LARGE = "larger than max"
 _UNPACKED = "Decompressed message larger"
-logger = logging.getLogger("spark_events.otlp")
 _STATUS_KEY = "grpc-status-details-bin"
 
 
@@ -37,7 +35,6 @@ class GrpcTransport(OtlpTransport):
         super().__init__(endpoint, signal)
         self._channel: Any = None
         self._export: Any = None
-        self._warned = False
 
     def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
@@ -51,8 +48,7 @@ class GrpcTransport(OtlpTransport):
             )
         except grpc.RpcError as error:
             if self._is_of_answer(error.details() or ""):
-                self._warn_of_answer()
-                return self._signal.response()
+                return self._too_large()
             raise self._error_of(error) from None
         try:
             return self._signal.response.FromString(answer)
@@ -100,11 +96,6 @@ class GrpcTransport(OtlpTransport):
         if _TOO_LARGE not in details or "SERVER:" in details:
             return False
         return "CLIENT:" in details or (_UNPACKED in details and not self._endpoint.gzip)
-
-    def _warn_of_answer(self) -> None:
-        if not self._warned:
-            self._warned = True
-            logger.warning("%s (grpc) has taken a request, but its answer is too large to be read", self.url)
 
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
