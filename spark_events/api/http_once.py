@@ -18,7 +18,7 @@ from urllib3.exceptions import ReadTimeoutError
 
 from spark_events.api.timed_http import TimedResponse
 
-_LONGEST_BODY = 1 << 20
+LONGEST_BODY = 1 << 20
 _PIECE = 4_096
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
@@ -104,6 +104,6 @@ def _beginning(answer: Response) -> bytes:
     # In small pieces: one that is packed can be a thousand times as large.
     for piece in answer.iter_content(_PIECE):
         body += piece
-        if len(body) >= _LONGEST_BODY:
+        if len(body) >= LONGEST_BODY:
             break
     return bytes(body)

@@ -6,37 +6,59 @@ import io
 import socket
 import time
 from contextlib import suppress
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import Any
+
+_LONGEST_HEAD = 1 << 20
 
 
 class TimedResponse(HTTPResponse):
     """An answer whose head and body together take no longer than the socket's timeout allows.
 
-    It is made for ``http.client.HTTPConnection.response_class``, below whichever library.
+    It is made for ``http.client.HTTPConnection.response_class``, below whichever library. Its head is
+    bounded, too: Python reads interim answers (100 Continue) for as long as they come.
     """
 
     def __init__(self, sock: socket.socket, *arguments: Any, **keywords: Any) -> None:
         super().__init__(sock, *arguments, **keywords)
-        timeout_s = sock.gettimeout()
-        if timeout_s is not None:
-            raw = self.fp.detach()
-            self.fp = io.BufferedReader(_Until(raw, sock, timeout_s))
+        self._read_from = _Until(self.fp.detach(), sock)
+        self.fp = io.BufferedReader(self._read_from)
+
+    def begin(self) -> None:
+        """Read the head."""
+        self._read_from.most = _LONGEST_HEAD
+        super().begin()
+        self._read_from.most = None
 
 
 class _Until(io.RawIOBase):
-    """Reads a socket until its time is over."""
+    """Reads a socket until its time is over.
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, timeout_s: float) -> None:
+    Attributes:
+        most: how many bytes may still be read; None has no limit.
+    """
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
         self._raw = raw
         self._socket = sock
-        self._timeout_s = timeout_s
-        self._until = time.monotonic() + timeout_s
+        self._timeout_s = sock.gettimeout()
+        self._until = time.monotonic() + (self._timeout_s or 0.0)
+        self.most: int | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        count = self._read(buffer)
+        if self.most is not None:
+            self.most -= count or 0
+            if self.most < 0:
+                raise HTTPException(f"the head of the answer is larger than {_LONGEST_HEAD >> 20} MiB")
+        return count
+
+    def _read(self, buffer: Any) -> int | None:
+        if self._timeout_s is None:
+            return self._raw.readinto(buffer)
         left_s = self._until - time.monotonic()
         if left_s > 0:
             self._socket.settimeout(left_s)

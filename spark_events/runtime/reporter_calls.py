@@ -9,7 +9,7 @@ from collections.abc import Generator
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.inbox import Inbox
-from spark_events.runtime.log_once import logger
+from spark_events.runtime.log_once import TroubleLog, logger
 from spark_events.runtime.stats import ReporterAccount
 
 _FIRST_S = 0.2
@@ -91,6 +91,7 @@ class Flusher:
         self._inbox = inbox
         self._backoff = backoff
         self._account = account
+        self._trouble = TroubleLog()
 
     def flush(self, items: int) -> Generator[float, None, bool]:
         """Flush, in turns, until the reporter has no reason to try again. Never raises.
@@ -105,11 +106,11 @@ class Flusher:
             try:
                 self._reporter.flush()
             except RetryLater as later:
-                if self._backoff.failed() == 1:
-                    title = self._account.title
-                    logger.warning(
-                        "%s holds back %s and tries again: %s", title, counted(items, "item"), later
-                    )
+                self._backoff.failed()
+                title = self._account.title
+                self._trouble.goes_on(
+                    "", "%s holds back %s and tries again: %s", title, counted(items, "item"), later
+                )
                 if not (yield from self._backoff.pause(later.after_ms)):
                     self._give_up(items, later)
                     return False
@@ -123,8 +124,7 @@ class Flusher:
     def _succeed(self, items: int) -> None:
         if items:
             self._account.stats.succeed(items)
-        if self._backoff.tries:
-            logger.warning("%s delivers again, after %d tries", self._account.title, self._backoff.tries)
+        self._trouble.over("%s delivers again, after %d tries", self._account.title, self._backoff.tries)
         self._backoff.succeeded()
 
     def _give_up(self, items: int, reason: RetryLater) -> None:
@@ -146,6 +146,7 @@ class PeriodicReports:
         self._account = account
         self._due = time.monotonic() + self._interval_s
         self._missed = 0
+        self._trouble = TroubleLog()
 
     @property
     def due_in_s(self) -> float:
@@ -175,12 +176,11 @@ class PeriodicReports:
             self._account.count_raised("report", error)
             return
         stats.succeed(0)
-        if self._missed:
-            logger.warning("%s reports again, after %s", title, counted(self._missed, "missed report"))
-            self._missed = 0
+        self._trouble.over("%s reports again, after %s", title, counted(self._missed, "missed report"))
+        self._missed = 0
 
     def _miss(self, later: RetryLater) -> None:
         self._account.stats.retries.inc()
         self._missed += 1
-        if self._missed == 1:
-            logger.warning("%s cannot report, and tries again every interval: %s", self._account.title, later)
+        message = "%s cannot report, and tries again every interval: %s"
+        self._trouble.goes_on("", message, self._account.title, later)

@@ -11,7 +11,7 @@ from spark_events.api.http_once import OneTryAdapter, innermost
 from tests.support.raw_http import DRIPS, dripping, raw_http
 
 
-def post(url: str, timeout_s: float = 20.0) -> requests.Response:
+def post(url: str, timeout_s: float | None = 20.0) -> requests.Response:
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, OneTryAdapter())
@@ -24,6 +24,16 @@ def test_an_answer_that_drips(what: str) -> None:
         post(url, 0.3)
 
     assert innermost(caught.value) == "the whole answer was not there within 0.3 s"
+
+
+@pytest.mark.parametrize("timeout_s", [20.0, None])
+def test_a_head_without_an_end(timeout_s: float | None) -> None:
+    """Even of answers that are none, and come as fast as they are read."""
+    pieces = [b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+    with raw_http(pieces) as (url, _), pytest.raises(requests.ConnectionError) as caught:
+        post(url, timeout_s)
+
+    assert innermost(caught.value) == "the head of the answer is larger than 1 MiB"
 
 
 def test_a_proxy_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,6 +247,28 @@ def test_partial_success(tmp_path: Path, protocol: str) -> None:
     assert file.read_text().count("as told") == 10
 
 
+def test_a_destination_that_comes_and_goes_does_not_fill_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor one that gives another reason each time."""
+    backend = Backend()
+    backend.behave = lambda request: Answer(
+        503 if len(backend.requests) % 2 else 200, rejected=1, reason=f"reason {len(backend.requests)}"
+    )
+    reporting = Reporting(backend.http, tmp_path / "journal", exporter__protocol="http")
+    for _ in range(15):
+        reporting.emit(2)
+        reporting.stored()
+        wait_until(lambda: not reporting.worker.depth, "they are delivered, or refused")
+    reporting.close()
+    backend.close()
+
+    assert len(backend.requests) > 25
+    assert caplog.text.count("holds back") == 1
+    assert caplog.text.count("delivers again") == 1
+    assert caplog.text.count("'otel': the destination refused") == 10
+
+
 def test_internal_error_is_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record on which the destination breaks stands in the way for some tries only."""
     monkeypatch.setattr("spark_events.runtime.reporter_calls._LONGEST_S", 0.01)

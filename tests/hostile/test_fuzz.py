@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import re
 import resource
@@ -23,12 +24,13 @@ from google.rpc.status_pb2 import Status
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spark_events_otlp.over_grpc import retry_info_ms
-from spark_events_otlp.over_http import HttpTransport, retry_after_ms
+from spark_events_otlp.over_http import HttpTransport
 from spark_events_otlp.signals import LOGS
 from spark_events_otlp.transport import Endpoint
 
 from spark_events.api import ConfigError, Refused, RetryLater
 from spark_events.api import option_types as types
+from spark_events.api.http_once import retry_after_ms
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.long_texts import cut_texts
@@ -209,11 +211,12 @@ def otlp_answer(answer: tuple[int, bytes, str]) -> None:
     given.headers["Retry-After"] = header
     given.headers["Content-Type"] = "application/x-protobuf"
     assert (retry_after_ms(given.headers) or 0) >= 0
-    error = HTTP._error_of(given, body)
+    given.raw = io.BytesIO(body)
+    error = HTTP._error_of(given)
     assert isinstance(error, RetryLater | Refused)
     assert len(str(error)) < 2_000
     with contextlib.suppress(RetryLater):
-        HTTP._parsed(code, body)
+        HTTP._parsed(given)
 
     class Failed:
         def trailing_metadata(self) -> list[tuple[str, bytes]]:

@@ -218,16 +218,34 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after_ms({}) is None
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(("protocol", "packed"), [("grpc", True), ("grpc", False), ("http", False)])
 def test_an_answer_that_is_too_large_is_one(
-    backend: Backend, packed: bool, caplog: pytest.LogCaptureFixture
+    backend: Backend, protocol: str, packed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Over gRPC, who answers has taken the records, so they are neither refused nor sent again."""
+    """Who answers has taken the records, so they are neither refused nor sent again."""
     backend.behave = lambda request: Answer(rejected=1, reason="A" * 5_000_000, packed=packed)
-    send_one(config(backend.grpc, "grpc", exporter__compression="none"))
+    send_one(config(getattr(backend, protocol), protocol, exporter__compression="none"))
 
     assert len(backend.taken) == 1
     assert "its answer is too large to be read" in caplog.text
+
+
+class Garbage(grpc.GenericRpcHandler):
+    def service(self, details: object) -> object:
+        return grpc.unary_unary_rpc_method_handler(lambda request, context: b"\xff" * 100)
+
+
+def test_what_speaks_grpc_and_is_no_collector(caplog: pytest.LogCaptureFixture) -> None:
+    """It is tried again, as over HTTP, and leaves no traceback for each answer."""
+    server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Garbage()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with pytest.raises(RetryLater, match="but not with OTLP") as caught:
+        send_one(config(f"http://127.0.0.1:{port}", "grpc"))
+    server.stop(0).wait()
+
+    assert caught.value.tries is None
+    assert not caplog.text
 
 
 def test_a_request_that_is_too_large_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +25,6 @@ _HINTS = {
 }
 _TOO_LARGE = "larger than max"
 _UNPACKED = "Decompressed message larger"
-logger = logging.getLogger("spark_events.otlp")
 _STATUS_KEY = "grpc-status-details-bin"
 
 
@@ -42,7 +40,7 @@ class GrpcTransport(OtlpTransport):
         """Send one request and return the parsed answer."""
         self._connect()
         try:
-            return self._export(
+            answer = self._export(
                 request,
                 timeout=self._endpoint.timeout_s,
                 metadata=list(self._endpoint.reveal_headers().items()),
@@ -50,11 +48,13 @@ class GrpcTransport(OtlpTransport):
             )
         except grpc.RpcError as error:
             if self._is_of_answer(error.details() or ""):
-                logger.warning(
-                    "%s (grpc) has taken a request, but its answer is too large to be read", self.url
-                )
-                return self._signal.response()
+                return self._too_large()
             raise self._error_of(error) from None
+        try:
+            return self._signal.response.FromString(answer)
+        except DecodeError:
+            reason = f"{self.url} (grpc) answered, but not with OTLP (see exporter.endpoint)"
+            raise RetryLater(reason) from None
 
     def close(self) -> None:
         """Close the channel."""
@@ -72,9 +72,9 @@ class GrpcTransport(OtlpTransport):
         except OSError as error:
             raise RetryLater(f"a TLS file cannot be read: {error}") from error
         self._tls_stamp = stamp
-        # Not by the generated stub, which would serialize the request once more.
-        parse = self._signal.response.FromString
-        self._export = self._channel.unary_unary(self._signal.method, response_deserializer=parse)
+        # Not by the generated stub, which would serialize the request once more. And gRPC would log a
+        # traceback for each answer that its deserializer does not take.
+        self._export = self._channel.unary_unary(self._signal.method)
 
     def _open_channel(self) -> Any:
         url = urlsplit(self._endpoint.url)
@@ -88,7 +88,7 @@ class GrpcTransport(OtlpTransport):
         return grpc.insecure_channel(authority, options)
 
     def _is_of_answer(self, details: str) -> bool:
-        """Return whether the answer is too large, so that there is one: the destination has taken the request.
+        """Return whether the answer is too large: the destination has taken the request.
 
         A request that is too large has nearly the same details. Whose message was unpacked is known only if
         requests are not packed.

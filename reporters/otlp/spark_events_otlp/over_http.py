@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater, text_without_queries
-from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
+from spark_events.api.http_once import LONGEST_BODY, OneTryAdapter, innermost, retry_after_ms
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
@@ -81,6 +81,9 @@ class HttpTransport(OtlpTransport):
         try:
             return self._signal.response.FromString(answer.content)
         except DecodeError:
+            of_otlp = answer.headers.get("Content-Type") == _PROTOBUF
+            if of_otlp and len(answer.content) >= LONGEST_BODY:  # of which there is only the beginning
+                return self._too_large()
             raise RetryLater(
                 f"{self.url} (http) answered {answer.status_code}, but not with OTLP (see exporter.endpoint)",
             ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from spark_events.api import PartlyRefused, Secret, url_without_secrets
 from spark_events_otlp.signals import Signal
 
+logger = logging.getLogger("spark_events.otlp")
 TRIES_OF_UNCLEAR = 10
 """How often a request is sent that the destination breaks on, before its records count as refused."""
 LONGEST_REASON = 1_000
@@ -80,6 +82,7 @@ class OtlpTransport(abc.ABC):
         self.url = url_without_secrets(endpoint.url)
         self._endpoint = endpoint
         self._signal = signal
+        self._warned = False
         self._tls_stamp: tuple[int, ...] = ()
         """Of the files of TLS, as the connection has read them."""
 
@@ -113,6 +116,13 @@ class OtlpTransport(abc.ABC):
         finally:
             self.close()
         return f"{self.url} answered"
+
+    def _too_large(self) -> Any:
+        """Return what stands for an answer that is too large to be read: the request was taken."""
+        if not self._warned:
+            self._warned = True
+            logger.warning("%s has taken a request, but its answer is too large to be read", self.url)
+        return self._signal.response()
 
     @abc.abstractmethod
     def close(self) -> None:

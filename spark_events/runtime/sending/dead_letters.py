@@ -14,7 +14,7 @@ from spark_events.api.event import now_ms
 from spark_events.runtime.journal import Dropped
 
 _OLDER = ".1"
-_LONGEST_REASON = 1_000
+LONGEST_REASON = 1_000
 """In characters: it is written with each record."""
 _PARTLY = b'{"refused":'
 """What the letters of a partial success begin with, most of which were delivered."""
@@ -49,7 +49,7 @@ class DeadLetters:
             OSError: they cannot be written.
         """
         partly = {} if refused >= len(records) else {"refused": refused, "of": len(records)}
-        letter = {**partly, "timeMs": now_ms(), "reason": reason[:_LONGEST_REASON]}
+        letter = {**partly, "timeMs": now_ms(), "reason": reason[:LONGEST_REASON]}
         for lines in self._fitting(self._line(record, letter) for record in records):
             self._rotate(len(lines))
             self._append(lines)

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.journal import Batch
-from spark_events.runtime.log_once import logger
+from spark_events.runtime.log_once import TroubleLog, logger
 from spark_events.runtime.reporter_calls import Backoff
-from spark_events.runtime.sending.dead_letters import DeadLetters
+from spark_events.runtime.sending.dead_letters import LONGEST_REASON, DeadLetters
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.stats import ReporterAccount
 from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 
 _TRIES_AFTER_BUG = 5
-_WARN_AGAIN_S = 60.0
 _LOOK_S = 0.005
 _QUIET_S = 0.1
 
@@ -51,8 +50,7 @@ class Sender:
         self._dead_letters = dead_letters
         self._backoff = Backoff()
         self._limit = reporter.max_request_records
-        self._warned_of = ""
-        self._warned_at = 0.0
+        self._trouble = TroubleLog()
         self._lock = threading.Lock()
         self._abandoned = False
         self._over = False
@@ -187,10 +185,8 @@ class Sender:
             self._stats.succeed(len(part) - answer.refused)
             self._spool.acknowledge(batch, answered)
         self._limit = min(self._limit * 2, self._reporter.max_request_records)
-        if self._warned_of:
-            tries, seconds = self._backoff.tries, self._backoff.elapsed_s
-            logger.warning("%s delivers again, after %d tries in %.0f s", self._title, tries, seconds)
-            self._warned_of = ""
+        tries, seconds = self._backoff.tries, self._backoff.elapsed_s
+        self._trouble.over("%s delivers again, after %d tries in %.0f s", self._title, tries, seconds)
         self._backoff.succeeded()
         return True
 
@@ -203,9 +199,10 @@ class Sender:
             except OSError as error:
                 place = f"{self._dead_letters.path} cannot be written: {error.strerror}"
         count = f"{answer.refused} of {counted(len(records), 'item')}"
+        reason = answer.reason[:LONGEST_REASON]
         self._log.error(
             (self._title, "refused", answer.reason[:60], place),
-            f"{self._title}: the destination refused {count} for good ({place}): {answer.reason}",
+            f"{self._title}: the destination refused {count} for good ({place}): {reason}",
         )
 
     def _try_again(self, later: RetryLater) -> Generator[float, None, bool]:
@@ -217,12 +214,9 @@ class Sender:
         return (yield from self._backoff.pause(later.after_ms))
 
     def _warn(self, later: RetryLater) -> None:
-        now, reason = time.monotonic(), str(later)
-        if reason == self._warned_of or (self._warned_of and now < self._warned_at + _WARN_AGAIN_S):
-            return
-        self._warned_of, self._warned_at = reason, now
-        waiting = self._spool.pending
-        logger.warning("%s holds back %s and tries again: %s", self._title, counted(waiting, "item"), reason)
+        reason, waiting = str(later)[:LONGEST_REASON], self._spool.pending
+        message = "%s holds back %s and tries again: %s"
+        self._trouble.goes_on(reason, message, self._title, counted(waiting, "item"), reason)
 
 
 @dataclass(frozen=True, slots=True)
