@@ -96,7 +96,7 @@ class LogPositions:
             self._change(name)
 
     def save(self) -> None:
-        """Save, all in one, what is not saved; if that fails, ``unsaved`` says why, and the next call does it."""
+        """Save all that is not saved, or nothing: ``unsaved`` then says why, and the next call tries it."""
         if not self._unsaved and not self.unsaved:
             return
         try:
