@@ -175,7 +175,12 @@ class TransactionJournal:
             return False
         number = numbers[-1] + 1 if numbers else 0
         text = orjson.dumps({"txid": transaction.txid, "table": str(transaction.path)}).decode()
-        if not self._storage.putIfAbsent(self._path(f"{prefix}{number:08d}{_ENTRY}"), text):
+        own = self._path(f"{prefix}{number:08d}{_ENTRY}")
+        if not self._storage.putIfAbsent(own, text):
+            return False
+        # Since the names were listed, others of this number may have come and gone, removed by a later one.
+        if max(_numbers(prefix, self._names()), default=number) > number:
+            self._storage.delete(own)
             return False
         for older in numbers:
             self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -62,7 +63,7 @@ def read_job_logs(paths: Iterable[Path], until_ms: int | None = None) -> DataFlo
     """
     graph = DataFlow()
     flows_by_job: dict[str, list[Flow]] = {}
-    for path in _files(paths):
+    for path in _files(paths, graph):
         for event in _events(path, graph):
             if until_ms is None or event.time_ms <= until_ms:
                 _add(event, graph, flows_by_job.setdefault(event.job_id, []))
@@ -90,18 +91,34 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
         flow.time_ms = event.time_ms
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
+def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
             raise NothingToReadError(f"{path}: no such file or folder")
-        below = [path] if path.is_file() else path.rglob(_PATTERN)
-        files = sorted(below, key=lambda file: file.stat().st_mtime_ns)
+        below = path.rglob(_PATTERN) if path.is_dir() else [path]
+        files = [file for _, file in sorted(_readable(below, graph))]
+        if path in graph.torn:
+            raise NothingToReadError(f"{path}: {graph.torn[path]}")
         if not files:
             raise NothingToReadError(
                 f"{path}: no file log of jobs in this folder ({_PATTERN}); a job status listener of the "
                 "type file_log writes one"
             )
         yield from files
+
+
+def _readable(paths: Iterable[Path], graph: DataFlow) -> Iterator[tuple[int, Path]]:
+    """Yield when each file was written, and the file; a pipe, say, would never end."""
+    for path in paths:
+        try:
+            state = path.stat()
+        except OSError as error:  # a link to nothing
+            graph.torn[path] = error.strerror or str(error)
+            continue
+        if stat.S_ISREG(state.st_mode):
+            yield state.st_mtime_ns, path
+        else:
+            graph.torn[path] = "it is no file"
 
 
 def _events(path: Path, graph: DataFlow) -> Iterator[LoggedEvent]:

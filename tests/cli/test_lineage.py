@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def logs(tmp_path: Path) -> Path:
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "160"}
     command = cli("lineage", *map(str, arguments))
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
 
 
 def test_what_feeds_a_table_and_what_it_feeds(logs: Path) -> None:
@@ -146,6 +147,27 @@ def test_a_torn_file(logs: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert f"{packed}: cannot be read to its end" in done.stderr
     assert "shop.totals is fed by" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["link to nothing", "link in a circle", "pipe", "folder"])
+def test_what_is_no_file(logs: Path, kind: str) -> None:
+    """It is left out with a warning, and the rest is read."""
+    odd = logs / "a__b.lineage.000001.jsonl"
+    make: dict[str, Callable[[Path], object]] = {
+        "link to nothing": lambda path: path.symlink_to("nothing"),
+        "link in a circle": lambda path: path.symlink_to(path),
+        "pipe": os.mkfifo,
+        "folder": Path.mkdir,
+    }
+    make[kind](odd)
+    done = run(logs)
+    alone = run(odd)
+
+    assert done.returncode == 0, done.stderr
+    assert "shop.orders" in done.stdout
+    assert odd.name in done.stderr.replace("\n", "")
+    assert alone.returncode == 4
+    assert "Traceback" not in done.stderr + alone.stderr
 
 
 def test_a_job_without_a_known_sink(logs: Path) -> None:

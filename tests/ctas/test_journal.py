@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -151,6 +152,46 @@ def test_one_commit_to_a_table_at_a_time(journal: TransactionJournal, tmp_path: 
     journal.advance(journal.advance(first, State.COMMITTING), State.COMMITTED)
     journal.lock(second, ended.append)
     assert len(list(tmp_path.glob("lock.*.json"))) == 2
+
+
+class PausedAfterListing:
+    """The storage of a process that is paused just after it has listed the journal for the first time."""
+
+    def __init__(self, storage: Any, meanwhile: Callable[[], None]) -> None:
+        self._storage = storage
+        self._meanwhile: Callable[[], None] | None = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def list(self, folder: str) -> Any:
+        names = list(self._storage.list(folder))
+        if self._meanwhile is not None:
+            meanwhile, self._meanwhile = self._meanwhile, None
+            meanwhile()
+        return names
+
+
+def test_a_lock_whose_number_has_come_and_gone(journal: TransactionJournal, tmp_path: Path) -> None:
+    """Who was paused takes it no second time, beside a later one that is held."""
+    over, quick, holder, paused = (transaction() for _ in range(4))
+    for one in (over, quick, holder, paused):
+        journal.begin(one)
+    journal.lock(over, print)
+    journal.advance(journal.advance(over, State.COMMITTING), State.COMMITTED)
+
+    def others_go_on() -> None:
+        journal.lock(quick, print)
+        journal.advance(journal.advance(quick, State.COMMITTING), State.COMMITTED)
+        journal.lock(holder, print)
+
+    storage = PausedAfterListing(journal._storage, others_go_on)
+    late = TransactionJournal(storage, journal._leases, journal._settings, ME)
+    with pytest.raises(ctas.CommitConflictError):
+        late.lock(paused, print)
+    assert [path.name[-13:] for path in tmp_path.glob("lock.*.json")] == ["00000002.json"]
+    journal.advance(journal.advance(holder, State.COMMITTING), State.COMMITTED)
+    late.lock(paused, print)
 
 
 def test_who_holds_a_table_and_is_gone_is_ended(journal: TransactionJournal) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -351,6 +353,27 @@ def test_an_index_of_another_form(duckdb: DuckDb, tmp_path: Path, odd: dict[str,
     again = HistoryStore(duckdb, str(store))
     assert again.days == ["2026-11-20"]
     again.history(Sla(1)).tables()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing"])
+def test_an_index_that_is_no_file(duckdb: DuckDb, tmp_path: Path, kind: str) -> None:
+    """It is not waited for: the one before serves, and there has to be one."""
+    store = _of_two_days(duckdb, tmp_path)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    make: dict[str, Callable[[Path], object]] = {
+        "pipe": os.mkfifo,
+        "folder": Path.mkdir,
+        "link to nothing": lambda path: path.symlink_to("nothing"),
+    }
+    make[kind](store / "store-00000099.json")
+    make[kind](alone / "store-00000001.json")
+
+    assert (
+        LocalFiles(str(store)).exists(HistoryStore(duckdb, str(store))._index._files.names()[-1]) is not None
+    )
+    with pytest.raises(ConfigError, match=r"store-00000001\.json: cannot be read .*no older index"):
+        HistoryStore(duckdb, str(alone))
 
 
 def test_an_index_that_names_folders_elsewhere(duckdb: DuckDb, tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import logging
 import os
+import resource
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +303,47 @@ def test_a_start_that_fails_is_not_the_first(tmp_path: Path) -> None:
 
     assert following.ids == []
     assert following.state_of("old") == PASSED
+
+
+def test_a_full_disk_below_the_state(following: Following, caplog: pytest.LogCaptureFixture) -> None:
+    """All is reported, and the positions are saved once there is room."""
+    caplog.set_level(logging.INFO, "spark_events")
+    following.write("app-1.inprogress", *LINES[:8])
+    following.poll()
+    following.write("app-1.inprogress", *LINES[8:])
+    following.write("app-2.inprogress", *SampleLog("app-2").begin())
+    with full_disk():
+        following.poll()
+    reported = following.ids
+    following.poll()
+    following.kill()
+    following.start()
+    following.poll()
+
+    assert len(following.ids) == len(reported) > 15
+    assert caplog.text.count("state.sqlite: cannot be used") == 1
+    assert "state.sqlite: the positions are saved again" in caplog.text
+
+
+def test_a_state_that_is_never_saved(following: Following) -> None:
+    """The end tells."""
+    following.follower.stop()
+    following.write("app-1.inprogress", *LINES[:8])
+    with full_disk():
+        following.poll()
+        with pytest.raises(ConfigError, match=r"1 log\(s\) were read is not saved"):
+            following.follower._close()
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file of this process grow beyond a few bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_crash_just_after_complete_logs_are_passed_over(following: Following) -> None:

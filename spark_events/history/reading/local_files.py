@@ -214,8 +214,15 @@ class LocalFiles:
         return (self._folder / name).exists()
 
     def read(self, name: str) -> bytes:
-        """Return what is in a file."""
-        return (self._folder / name).read_bytes()
+        """Return what is in a file.
+
+        Raises:
+            OSError: it cannot be read, or is a pipe, say, that would never end.
+        """
+        path = self._folder / name
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is no file", str(path))
+        return path.read_bytes()
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file in one step, unless there is one; return whether it is written."""

@@ -144,7 +144,7 @@ class DuckDb:
         Raises:
             ConfigError: there is nothing to read at a path, or it cannot be read.
         """
-        events = self._events(self._files(paths))
+        events = self._events(self._undamaged(self._files(paths)))
         try:
             for event_id, time_ms, entries in self.rows(
                 f"SELECT event_id, time_ms, map_entries(attributes) FROM {events} "
@@ -285,12 +285,13 @@ class DuckDb:
         Raises:
             ConfigError: there is nothing to read at a path, or there is no file that can be read.
         """
-        files = self._files(paths)
+        all_files = self._files(paths)
+        files = self._undamaged(all_files)
         try:
             done = self._read_long_lines_too(files, read)
         except (duckdb.Error, _StorageError) as error:
             self.damaged.update(filter(self._is_damaged, (*files.json, *files.parquet)))
-            rest = self._files(paths)
+            rest = self._undamaged(all_files)
             if rest == files or not (rest.json or rest.parquet):
                 raise _unreadable(paths, error) from error
             try:
@@ -298,9 +299,8 @@ class DuckDb:
             except (duckdb.Error, _StorageError) as again:
                 raise _unreadable(paths, again) from again
             files = rest
-        found = stored_files(paths)
-        cut = [name for name in (*found.json, *found.parquet) if name in self.damaged]
-        return done, cut + [name for name in files.json if _is_cut(name)]
+        left_out = [name for name in (*all_files.json, *all_files.parquet) if name in self.damaged]
+        return done, left_out + [name for name in files.json if _is_cut(name)]
 
     def _read_long_lines_too(self, files: StoredFiles, read: Callable[[str], _Read]) -> _Read:
         try:
@@ -329,7 +329,7 @@ class DuckDb:
         return False
 
     def _files(self, paths: Sequence[str]) -> StoredFiles:
-        """Return the files at some paths, but for those that are known to be damaged.
+        """Return the files at some paths, for which DuckDB knows how to reach them.
 
         Raises:
             ConfigError: there is nothing to read at a path.
@@ -339,6 +339,9 @@ class DuckDb:
             if file_system.protocol not in self._protocols:
                 self._protocols.add(file_system.protocol)
                 self._connection.register_filesystem(file_system)
+        return files
+
+    def _undamaged(self, files: StoredFiles) -> StoredFiles:
         return files._replace(
             json=[name for name in files.json if name not in self.damaged],
             parquet=[name for name in files.parquet if name not in self.damaged],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.journal.cursor import JournalCursor
 from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.journal.segment import JournalSegment
@@ -36,9 +37,9 @@ def lost_by(error: OSError, segments: Sequence[JournalSegment], head: int) -> in
     lost = sum(max(0, each.first + each.count - max(head, each.first)) for each in removed)
     if lost:
         logger.error(
-            "somebody removed the journal in %s, and it cannot be written again (%s): %d item(s) are lost",
+            "somebody removed the journal in %s, and it cannot be written again (%s): lost are %s",
             removed[0].path.parent,
             error,
-            lost,
+            counted(lost, "item"),
         )
     return lost

@@ -89,7 +89,7 @@ class Follower:
         """Follow the logs until ``stop``, then deliver what is pending.
 
         Raises:
-            ConfigError: a metric reporter cannot be opened, or the positions cannot be written.
+            ConfigError: a metric reporter cannot be opened, or the positions could not be saved at the end.
         """
         start_reporters(self._metrics, _OPEN_WAIT_MS, close_within_ms=0)
         try:
@@ -125,6 +125,7 @@ class Follower:
                 )
             self._stop_following(name, None)
         self._positions.keep_only(folders | logs.keys())
+        self._save_what_is_unsaved()
         self._remove_series()
         self._metrics.tick()
         self._polled_ms = now_ms()
@@ -242,6 +243,15 @@ class Follower:
         """Save how far a log was read, unless some of that is not delivered yet."""
         if followed.caught_up and not followed.end_state and not followed.at_risk:
             self._positions.put(followed.log.name, followed.position(FOLLOWED))
+
+    def _save_what_is_unsaved(self) -> None:
+        """Try again what a full disk has prevented; meanwhile, reporting goes on."""
+        self._positions.save()
+        path = str(self._positions.path)
+        if self._positions.unsaved:
+            self._warn_once(path, self._positions.unsaved, self.interval_ms)
+        elif self._last_warnings.pop(path, None):
+            logger.info("%s: the positions are saved again", path)
 
     def _stop_following(self, name: str, state: str | None) -> None:
         """Stop following a log; save its position with a state, or, with None, let it be read anew.

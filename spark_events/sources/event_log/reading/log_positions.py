@@ -49,6 +49,7 @@ class LogPositions:
 
     Attributes:
         fresh: whether no process has looked at the logs yet; one that could not start has not.
+        unsaved: why positions could not be saved the last time; empty if they were.
 
     Raises:
         ConfigError: it cannot be used, or another process does.
@@ -65,6 +66,8 @@ class LogPositions:
                 _name_of(key): LogPosition(state, LinePosition(part, lines), size, folder_ms)
                 for key, state, part, lines, size, folder_ms in rows
             }
+            self._unsaved: set[str] = set()
+            self.unsaved = ""
             (has_looked,) = self._database.execute("PRAGMA user_version").fetchone()
             self.fresh = not has_looked and not self._positions
         except (OSError, sqlite3.Error) as error:
@@ -74,34 +77,55 @@ class LogPositions:
         return self._positions.get(name)
 
     def begin(self, passed: Mapping[str, LogPosition]) -> None:
-        """Note, all in one, that the logs are looked at for the first time, and those that are passed over.
-
-        Raises:
-            ConfigError: it cannot be written to disk.
-        """
-        self._run("BEGIN", ())
-        for name, position in passed.items():
-            self.put(name, position)
-        self._run("PRAGMA user_version = 1", ())
-        self._run("COMMIT", ())
+        """Note that the logs are looked at for the first time, and those that are passed over."""
+        self._positions.update(passed)
+        self._unsaved.update(passed)
         self.fresh = False
+        self.save()
 
     def put(self, name: str, position: LogPosition) -> None:
-        """Save how far a log has been read.
-
-        Raises:
-            ConfigError: it cannot be written to disk.
-        """
+        """Note how far a log has been read, and save it."""
         if self._positions.get(name) == position:
             return
-        row = (_key_of(name), position.state, *position.read_up_to, position.size, position.folder_ms)
-        self._run("INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?)", row)
         self._positions[name] = position
+        self._change(name)
 
     def forget(self, name: str) -> None:
         """Forget a log that is gone."""
         if self._positions.pop(name, None) is not None:
-            self._run("DELETE FROM logs WHERE name = ?", (_key_of(name),))
+            self._change(name)
+
+    def save(self) -> None:
+        """Save all that is not saved, or nothing: ``unsaved`` then says why, and the next call tries it."""
+        if not self._unsaved and not self.unsaved:
+            return
+        try:
+            self._database.execute("BEGIN")
+            for name in self._unsaved:
+                self._write(name)
+            if not self.fresh:
+                self._database.execute("PRAGMA user_version = 1")
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.unsaved = self._problem(error)
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+        else:
+            self.unsaved = ""
+            self._unsaved.clear()
+
+    def _change(self, name: str) -> None:
+        self._unsaved.add(name)
+        if not self.unsaved:  # else trying once for all is enough
+            self.save()
+
+    def _write(self, name: str) -> None:
+        position = self._positions.get(name)
+        if position is None:
+            self._database.execute("DELETE FROM logs WHERE name = ?", (_key_of(name),))
+        else:
+            row = (_key_of(name), position.state, *position.read_up_to, position.size, position.folder_ms)
+            self._database.execute("INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def keep_only(self, names: Set[str]) -> None:
         """Forget all logs but these."""
@@ -109,14 +133,18 @@ class LogPositions:
             self.forget(name)
 
     def close(self) -> None:
-        """Release the database for other processes."""
-        self._database.close()
+        """Save what is not saved, and release the database for other processes.
 
-    def _run(self, statement: str, values: tuple[object, ...]) -> None:
-        try:
-            self._database.execute(statement, values)
-        except sqlite3.Error as error:
-            raise ConfigError(self._problem(error)) from error
+        Raises:
+            ConfigError: it cannot be saved: the next start repeats what was reported since.
+        """
+        self.save()
+        self._database.close()
+        if self.unsaved:
+            raise ConfigError(
+                f"{self.unsaved}; how far {len(self._unsaved):,} log(s) were read is not saved, so the next "
+                "start reports some events again"
+            )
 
     def _problem(self, error: Exception) -> str:
         if "locked" in str(error):
