@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from spark_events.api.wrong_values import attributes_of, drop, is_a, plain_of, text_of, time_of
 
@@ -31,10 +32,11 @@ class Severity(enum.IntEnum):
 
         None of what is no severity.
         """
-        if isinstance(value, Severity):
-            return value
-        name = text_of(value).upper()
-        return cls.__members__.get(_AS_IN_LOGGING.get(name, name)) if is_a(value, str) else None
+        if is_a(value, str):
+            name = text_of(value).upper()
+            return cls.__members__.get(_AS_IN_LOGGING.get(name, name))
+        known: Any = value
+        return known if is_a(known, Severity) else None
 
 
 _AS_IN_LOGGING = {"WARNING": "WARN", "CRITICAL": "FATAL"}

@@ -22,6 +22,7 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
+from spark_events.api.wrong_values import drop, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
@@ -30,6 +31,7 @@ from spark_events.runtime.registry import Registry
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
 """Of the buckets of a histogram, as of those of tasks: 0.001, 0.0025, 0.005 and so on."""
+_MOST_METRICS = 10_000
 _TAKEN_LABELS = ("app_name", "app_id")
 _open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
 M = TypeVar("M", bound=Metric)
@@ -108,13 +110,22 @@ class OwnSignals:
                 self._group.add_span(span)
 
     def _metric(self, name: str, labels: Mapping[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
-        pairs = tuple(sorted((key, str(value)) for key, value in labels.items()))
-        key = of_type.__name__, str(name), pairs
+        pairs = tuple(sorted((key, text_of(value)) for key, value in labels.items()))
+        key = of_type.__name__, text_of(name), pairs
         with self._lock:
             made = self._made.get(key)
-            if not isinstance(made, of_type):
-                made = self._made[key] = self._labeled(pairs).register(str(name), make())
-            return made
+            if isinstance(made, of_type):
+                return made
+            if len(self._made) >= _MOST_METRICS:
+                drop(
+                    "metric",
+                    "attachment",
+                    key[1],
+                    f"is beyond the first {_MOST_METRICS:,} of this application",
+                )
+                return make()
+            metric = self._made[key] = self._labeled(pairs).register(key[1], make())
+            return metric
 
     def _labeled(self, pairs: tuple[tuple[str, str], ...]) -> MetricGroup:
         if not pairs:

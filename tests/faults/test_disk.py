@@ -167,7 +167,7 @@ def test_a_journal_that_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixt
     backend.close()
 
     assert backend.taken == ids
-    assert "leaves 100 item(s)" in caplog.text
+    assert "leaves 100 items" in caplog.text
     assert after.balance() == {"reported": 100, "queued": 0}
 
 

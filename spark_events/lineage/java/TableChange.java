@@ -125,7 +125,9 @@ final class TableChange implements Callable {
     void addTo(Sinks sinks, PlanFacts facts, KnownTables known) {
         boolean creates = action.equals("CREATE") || action.equals("OVERWRITE");
         Object names = states.names(target());
-        TableState state = creates ? created() : known.complete(before == null ? after : before, names);
+        // Under its old name, a table that is renamed is there at the beginning only.
+        TableState found = before == null && !action.equals("RENAME") ? after : before;
+        TableState state = creates ? created() : known.complete(found, names);
         boolean mayBeMissing = Boolean.TRUE.equals(Reflect.first(node, "ifExists|ignoreIfExists|ifNotExists"));
         if (state == null && mayBeMissing) {
             return;

@@ -1,0 +1,47 @@
+"""What an application's own code reports from its driver, whatever it hands over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from spark_events.api import ApplicationInfo, Event
+from spark_events.api.wrong_values import counts
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.runtime.registry import Registry
+from spark_events.sources import own_signals
+from spark_events.sources.own_signals import OwnSignals
+from tests.support.hostile_values import odd_values
+
+
+def signals(registry: Registry | None = None) -> OwnSignals:
+    return OwnSignals(registry or Registry(()), ApplicationInfo("shop", "app-1"), ListenerSettings())
+
+
+@settings(deadline=None, max_examples=100)
+@given(odd_values(), odd_values())
+def test_nothing_raises(value: Any, other: Any) -> None:
+    taken: list[Event] = []
+    own = signals(Registry((), tap=taken.append))
+    own.counter(value, {"label": other}).inc(value)
+    own.gauge(value, None, {"label": other})
+    own.histogram(other, {"label": value}).update(other)
+    own.event(value, other, value, {"key": other})
+    with own.span(value, {"key": other}):
+        pass
+    assert len(taken) == 1
+
+
+def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label that never repeats fills no memory; what is known already goes on, and the rest is counted."""
+    monkeypatch.setattr(own_signals, "_MOST_METRICS", 3)
+    own, before = signals(), counts()["metric"]
+    first = own.counter("orders", {"shop": 0})
+    others = [own.counter("orders", {"shop": number}) for number in range(1, 6)]
+
+    others[-1].inc()
+    assert own.counter("orders", {"shop": 0}) is first
+    assert len(own._made) == 3
+    assert counts()["metric"] - before == 3
