@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from spark_events.api import ApplicationInfo, Event
 from spark_events.api.wrong_values import counts
@@ -13,7 +13,7 @@ from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.registry import Registry
 from spark_events.sources import own_signals
 from spark_events.sources.own_signals import OwnSignals
-from tests.support.hostile_values import odd_values
+from tests.support.hostile_values import Proxy, Raising, odd_values
 
 
 def signals(registry: Registry | None = None) -> OwnSignals:
@@ -21,6 +21,8 @@ def signals(registry: Registry | None = None) -> OwnSignals:
 
 
 @settings(deadline=None, max_examples=100)
+@example(Raising(), Raising())
+@example(Proxy(), Proxy())
 @given(odd_values(), odd_values())
 def test_nothing_raises(value: Any, other: Any) -> None:
     taken: list[Event] = []
