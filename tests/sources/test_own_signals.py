@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 
 from spark_events.api import ApplicationInfo, Event
 from spark_events.api.wrong_values import counts
@@ -20,11 +20,7 @@ def signals(registry: Registry | None = None) -> OwnSignals:
     return OwnSignals(registry or Registry(()), ApplicationInfo("shop", "app-1"), ListenerSettings())
 
 
-@settings(deadline=None, max_examples=100)
-@example(Raising(), Raising())
-@example(Proxy(), Proxy())
-@given(odd_values(), odd_values())
-def test_nothing_raises(value: Any, other: Any) -> None:
+def reported(value: Any, other: Any) -> list[Event]:
     taken: list[Event] = []
     own = signals(Registry((), tap=taken.append))
     own.counter(value, {"label": other}).inc(value)
@@ -33,7 +29,18 @@ def test_nothing_raises(value: Any, other: Any) -> None:
     own.event(value, other, value, {"key": other})
     with own.span(value, {"key": other}):
         pass
-    assert len(taken) == 1
+    return taken
+
+
+@settings(deadline=None, max_examples=100)
+@given(odd_values(), odd_values())
+def test_nothing_raises(value: Any, other: Any) -> None:
+    assert len(reported(value, other)) == 1
+
+
+@pytest.mark.parametrize("kind", [Raising, Proxy])
+def test_objects_that_raise(kind: type) -> None:
+    assert len(reported(kind(), kind())) == 1
 
 
 def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
