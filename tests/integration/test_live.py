@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
@@ -184,11 +185,16 @@ def test_each_metric_of_the_docs_is_there(live: Live) -> None:
     assert len(named) > 80
 
 
+ROCKSDB = "spark_query_rocksdb_"
+"""Those of RocksDB depend on the version of Spark; the page has those of Spark 4."""
+SPARK_4 = not pyspark.__version__.startswith("3.")
+
+
 def test_each_metric_is_in_the_reference(live: Live, tmp_path: Path) -> None:
     """The page has each metric that is served, with the type, the labels and the meaning of its declaration."""
     listed = rows_of_page()
     for number, text in enumerate((live.metrics_while_running, live.metrics)):
-        served = rows_of(text)
+        served = {name: row for name, row in rows_of(text).items() if SPARK_4 or ROCKSDB not in name}
         file = tmp_path / f"{number}.txt"
         file.write_text(text)
         assert served.keys() - listed.keys() == set(), f"python -m docs.metrics_table {file}"
