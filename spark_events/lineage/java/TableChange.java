@@ -126,8 +126,8 @@ final class TableChange implements Callable {
         boolean creates = action.equals("CREATE") || action.equals("OVERWRITE");
         Object names = states.names(target());
         // Under its old name, a table that is renamed is there at the beginning only.
-        TableState found = before == null && !action.equals("RENAME") ? after : before;
-        TableState state = creates ? created() : known.complete(found, names);
+        TableState present = before == null && !action.equals("RENAME") ? after : before;
+        TableState state = creates ? created() : known.complete(present, names);
         boolean mayBeMissing = Boolean.TRUE.equals(Reflect.first(node, "ifExists|ignoreIfExists|ifNotExists"));
         if (state == null && mayBeMissing) {
             return;
