@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from spark_events.cli import lineage_answers as answers
 from spark_events.cli.console import AsWide, err, out, plain, say, show_table
 from spark_events.cli.lineage_plan import plan
 from spark_events.cli.options import duration_of
+from spark_events.history.asked_time import time_of
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 from spark_events.lineage.job_logs import read_job_logs
@@ -99,13 +99,13 @@ def lineage(
         plan(paths[1:], impact, form.value)
         return
     _demand_one_question(questions_asked, form)
-    flow = read_job_logs(paths, None if as_of is None else _ms("--as-of", as_of))
+    flow = read_job_logs(paths, None if as_of is None else time_of("--as-of", as_of))
     _warn_of(flow)
     as_json = form is DrawingForm.JSON
     if of is not None:
         _draw_trees(flow, of, columns)
     elif diff is not None:
-        before, after = (read_job_logs(paths, _ms("--diff", time)) for time in diff)
+        before, after = (read_job_logs(paths, time_of("--diff", time)) for time in diff)
         answers.differences(before, after).show(as_json)
     elif impact is not None:
         answers.impact(flow, impact).show(as_json)
@@ -134,16 +134,6 @@ def _demand_one_question(asked: list[str], form: DrawingForm) -> None:
     if asked and form not in forms:
         allowed = " or ".join(allowed_form.value for allowed_form in forms)
         raise UsageError(f"--format {form.value}: {asked[0]} is shown as {allowed}")
-
-
-def _ms(option: str, text: str) -> int:
-    """Return a time in ms since the epoch; one without a zone is in UTC."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option} {text}: expected a time such as 2026-11-21T21:34") from None
-    zoned = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
-    return int(zoned.timestamp() * 1000)
 
 
 def _warn_of(flow: DataFlow) -> None:
