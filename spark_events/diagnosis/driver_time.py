@@ -65,7 +65,7 @@ class _Collected:
     Attributes:
         times: how often.
         size_bytes: how much.
-        taken_ms: how long that takes at least.
+        taken_ms: how long that may have taken.
         pauses_ms: for how long no stage ran after them.
     """
 
@@ -244,15 +244,13 @@ class DriverTime:
         )
 
     def _of_collect(self, place: str, collected: _Collected) -> Issue:
-        taken = duration(collected.taken_ms)
-        if collected.taken_ms < collected.pauses_ms:
-            taken = f"up to {taken} of the {duration(collected.pauses_ms)}"
         return Issue(
             COLLECT,
             f"{COLLECT} {place}",
             collected.taken_ms,
             None,
-            f"{place} brings {size(collected.size_bytes)} to the driver, which takes {taken} without a stage",
+            f"{place} brings {size(collected.size_bytes)} to the driver, which takes up to "
+            f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
             "Aggregate or filter in Spark, and collect only the result; write large results to a table. For "
             "pandas, see that spark.sql.execution.arrow.pyspark.enabled is true.",
             evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_MOST_FAILED = 10_000
+_MOST_ENDED = 10_000
 
 
 class RepeatedStages:
@@ -10,12 +10,14 @@ class RepeatedStages:
 
     A stage has another attempt after one that failed, which it completes, or because executors are gone that
     had what it wrote. That may have been written by another job: then the first attempt that anybody sees has
-    a number above zero.
+    a number above zero, after the failure of a stage that could not read it. Where no failure was seen, as by
+    those who come late, nobody knows.
     """
 
     def __init__(self) -> None:
-        # In the order in which they did; of those long ago, nothing runs again.
-        self._failed: dict[int, None] = {}
+        # Whether the last attempt of each succeeded, in the order of the first; long ago, nothing runs again.
+        self._succeeded: dict[int, bool] = {}
+        self._any_failed = False
 
     def ended(self, stage: int, attempt: int, failed: bool) -> bool:
         """Called when a stage attempt has ended; returns whether it made something again.
@@ -24,11 +26,9 @@ class RepeatedStages:
             stage, attempt: its numbers.
             failed: whether this attempt did not complete the stage.
         """
-        again = attempt > 0 and stage not in self._failed
-        if failed:
-            self._failed[stage] = None
-            if len(self._failed) > _MOST_FAILED:
-                self._failed.pop(next(iter(self._failed)))
-        else:
-            self._failed.pop(stage, None)
+        again = attempt > 0 and self._succeeded.get(stage, self._any_failed)
+        self._succeeded[stage] = not failed
+        self._any_failed = self._any_failed or failed
+        if len(self._succeeded) > _MOST_ENDED:
+            self._succeeded.pop(next(iter(self._succeeded)))
         return again

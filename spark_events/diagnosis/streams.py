@@ -23,7 +23,7 @@ _IN_A_ROW = 5
 """So many micro-batches that follow each other are no chance."""
 _KNOWN_GAPS, _LONGER = 8, 5
 """How many pauses between rows have to be known, and how many times as long as those a silence is."""
-_MANY_STORES, _FEW_ROWS = 4, 100
+_MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
 _BEHIND_LATEST = "maxOffsetsBehindLatest"
 """The metric of Spark's Kafka source; the micro-batch itself counts as what was there when it was planned."""
@@ -83,7 +83,7 @@ class StateGrowth:
         )
 
 
-class ManyStateStores:
+class ManyStateParts:
     """Finds state that is divided into far more parts than there are cores, for few rows.
 
     In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes.
@@ -99,38 +99,39 @@ class ManyStateStores:
             progress: of a query.
             all_cores: says how many cores all executors have; 0 if unknown.
         """
-        operators = [each for each in progress.get("stateOperators") or () if _stores(each)]
+        operators = [each for each in progress.get("stateOperators") or () if _parts(each)]
         cores = all_cores() if operators else 0
         many = [each for each in operators if _is_many(each, cores)]
         if not many:
             return None
         worst = max(many, key=_commit_ms)
         for each in many:
-            self._lost_ms += _commit_ms(each) // cores * (_stores(each) - cores) // _stores(each)
-        stores, rows = _stores(worst), int(worst.get("numRowsUpdated") or 0)
+            self._lost_ms += _commit_ms(each) // cores * (_parts(each) - cores) // _parts(each)
+        parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
         return Issue(
             TASK_COUNT,
             f"{TASK_COUNT} state",
             self._lost_ms,
             None,
-            f"the state of {worst.get('operatorName')} is kept in {stores:,} parts, for {cores} cores: the "
+            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: the "
             f"last micro-batch changed {rows:,} rows, and committing them took its tasks "
             f"{duration(_commit_ms(worst))}",
             "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
             "first start, so it needs a new checkpoint.",
-            evidence={"state.stores": stores, "state.updatedRows": rows, "cores": cores},
+            evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
         )
 
 
 def _is_many(operator: Mapping[str, Any], cores: int) -> bool:
-    """Return whether an operator has several times as many stores as cores, and little to do for each."""
-    stores = _stores(operator)
-    few_rows = int(operator.get("numRowsUpdated") or 0) <= _FEW_ROWS * stores
-    return 0 < _MANY_STORES * cores <= stores and few_rows
+    """Return whether an operator has several times as many parts as cores, and little to do for each."""
+    parts = _parts(operator)
+    few_rows = int(operator.get("numRowsUpdated") or 0) <= _FEW_ROWS * parts
+    return 0 < _MANY_PARTS * cores <= parts and few_rows
 
 
-def _stores(operator: Mapping[str, Any]) -> int:
-    return int(operator.get("numStateStoreInstances") or 0)
+def _parts(operator: Mapping[str, Any]) -> int:
+    """Return into how many parts rows are divided; a join of streams has four stores in each."""
+    return int(operator.get("numShufflePartitions") or 0)
 
 
 def _commit_ms(operator: Mapping[str, Any]) -> int:

@@ -135,6 +135,13 @@ def test_a_long_task_that_others_outlast_is_not_late() -> None:
     assert found.lost_ms == found.uneven_ms == 200  # for so long, cores are idle in all
 
 
+def test_a_late_task_that_waited_long_to_begin() -> None:
+    """On a cold executor, it is unpacked for five seconds, in which it does not run; it ends last all the same."""
+    runs = [40 * S, *[1 * S] * 3]
+    tasks = measured(runs, Duration=[1 * S, 1 * S, 45 * S, 48 * S], Last_Finish=1_000 + 45 * S)
+    assert issues(tasks)["straggler"].lost_ms == 39 * S
+
+
 def test_a_worker_that_starts_is_no_time_that_more_tasks_would_share() -> None:
     alone = measured([210 * S])
     lost_ms = [
@@ -170,10 +177,17 @@ def test_where_spark_tries_no_task_again(fetch_failures: int) -> None:
     [
         ([(3, 0, False), (3, 1, False)], [False, True]),
         ([(3, 0, True), (3, 1, False), (3, 2, False)], [False, False, True]),
-        ([(6, 1, False)], [True]),
+        ([(7, 0, True), (6, 1, False), (7, 1, False)], [False, True, False]),
+        ([(6, 1, False)], [False]),
         ([(3, 0, True), (3, 1, True), (4, 0, False)], [False, False, False]),
     ],
-    ids=["what was lost", "after it was completed", "written by another job", "until it is completed"],
+    ids=[
+        "what was lost",
+        "after it was completed",
+        "written by another job",
+        "who comes late",
+        "until it is completed",
+    ],
 )
 def test_what_is_made_again(attempts: list[tuple[int, int, bool]], again: list[bool]) -> None:
     stages = RepeatedStages()

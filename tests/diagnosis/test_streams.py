@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import ManyStateStores, SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.streams import ManyStateParts, SourceStopped, StateGrowth, StreamBehind
 from spark_events.diagnosis.thresholds import Thresholds
 
 S = 1_000
@@ -137,10 +137,11 @@ def test_state_that_does_not(healthy: list[Issue]) -> None:
     assert healthy == []
 
 
-def stores_of(stores: int, rows: int, commit_ms: int) -> dict[str, Any]:
+def parts_of(parts: int, rows: int, commit_ms: int, each: int = 1) -> dict[str, Any]:
     operator = {
         "operatorName": "stateStoreSave",
-        "numStateStoreInstances": stores,
+        "numShufflePartitions": parts,
+        "numStateStoreInstances": parts * each,
         "numRowsUpdated": rows,
         "commitTimeMs": commit_ms,
     }
@@ -149,8 +150,8 @@ def stores_of(stores: int, rows: int, commit_ms: int) -> dict[str, Any]:
 
 def test_a_state_in_far_too_many_parts() -> None:
     """Of 100 s of commits in each micro-batch, which four cores do in 25 s, four parts would need a fiftieth."""
-    rule = ManyStateStores()
-    first, second = (rule.take(stores_of(200, 50, 100 * S), lambda: 4) for _ in range(2))
+    rule = ManyStateParts()
+    first, second = (rule.take(parts_of(200, 50, 100 * S), lambda: 4) for _ in range(2))
     assert first is not None
     assert second is not None
     assert (second.kind, second.lost_ms) == ("task-count", 2 * first.lost_ms)
@@ -159,9 +160,14 @@ def test_a_state_in_far_too_many_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stores", "rows", "cores"),
+    ("parts", "rows", "cores"),
     [(15, 50, 4), (200, 20_001, 4), (200, 50, 0), (0, 0, 4)],
-    ids=["not many", "many rows", "nobody knows the cores", "no store"],
+    ids=["not many", "many rows", "nobody knows the cores", "no state"],
 )
-def test_a_state_in_parts_that_have_something_to_do(stores: int, rows: int, cores: int) -> None:
-    assert ManyStateStores().take(stores_of(stores, rows, 100 * S), lambda: cores) is None
+def test_a_state_in_parts_that_have_something_to_do(parts: int, rows: int, cores: int) -> None:
+    assert ManyStateParts().take(parts_of(parts, rows, 100 * S), lambda: cores) is None
+
+
+def test_a_join_of_streams_has_four_stores_in_each_part() -> None:
+    """Four parts, one for each core, are as few as there should be."""
+    assert ManyStateParts().take(parts_of(4, 50, 100 * S, each=4), lambda: 4) is None

@@ -9,7 +9,7 @@ from typing import Any
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import ManyStateStores, SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.streams import ManyStateParts, SourceStopped, StateGrowth, StreamBehind
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -41,7 +41,7 @@ class _Query:
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
-    state_stores: ManyStateStores = field(default_factory=ManyStateStores)
+    state_parts: ManyStateParts = field(default_factory=ManyStateParts)
 
 
 class QueryIssues(Timeless):
@@ -132,7 +132,7 @@ class QueryIssues(Timeless):
         rows = input_rows(progress)
         issues = [
             *query.state_growth.take(progress),
-            query.state_stores.take(progress, self._cores),
+            query.state_parts.take(progress, self._cores),
             query.behind.take(progress, rows),
             query.source.take(rows, time_ms),
         ]
