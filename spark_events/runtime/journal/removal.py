@@ -37,7 +37,7 @@ def lost_by(error: OSError, segments: Sequence[JournalSegment], head: int) -> in
     lost = sum(max(0, each.first + each.count - max(head, each.first)) for each in removed)
     if lost:
         logger.error(
-            "somebody removed the journal in %s, and it cannot be written again (%s): lost are %s",
+            "somebody removed the journal in %s, and it cannot be written again (%s), which loses %s",
             removed[0].path.parent,
             error,
             counted(lost, "item"),

@@ -125,7 +125,7 @@ class Delivery:
         self._locks = [claimed.own, *claimed.orphans]
         if claimed.busy:
             logger.warning(
-                "%s: %s of this application with a journal in %s; this one is in %s",
+                "%s found %s of this application with a journal in %s; its own is in %s",
                 self._title,
                 counted(claimed.busy, "other driver"),
                 setup.journal_dir,
