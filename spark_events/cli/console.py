@@ -28,6 +28,15 @@ CONFIGURATION = 3
 """The exit code where the configuration, or a manifest, is wrong."""
 NOTHING_TO_READ = 4
 """The exit code where a command finds nothing to read."""
+STATE_COLORS = {
+    "up": "green",
+    "down": "bold red",
+    "failed": "bold red",
+    "unknown": "bold magenta",
+    "starting": "yellow",
+    "stopped": "dim",
+}
+"""The colors of what applications and queries are in."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 _WIDEST = 1_000_000_000

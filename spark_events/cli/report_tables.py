@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as DrawnTable
 
 from spark_events.api.toolkit.formatting import duration, moment, percent, size
-from spark_events.cli.console import has_width, plain, plain_lines, say, show_table
+from spark_events.cli.console import STATE_COLORS, has_width, plain, plain_lines, say, show_table
 from spark_events.history.report import Report
 from spark_events.history.table import (
     ADVICE,
@@ -30,12 +30,7 @@ from spark_events.history.tables.all_tables import TABLES
 _MOST_ROWS = 40
 _WIDE = 100
 _COLORS = {
-    "up": "green",
-    "down": "bold red",
-    "failed": "bold red",
-    "unknown": "bold magenta",
-    "starting": "yellow",
-    "stopped": "dim",
+    **STATE_COLORS,
     BAD: "bold red",
     ADVICE: "green",
 }

@@ -12,7 +12,7 @@ from rich.table import Table
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.option_types import SECRET
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import FAILED, err, plain, print_json, print_warnings, show_table
+from spark_events.cli.console import FAILED, STATE_COLORS, err, plain, print_json, print_warnings, show_table
 from spark_events.cli.options import App, Query
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.history.selection import Selection
@@ -20,13 +20,6 @@ from spark_events.history.selection import Selection
 if TYPE_CHECKING:
     from spark_events.history.current import Current
 
-_COLORS = {
-    "up": "green",
-    "down": "bold red",
-    "failed": "bold red",
-    "unknown": "bold magenta",
-    "starting": "yellow",
-}
 _URLS = ("http://", "https://")
 
 
@@ -52,7 +45,8 @@ def status(
     Exits 1 if one is down, silent or lost, or the last run of a batch application failed; 4 if there is
     nothing to read.
     """
-    from spark_events.history.current import BAD_STATES, of_endpoint
+    from spark_events.history.current import of_endpoint
+    from spark_events.history.figures.timeline import BAD_STATES
 
     if any(path.startswith(_URLS) for path in paths):
         if len(paths) > 1:
@@ -105,7 +99,7 @@ def _table(current: list[Current]) -> Table:
         table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
     now_ms = time.time_ns() // 1_000_000
     for each in current:
-        color = _COLORS.get(each.state, "dim")
+        color = STATE_COLORS.get(each.state, "dim")
         table.add_row(
             plain(each.name),
             f"[{color}]{plain(each.status)}[/]",

@@ -15,10 +15,10 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STARTING, STOPPED, UP, UP_IN
+from spark_events.history.figures.timeline import BAD_STATES, DOWN, STARTING, STOPPED, UP, UP_IN
 from spark_events.history.report import Report
+from spark_events.history.table import job_name
 
-BAD_STATES = (DOWN, NOT_HEARD, LAST_FAILED)
 _TIMEOUT_S = 10
 _WHOLE_ANSWER_S = 30
 _HANDLERS = (
@@ -32,6 +32,8 @@ _HANDLERS = (
 )
 _LARGEST = 256 << 20
 _KINDS = ("application", "query")
+_AGE, _RESTARTS = "status_age_seconds", "num_restarts"
+_Labels = frozenset[tuple[str, str]]
 _STATES = {"FAILED": DOWN, "FINISHED": STOPPED, "CANCELED": STOPPED, **dict.fromkeys(UP_IN, UP)}
 
 
@@ -61,7 +63,7 @@ class Current(NamedTuple):
     @property
     def name(self) -> str:
         """Its name, with its application's."""
-        return f"{self.app_name} / {self.query_name}" if self.query_name else self.app_name
+        return job_name(self._asdict())
 
 
 def of_report(report: Report) -> list[Current]:
@@ -101,31 +103,29 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
         samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     except ValueError as error:
         raise ConfigError(f"{shown}: serves no metrics in Prometheus' format: {error}") from error
-    values: dict[str, dict[tuple[str, str], float]] = {}
-    statuses: dict[tuple[str, str, str], str] = {}
+    values: dict[tuple[str, _Labels], float] = {}
+    statuses: dict[tuple[str, _Labels], str] = {}
     for sample in samples:
-        app, query = sample.labels.get("app_name", ""), sample.labels.get("query_name", "")
+        # A collector may serve several drivers of one name, which its other labels tell apart.
+        labels = frozenset((name, value) for name, value in sample.labels.items() if name != "status")
         for kind in _KINDS:
             if sample.name == f"spark_{kind}_status" and sample.value:
-                statuses[kind, app, query] = sample.labels.get("status", "")
-        values.setdefault(sample.name, {})[app, query] = sample.value
+                statuses[kind, labels] = sample.labels.get("status", "")
+            if sample.name in (f"spark_{kind}_{_AGE}", f"spark_{kind}_{_RESTARTS}"):
+                values[sample.name, labels] = sample.value
     if not statuses:
         raise NothingToReadError(f"{shown}: serves no spark_application_status and no spark_query_status")
-    return _worst_first(_current(key, status, values) for key, status in statuses.items())
+    return _worst_first(_current(*of, status, values) for of, status in statuses.items())
 
 
-def _current(
-    key: tuple[str, str, str], status: str, values: Mapping[str, Mapping[tuple[str, str], float]]
-) -> Current:
-    kind, *names = key
-    now_ms = time.time_ns() // 1_000_000
-    of_job = names[0], names[1]
-    age_s = values.get(f"spark_{kind}_status_age_seconds", {}).get(of_job)
-    restarts = values.get(f"spark_{kind}_num_restarts", {}).get(of_job)
+def _current(kind: str, labels: _Labels, status: str, values: Mapping[tuple[str, _Labels], float]) -> Current:
+    now_ms, names = time.time_ns() // 1_000_000, dict(labels)
+    age_s = values.get((f"spark_{kind}_{_AGE}", labels))
+    restarts = values.get((f"spark_{kind}_{_RESTARTS}", labels))
     return Current(
         kind,
-        names[0],
-        names[1] or None,
+        names.get("app_name", ""),
+        names.get("query_name") or None,
         status,
         _STATES.get(status, STARTING),
         None if age_s is None or not isfinite(age_s) else now_ms - round(age_s * 1_000),

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from spark_events.api.errors import UsageError
-from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD
+from spark_events.history.figures.timeline import BAD_STATES
 from spark_events.history.report import Report
 from spark_events.history.table import Row, job_name
 
-_BAD_STATES = (DOWN, NOT_HEARD, LAST_FAILED)
-
 
 def _down(report: Report) -> Iterable[Row]:
-    return (row for row in report.tables.uptime if row["state"] in _BAD_STATES)
+    return (row for row in report.tables.uptime if row["state"] in BAD_STATES)
 
 
 def _failures(report: Report) -> Iterable[Row]:

@@ -106,6 +106,29 @@ def test_an_endpoint(endpoint: str) -> None:
     assert status(f"{endpoint}/metrics", "--query", "orders")[0] == 0
 
 
+def test_a_collector_that_serves_two_drivers_of_one_name() -> None:
+    """Only ``instance`` tells them apart: that one runs does not hide that the other has failed."""
+    registry = CollectorRegistry()
+    states = Gauge("spark_application_status", "", ["app_name", "instance", "status"], registry=registry)
+    ages = Gauge("spark_application_status_age_seconds", "", ["app_name", "instance"], registry=registry)
+    for instance, failed in (("a", 1), ("b", 0)):
+        states.labels("shop", instance, "FAILED").set(failed)
+        states.labels("shop", instance, "RUNNING").set(1 - failed)
+        ages.labels("shop", instance).set(60 if failed else 600)
+    server, thread = start_http_server(0, "127.0.0.1", registry)
+    try:
+        code, out = status(f"http://127.0.0.1:{server.server_port}", "--json")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    failed, running = json.loads(out)
+    assert code == 1
+    assert (failed["status"], running["status"]) == ("FAILED", "RUNNING")
+    assert failed["since_ms"] - running["since_ms"] == pytest.approx(540_000, abs=5_000)
+
+
 def test_what_is_no_endpoint(endpoint: str) -> None:
     with pytest.raises(UsageError, match="give one URL, or paths"):
         status(endpoint, "events")

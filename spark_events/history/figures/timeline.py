@@ -17,6 +17,8 @@ UP, DOWN, NOT_HEARD, STARTING, STOPPED = "up", "down", "unknown", "starting", "s
 STATES = (UP, DOWN, NOT_HEARD, STARTING, STOPPED)
 LAST_FAILED = "failed"
 """The state of a batch application whose last run failed or was lost: nobody expects it to run now."""
+BAD_STATES = (NOT_HEARD, DOWN, LAST_FAILED)
+"""The states that somebody has to look at, the worst first."""
 UP_IN = ("RUNNING", "CANCELLING", "FAILING")
 """The statuses of a run that is up."""
 _ACTIVE = (*UP_IN, UNKNOWN, "RESTARTING", "CREATED")

@@ -9,9 +9,8 @@ from typing import NamedTuple, TypeVar
 from spark_events.history.figures.application import KnownApplication, KnownJob
 from spark_events.history.figures.job_runs import LOST, UNKNOWN
 from spark_events.history.figures.timeline import (
+    BAD_STATES,
     DOWN,
-    LAST_FAILED,
-    NOT_HEARD,
     STATES,
     STOPS,
     UP,
@@ -52,7 +51,6 @@ FIGURES = (
 """What the uptime of a job and that of its days have in common; of batch applications, mostly null."""
 _ENDED = (*STOPS, "FAILED")
 """The statuses of a run whose end was reported."""
-_BAD_STATES = (LOST, NOT_HEARD, DOWN, LAST_FAILED)
 _T = TypeVar("_T", Interval, Outage)
 
 
@@ -215,8 +213,8 @@ def _worst_first(rows: list[Row]) -> list[Row]:
 
     def badness(row: Row) -> int:
         if row["status"] == LOST:
-            return 0
-        return _BAD_STATES.index(row["state"]) if row["state"] in _BAD_STATES else len(_BAD_STATES)
+            return -1
+        return BAD_STATES.index(row["state"]) if row["state"] in BAD_STATES else len(BAD_STATES)
 
     return sorted(rows, key=lambda row: (badness(row), -(row["down_ms"] or 0), by_name(row)))
 
