@@ -210,6 +210,18 @@ def test_rotation_by_size_and_retention(tmp_path: Path) -> None:
     assert numbers == [f"id-{n}" for n in range(40 - len(numbers), 40)]
 
 
+def test_retention_where_files_belong_to_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Volumes of NFS or SMB may give the files that a process makes another owner than itself."""
+    monkeypatch.setattr("spark_events_file_log.files.os.geteuid", lambda: 4711)
+    reporter = opened(tmp_path, rotate_size="1k", retention_files="3")
+    for number in range(40):
+        add(reporter, event(number))
+
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_rotation_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is not written to for longer than configured."""
     import time

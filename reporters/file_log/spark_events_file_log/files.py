@@ -62,6 +62,8 @@ class RotatedFile:
         self._opened_at = 0.0
         self._synced = True
         self._resting = False
+        # Whom files belong to that this process makes; some volumes, of NFS or SMB, give them another owner.
+        self._owner = os.geteuid()
         self.path = folder
 
     def open(self) -> list[str]:
@@ -73,7 +75,7 @@ class RotatedFile:
         Raises:
             OSError: the folder or the file cannot be made.
         """
-        repairs = [repair(path) for path in self._files_of_application()]
+        repairs = [repair(path, self._owner) for path in self._files_of_application()]
         self._begin()
         return [sentence for sentence in repairs if sentence]
 
@@ -141,7 +143,7 @@ class RotatedFile:
         if not self._resting:
             return
         try:
-            fd = _open_own(self.path, os.O_WRONLY | os.O_APPEND)
+            fd = _open_own(self.path, os.O_WRONLY | os.O_APPEND, self._owner)
         except OSError:  # what cannot be opened any more is followed by a new file
             self._wake()
             return
@@ -172,6 +174,7 @@ class RotatedFile:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.close()
         self._fd, self._size, self._opened_at, self.path = fd, 0, time.monotonic(), path
+        self._owner = os.fstat(fd).st_uid
         self._remove_oldest()
 
     def _next_number(self) -> int:
@@ -180,26 +183,30 @@ class RotatedFile:
 
     def _files_of_application(self) -> list[Path]:
         named = self._folder.glob(f"{self._name}__*.{self._kind}.*.jsonl")
-        return [path for path in named if _is_own(path)]
+        return [path for path in named if _is_own(path, self._owner)]
 
     def _remove_oldest(self) -> None:
         oldest_first = sorted(self._files_of_application(), key=_modified)
         for path in oldest_first[: -self._rotation.keep]:
-            with _locked(path, os.O_RDONLY) as fd:
+            with _locked(path, os.O_RDONLY, self._owner) as fd:
                 if fd is not None:
                     path.unlink(missing_ok=True)
 
 
-def repair(path: Path) -> str:
+def repair(path: Path, owner: int) -> str:
     """Make a file end with a whole line, unless another driver is writing to it.
 
     A crash of the machine, or killing a process on a full disk, leaves half a line; the next one, appended to
     it, would be lost, too.
 
+    Args:
+        path: of the file.
+        owner: whose it has to be.
+
     Returns:
         The repair as a sentence; empty where none was needed.
     """
-    with _locked(path, os.O_RDWR) as fd:
+    with _locked(path, os.O_RDWR, owner) as fd:
         size = os.fstat(fd).st_size if fd is not None else 0
         if fd is None or not size or os.pread(fd, 1, size - 1) == b"\n":
             return ""
@@ -229,38 +236,38 @@ _RESTING: set[Path] = set()
 """Files of this process that are not open, because many applications are followed, but still written to."""
 
 
-def _is_own(path: Path) -> bool:
+def _is_own(path: Path, owner: int) -> bool:
     try:
-        return _has_own_state(path.lstat())
+        return _has_own_state(path.lstat(), owner)
     except FileNotFoundError:
         return False
 
 
-def _has_own_state(state: os.stat_result) -> bool:
+def _has_own_state(state: os.stat_result, owner: int) -> bool:
     """Return whether this may be a file of a reporter of this user: no pipe, and no other name of a file."""
-    return stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and state.st_nlink == 1
+    return stat.S_ISREG(state.st_mode) and state.st_uid == owner and state.st_nlink == 1
 
 
-def _open_own(path: Path, flags: int) -> int:
+def _open_own(path: Path, flags: int, owner: int) -> int:
     """Open a file of this user's reporters; follows no link, and waits for no pipe.
 
     Raises:
         OSError: it is another file, or none.
     """
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not _has_own_state(os.fstat(fd)):
+    if not _has_own_state(os.fstat(fd), owner):
         os.close(fd)
         raise PermissionError(errno.EPERM, "not a file of this user with one name", str(path))
     return fd
 
 
 @contextlib.contextmanager
-def _locked(path: Path, flags: int) -> Iterator[int | None]:
+def _locked(path: Path, flags: int, owner: int) -> Iterator[int | None]:
     """Open and lock a file; yield None if it is gone, not ours, or being written by another application."""
     locked_fd = None
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError):
-            fd = _open_own(path, flags)
+            fd = _open_own(path, flags, owner)
             stack.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             locked_fd = None if path in _RESTING else fd
