@@ -1,4 +1,4 @@
-"""An HTTP answer that is read within one timeout as a whole, as Python's own is between two bytes only."""
+"""HTTP by Python's own means, for servers that may be hostile: within one timeout, and nothing but HTTP."""
 
 from __future__ import annotations
 
@@ -8,8 +8,40 @@ import time
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from typing import Any
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    UnknownHandler,
+)
 
 _LONGEST_HEAD = 1 << 20
+
+
+def http_opener(
+    http: type[HTTPHandler] = HTTPHandler, https: type[HTTPSHandler] = HTTPSHandler
+) -> OpenerDirector:
+    """Return what opens URLs of HTTP, also behind redirects and proxies, and no others: no file, no FTP.
+
+    Args:
+        http, https: open the connections.
+    """
+    opener = OpenerDirector()
+    for handler in (
+        ProxyHandler,
+        http,
+        https,
+        HTTPRedirectHandler,
+        HTTPDefaultErrorHandler,
+        HTTPErrorProcessor,
+        UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
 
 
 class TimedResponse(HTTPResponse):

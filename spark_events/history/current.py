@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
+from spark_events.api.timed_http import http_opener
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.figures.timeline import BAD_STATES, DOWN, STARTING, STOPPED, UP, UP_IN
@@ -21,15 +22,6 @@ from spark_events.history.table import job_name
 
 _TIMEOUT_S = 10
 _WHOLE_ANSWER_S = 30
-_HANDLERS = (
-    urllib.request.ProxyHandler,
-    urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler,
-    urllib.request.HTTPRedirectHandler,
-    urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPErrorProcessor,
-    urllib.request.UnknownHandler,
-)
 _LARGEST = 256 << 20
 _KINDS = ("application", "query")
 _AGE, _RESTARTS = "status_age_seconds", "num_restarts"
@@ -167,10 +159,7 @@ def _answer(request: urllib.request.Request) -> str:
         OSError, ValueError: the server cannot be reached, or answers with an error.
         HTTPException: it speaks something else.
     """
-    opener = urllib.request.OpenerDirector()
-    for handler in _HANDLERS:
-        opener.add_handler(handler())
-    with opener.open(request, timeout=_TIMEOUT_S) as answer:
+    with http_opener().open(request, timeout=_TIMEOUT_S) as answer:
         page = answer.read(_LARGEST)
         if answer.length:  # what is missing may be what is down
             raise http.client.IncompleteRead(page, answer.length)

@@ -116,6 +116,13 @@ def test_something_that_is_no_pushgateway(answer: bytes) -> None:
         reporter(url).report()
 
 
+def test_a_probe_is_not_led_away_from_http() -> None:
+    """``check --connect`` asks by GET, which follows redirects: not to FTP, which has no such timeout."""
+    answer = b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1:1/ready\r\nContent-Length: 0\r\n\r\n"
+    with raw_http([answer]) as (url, _), pytest.raises(OSError, match="unknown url type: ftp"):
+        reporter(url).probe()
+
+
 def test_an_error_whose_reason_does_not_come() -> None:
     pieces = [b"HTTP/1.1 503 No\r\nContent-Length: 60\r\n\r\n", *[b"x"] * 60]
     with (

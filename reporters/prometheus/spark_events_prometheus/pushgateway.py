@@ -8,15 +8,15 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, cast
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPSHandler, Request
 
 from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway
 
 from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled, url_without_secrets
-from spark_events.api.timed_http import TimedResponse
+from spark_events.api.timed_http import TimedResponse, http_opener
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
     DELETE_ON_SHUTDOWN,
@@ -132,7 +132,7 @@ def _open(request: Request, timeout_s: float) -> None:
         OSError: nobody answers in time, or the answer is an error.
         HTTPException: what answers does not speak HTTP.
     """
-    cast("HTTPResponse", build_opener(_HttpHandler, _HttpsHandler).open(request, timeout=timeout_s)).close()
+    http_opener(_HttpHandler, _HttpsHandler).open(request, timeout=timeout_s).close()
 
 
 def _beginning(error: HTTPError) -> str:
