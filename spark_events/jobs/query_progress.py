@@ -32,9 +32,9 @@ class QueryProgress:
         self._rows = [sum(pair) for pair in zip(self._rows, rows, strict=True)] if same else rows
         self._offsets = [source.get("endOffset") for source in sources]
         self.batch = int(progress["batchId"])
-        written = int((progress.get("sink") or {}).get("numOutputRows") or -1)
-        if written >= 0:
-            self._written = (self._written or 0) + written
+        written = (progress.get("sink") or {}).get("numOutputRows")
+        if written is not None and int(written) >= 0:  # -1 of sinks that do not count
+            self._written = (self._written or 0) + int(written)
 
     def is_due(self, now_ms: int, interval_ms: int) -> bool:
         """Return whether an interval has passed since the last report, or since the start."""

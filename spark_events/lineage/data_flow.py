@@ -30,6 +30,8 @@ class Flow:
         job: its name, including the application's.
         status: its last status.
         time_ms: when it got that status, in ms since the epoch.
+        finished_ms: when a run of it last finished changing the sink's rows, this one or an earlier one; 0 if
+            none has.
         columns: for each column of the sink, the source columns that it is computed from.
         influences: source columns that decide which rows the sink gets.
         incomplete: why something may be missing; empty if nothing is known to be.
@@ -40,6 +42,7 @@ class Flow:
     job: str
     status: str = "CREATED"
     time_ms: int = 0
+    finished_ms: int = 0
     columns: dict[str, list[str]] = field(default_factory=dict)
     influences: list[str] = field(default_factory=list)
     incomplete: str = ""

@@ -83,12 +83,17 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
         if data.is_table or data.key not in graph.titles:
             graph.titles[data.key] = data.title
     for source, sink, flow in event.flows:
-        graph.flows.setdefault((source, sink), {})[flow.job] = flow
+        of_jobs = graph.flows.setdefault((source, sink), {})
+        if (before := of_jobs.get(flow.job)) is not None:
+            flow.finished_ms = before.finished_ms
+        of_jobs[flow.job] = flow
         graph.last_applications[flow.job] = flow.application
         flows_of_job.append(flow)
     for flow in flows_of_job:
         flow.status = event.status or flow.status
         flow.time_ms = event.time_ms
+        if flow.status == "FINISHED" and flow.writes_rows:
+            flow.finished_ms = event.time_ms
 
 
 def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:

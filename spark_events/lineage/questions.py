@@ -161,8 +161,9 @@ def stale(flow: DataFlow, span_ms: int) -> list[Stale]:
     """Return what is older than one of its sources by more than a span, the oldest first."""
     written: dict[DataKey, int] = {}
     for _, sink, each in flow.current():
-        if sink is not None and each.writes_rows:
-            written[sink] = max(written.get(sink, 0), each.time_ms)
+        written_ms = each.time_ms if each.writes_rows else each.finished_ms
+        if sink is not None and written_ms:
+            written[sink] = max(written.get(sink, 0), written_ms)
     newest: dict[DataKey, Stale] = {}
     for source, sink, each in flow.current():
         if source is None or sink is None or source not in written or sink not in written or source == sink:

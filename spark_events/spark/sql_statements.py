@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+COMMENT, UNENDED, END, OTHER = "comment", "unended comment", "end of a statement", "other"
 _TOKEN = re.compile(
     r"""
     (?P<comment>--[^\n]*)
@@ -17,6 +18,19 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BRACKET = re.compile(r"/\*|\*/")
+
+
+class SqlToken(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        kind: ``COMMENT``, ``UNENDED`` of one whose bracket is never closed, ``END`` or ``OTHER``.
+        start, end: where it is.
+    """
+
+    kind: str
+    start: int
+    end: int
 
 
 class SqlStatement(NamedTuple):
@@ -31,21 +45,35 @@ class SqlStatement(NamedTuple):
     line: int
 
 
-def split_statements(text: str) -> Iterator[SqlStatement]:
-    """Yield the statements of a text, which semicolons outside quotes and comments separate."""
-    position, start, last = 0, -1, 0
+def sql_tokens(text: str) -> Iterator[SqlToken]:
+    """Yield the parts of a text, by the tokens of Spark's lexer in which a semicolon ends no statement."""
+    position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
         assert token is not None  # any character is a token
-        end = _end_of_comment(text, position) if token["open"] else token.end()
-        is_blank = bool(token["open"] or token["comment"] or token["end"] or not token[0].strip())
-        if not is_blank:
-            start = position + len(token[0]) - len(token[0].lstrip()) if start < 0 else start
-            last = end
-        if token["end"] and start >= 0:
+        kind, end = OTHER, token.end()
+        if token["open"]:
+            closed = _end_of_comment(text, position)
+            kind, end = (UNENDED, len(text)) if closed is None else (COMMENT, closed)
+        elif token["comment"]:
+            kind = COMMENT
+        elif token["end"]:
+            kind = END
+        yield SqlToken(kind, position, end)
+        position = end
+
+
+def split_statements(text: str) -> Iterator[SqlStatement]:
+    """Yield the statements of a text, which semicolons outside quotes and comments separate."""
+    start, last = -1, 0
+    for token in sql_tokens(text):
+        words = text[token.start : token.end]
+        if token.kind == OTHER and words.strip():
+            start = token.start + len(words) - len(words.lstrip()) if start < 0 else start
+            last = token.end
+        if token.kind == END and start >= 0:
             yield _statement(text, start, last)
             start = -1
-        position = end
     if start >= 0:
         yield _statement(text, start, last)
 
@@ -54,11 +82,11 @@ def _statement(text: str, start: int, end: int) -> SqlStatement:
     return SqlStatement(text[start:end].strip(), text.count("\n", 0, start) + 1)
 
 
-def _end_of_comment(text: str, start: int) -> int:
-    """Return where a comment in brackets ends; such comments may be in each other."""
+def _end_of_comment(text: str, start: int) -> int | None:
+    """Return where a comment in brackets ends; such comments may be in each other. None if it never does."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] == "/*" else -1
         if depth == 0:
             return bracket.end()
-    return len(text)
+    return None

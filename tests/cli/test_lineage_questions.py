@@ -41,8 +41,9 @@ class Log:
         influences: tuple[str, ...] = (),
         modify: str = "INSERT",
         incomplete: str = "",
+        status: str = "FINISHED",
     ) -> None:
-        """Add a job that has finished at an hour, and is named after what it writes."""
+        """Add a job that has ended at an hour, and is named after what it writes."""
         self._number += 1
         vertex: Any = [{"datasets": [{"namespace": "file", "name": name}]} for name in (source, sink)]
         relation = {
@@ -68,7 +69,7 @@ class Log:
         }
         with self._path.open("a") as file:
             file.write(json.dumps({**event, "event": "JobCreatedEvent", "lineage": graph}) + "\n")
-            ended = {**event, "event": "JobExecutionStatusEvent", "newStatus": "FINISHED"}
+            ended = {**event, "event": "JobExecutionStatusEvent", "newStatus": status}
             file.write(json.dumps(ended) + "\n")
 
 
@@ -189,6 +190,14 @@ def test_what_is_older_than_its_sources(days: Path, log: Log) -> None:
         ("/d/totals", "/d/raw", 35),
     ]
     assert [row["data"] for row in answer(days, "--stale", "35h")] == ["/d/orders"]
+
+
+def test_a_job_that_failed_has_made_nothing_newer(days: Path, log: Log) -> None:
+    """The table is as old as the last run that finished, and so all the more older than its source."""
+    log.write(60, "app-3", "", "/d/raw")
+    log.write(61, "app-4", "/d/raw", "/d/orders", {"amount": ["price"]}, status="FAILED")
+    rows = answer(days, "--stale", "24h")
+    assert ("/d/orders", 36) in [(row["data"], row["late_ms"] // HOUR_MS) for row in rows]
 
 
 def test_what_nobody_reads(days: Path, log: Log) -> None:

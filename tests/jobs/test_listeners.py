@@ -182,6 +182,18 @@ def test_how_far_a_query_has_come_is_told_once_an_interval() -> None:
     ]
 
 
+@pytest.mark.parametrize(("written", "told_as"), [(0, {"rows": 0}), (-1, {})], ids=["none", "not counted"])
+def test_a_query_that_wrote_no_row(written: int, told_as: dict[str, int]) -> None:
+    """A filter that lets nothing through has written none; a sink that does not count says -1."""
+    told = Told(s=COLLECTING)
+    query_started(told, "r1")
+    told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record())
+    progress_of(told, 70, rows=3, offset=None, written=written)
+    told.close()
+    (event,) = [event for event in Collecting.instances[0].events if isinstance(event, JobProgressEvent)]
+    assert event.written == told_as
+
+
 def test_each_topic_has_its_offsets() -> None:
     told = Told(s=COLLECTING)
     query_started(told, "r1")

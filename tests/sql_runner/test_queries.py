@@ -348,6 +348,12 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
             "SELECT /*+ BROADCAST(t) */ 1 - -1",
         ]
 
+    def test_comments_may_be_in_each_other(self) -> None:
+        assert split_statements("/* a /* b; */ c; */ SELECT 1; SELECT 2 /* open; ") == [
+            "SELECT 1",
+            "SELECT 2 /* open;",
+        ]
+
     def test_each_runs_once_but_for_what_a_session_has_of_its_own(self, session: Any, tmp_path: Path) -> None:
         statements = [
             f"CREATE TABLE once_only (a INT) USING json LOCATION '{tmp_path}'",

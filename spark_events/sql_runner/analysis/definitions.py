@@ -10,16 +10,12 @@ from threading import Condition
 from typing import Any
 
 from spark_events.api import ConfigError
+from spark_events.spark.sql_statements import COMMENT, END, sql_tokens
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 
-# The tokens of Spark's lexer in which a semicolon does not end a statement.
-_TOKEN = re.compile(
-    r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""",
-    re.DOTALL,
-)
-_BRACKETED = re.compile(r"/\*(?!\+)")
+_HINT = "/*+"
 # Statements that affect only one session, and so have to run in each.
 _OF_SESSION = re.compile(
     r"(SET|USE|RESET|CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP(ORARY)?|DECLARE|CACHE)\b", re.I
@@ -27,22 +23,18 @@ _OF_SESSION = re.compile(
 
 
 def split_statements(sql: str) -> list[str]:
-    """Return the statements of a file without comments, except hints."""
+    """Return the statements of a file without comments, except hints, and those without an end."""
     statements: list[str] = []
     parts: list[str] = []
-    for token in _TOKEN.findall(sql):
-        if token == ";":
+    for token in sql_tokens(sql):
+        text = sql[token.start : token.end]
+        if token.kind == END:
             statements.append("".join(parts).strip())
             parts = []
         else:
-            parts.append(" " if _is_comment(token) else token)
+            parts.append(" " if token.kind == COMMENT and not text.startswith(_HINT) else text)
     statements.append("".join(parts).strip())
     return [statement for statement in statements if statement]
-
-
-def _is_comment(token: str) -> bool:
-    # If a comment has no end, Spark reports that.
-    return token.startswith("--") or (_BRACKETED.match(token) is not None and token.endswith("*/"))
 
 
 def read_definitions(paths: Iterable[Path]) -> tuple[str, ...]:
