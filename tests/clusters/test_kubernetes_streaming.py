@@ -5,8 +5,6 @@ Its settings and all that watches it are those of conf/kubernetes, and nothing i
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from spark_events.spark.conf import read_properties
-from tests.support.applications import App, AppRun, cli
+from tests.support.applications import App, AppRun, reported
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.kubernetes.api import ApiError, objects
 from tests.support.kubernetes.cluster import MANIFESTS, NAMESPACE, KubernetesCluster
@@ -106,11 +104,7 @@ class Story:
         )
 
     def report(self) -> dict[str, Any]:
-        tables = self.folder / "report.json"
-        command = cli("report", str(self._events), "--json", str(tables))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
-        return dict(json.loads(tables.read_text()))
+        return reported(self._events, self.folder / "report.json")
 
     def _submit(self, name: str) -> App:
         known = len(self.applications)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 
 from spark_events.sources.event_log.follow import Follower
 from spark_events.sources.event_log.reading.log_positions import LogPositions
-from tests.support.applications import App, AppRun, cli
+from tests.support.applications import App, AppRun, cli, reported
 from tests.support.file_log import Event, events_and_spans, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.plugins import Collecting
@@ -80,11 +78,7 @@ class Story:
         return of_name(self.events, name, app_attempt_id=attempt, **attributes)
 
     def report(self) -> dict[str, Any]:
-        tables = self.folder / "report.json"
-        command = cli("report", str(self._events), "--json", str(tables))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
-        return dict(json.loads(tables.read_text()))
+        return reported(self._events, self.folder / "report.json")
 
     def _wait(self, condition: Any, what: str) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -133,6 +134,14 @@ def _check_form_of_messages(err: str) -> None:
 def cli(*arguments: str) -> list[str]:
     """Return the command line of ``spark-events``."""
     return [str(Path(sys.executable).with_name("spark-events")), *arguments]
+
+
+def reported(events: Path, tables: Path) -> dict[str, Any]:
+    """Return the tables of ``spark-events report``, which are written to a file."""
+    command = cli("report", str(events), "--json", str(tables))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(tables.read_text()))
 
 
 def on_a_terminal(*arguments: str) -> list[str]:

@@ -17,7 +17,8 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 
 /**
  * Reads the plan of each statement and of each streaming query when it begins, on a thread of its own, and hands what
- * it says to the bridge as records. Neither the statement nor the listener bus waits for it.
+ * it says to the bridge as records. No statement waits for it, and this listener's queue of the bus only where a
+ * catalog has to be asked before the next statement changes the table again; see CatalogCalls.
  */
 public class PlanListener extends SparkListener implements Runnable {
     private static final int MOST_WAITING_PLANS = 1000;
