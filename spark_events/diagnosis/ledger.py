@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -151,7 +152,7 @@ class Ledger:
         before_ms = self._begin(begun_ms)
         before_ms = _add_up(sorted(self._changes, key=_time_of), state, sums, before_ms, ended_ms)
         sums.add(state, ended_ms - before_ms)
-        whole_core_ms = round(sum(sums.core_ms.values()))
+        whole_core_ms = round(math.fsum(sums.core_ms.values()))
         return Booked(_rounded(sums.time_ms, ended_ms - begun_ms), _rounded(sums.core_ms, whole_core_ms))
 
     def _begin(self, begun_ms: int) -> int:
@@ -258,7 +259,7 @@ def _shares(stages: Iterable[StageRun], cores: int) -> dict[str, float]:
         lasted_ms = max(1, stage.tasks.last_ms - stage.tasks.first_ms)
         for account, time_ms in _accounts_of(stage, stage.tasks):
             busy[account] = busy.get(account, 0.0) + time_ms / lasted_ms
-    whole = sum(busy.values())
+    whole = math.fsum(busy.values())  # ``sum`` of floats differs between versions of Python
     if not whole:
         return {UNKNOWN: 1.0}
     # As many cores as that have a task, on average; nobody may know how many there are.

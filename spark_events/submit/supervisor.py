@@ -51,7 +51,7 @@ def main() -> None:
 
 def _run_watched(command: list[str], applications: Applications, mask: Any) -> int:
     """Run the command to its end, tell the ends that its applications did not, and return its status."""
-    status, wanted = _run(command, applications.path, mask)
+    status, wanted = _run(command, applications, mask)
     try:
         applications.tell_ends(status, wanted)
     except Exception as error:  # whatever is wrong with what they have left, their status stays theirs
@@ -78,6 +78,9 @@ class Applications:
         with short_path(path) as short:
             self._socket.bind(short)
         self._socket.listen(16)
+
+    def hear(self) -> None:
+        """Begin to take what they send, in threads; what they have sent before waits in the socket."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def tell_ends(self, status: int, signaled: signal.Signals | None) -> None:
@@ -164,12 +167,12 @@ def say(text: str) -> bool:
     return False
 
 
-def _run(command: list[str], path: str, mask: Any) -> tuple[int, signal.Signals | None]:
+def _run(command: list[str], applications: Applications, mask: Any) -> tuple[int, signal.Signals | None]:
     """Run a command to its end, and pass on what it is sent.
 
     Args:
         command: with its arguments.
-        path: of the socket, for its environment.
+        applications: heard from now on.
         mask: the signals that it blocks.
 
     Returns:
@@ -177,7 +180,8 @@ def _run(command: list[str], path: str, mask: Any) -> tuple[int, signal.Signals 
     """
     child = os.fork()
     if child == 0:
-        _become(command, path, mask)
+        _become(command, applications.path, mask)
+    applications.hear()  # only now: it is not safe to fork a process that has threads
     last: signal.Signals | None = None
     while True:
         got = signal.sigwaitinfo(_WAITED)

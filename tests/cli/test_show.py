@@ -168,16 +168,16 @@ def test_a_packed_line_that_is_too_long(tmp_path: Path) -> None:
     assert "lines that are not events, skipped: " in done.stderr
 
 
-@pytest.mark.parametrize(("depth", "is_printed"), [(300, True), (1_000, False)])
-def test_attributes_that_are_nested_deep(tmp_path: Path, depth: int, is_printed: bool) -> None:
-    """They are printed as JSON all the same, or else counted."""
+@pytest.mark.parametrize(("depth", "may_be_too_deep"), [(300, False), (1_000, True)])
+def test_attributes_that_are_nested_deep(tmp_path: Path, depth: int, may_be_too_deep: bool) -> None:
+    """They are printed as JSON all the same, or else counted; Python 3.13 prints what is too deep before."""
     nested = '{"a":' * depth + "1" + "}" * depth
     line = json.dumps(event(0, "x", attributes={"deep": "NESTED"})).replace('"NESTED"', nested)
     (tmp_path / "a.jsonl").write_text(line + "\n")
     done = show("--json", tmp_path)
 
     assert done.returncode == 0, done.stderr
-    if is_printed:
+    if not may_be_too_deep or done.stdout:
         assert done.stdout.replace(" ", "") == line.replace(" ", "") + "\n"
     else:
         assert "skipped: 1" in done.stderr

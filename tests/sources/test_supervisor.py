@@ -46,6 +46,7 @@ main()
 def test_what_is_no_message(tmp_path: Path, sent: str) -> None:
     """The connection is closed, nobody waits for it, and the next one is served."""
     applications = Applications(str(tmp_path / "socket"))
+    applications.hear()
     for text in (sent, json.dumps({"said": "hello"})):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(10)

@@ -63,6 +63,8 @@ def write_whole(path: Path, content: bytes) -> None:
             path.write_bytes(content)
             return
         target = path.resolve()  # a link stays one
+        if target.is_symlink():  # from Python 3.13 on, links in a circle are no error
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         new = target.with_name(f".{uuid.uuid4().hex}.new")
         try:
             new.write_bytes(content)
