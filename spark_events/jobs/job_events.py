@@ -32,6 +32,7 @@ from spark_events.lineage.data_read import data_read
 from spark_events.lineage.datasets import Catalogs
 from spark_events.lineage.edges import edges_of
 from spark_events.lineage.graph import GraphBuilder, merged
+from spark_events.listeners import record_types
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures.failures import parse_failure, was_cancelled
@@ -162,7 +163,7 @@ class JobEvents:
         status = JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
         job.change_status(status, time_ms, self._redacted(failure))
 
-    def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+    def _on_application_end(self, record: record_types.ApplicationEnd, time_ms: int) -> None:
         """End what still ran when the application ended."""
         for job in (*self._statements.values(), *self._rdd_jobs.values()):
             job.change_status(JobStatus.CANCELED, time_ms)
@@ -191,7 +192,7 @@ class JobEvents:
             job.given = given
             job.set_graph(job.graph, time_ms)
 
-    def _on_query_progress(self, record: dict[str, Any], time_ms: int) -> None:
+    def _on_query_progress(self, record: record_types.QueryProgress, time_ms: int) -> None:
         """Report how far a query has come, if it is time."""
         run_id = str(record["progress"]["runId"])
         job = self._queries.get(run_id)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 Record = dict[str, Any]
 """A record as Spark's ``JsonProtocol`` writes it, or one of our own; ``spark_records`` names them."""
-Handle = Callable[[Record, int], None]
+Handle = Callable[[Any, int], None]
 """Called with a record and its time, in ms since the epoch."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Final
 
 from spark_events.listeners.record_fields import (
     COMPLETION_TIME,
@@ -51,7 +51,7 @@ STAGE_TASKS = "SparkEventsStageTasks"
 """How a stage attempt's tasks stand."""
 ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
 """In a STAGE_TASKS: the status of an attempt all of whose tasks run or have finished."""
-THROWN_BY_TASK = "Thrown By Task"
+THROWN_BY_TASK: Final = "Thrown By Task"
 """In the last STAGE_TASKS of a failed attempt: what Spark's own record of the failure does not say, the
 ``Class`` that its task threw, or the executor that shuffle data could not be ``Fetched From``."""
 EXECUTOR_METRICS = "SparkEventsExecutorMetrics"
@@ -66,30 +66,30 @@ EXECUTOR_TASKS = "SparkEventsExecutorTasks"
 """What an executor was running when it was removed; comes right before its ExecutorRemoved."""
 APPLICATION_DEAD = "SparkEventsApplicationDead"
 """An event log without an end is no longer written, and for which reason."""
-RESTARTED = "SparkEventsRestarted"
+RESTARTED: Final = "SparkEventsRestarted"
 """In an APPLICATION_DEAD: its cluster has begun another attempt of the application."""
 APPLICATION_ALIVE = "SparkEventsApplicationAlive"
 """Such a log is written again after all."""
 NESTED_EXECUTION = "SparkEventsNestedExecution"
 """The event-log source's name of a SQLExecutionStart that is a part of another."""
-FOUND_RUNNING = "SparkEventsFoundRunning"
+FOUND_RUNNING: Final = "SparkEventsFoundRunning"
 """In a QueryStarted: the query ran already when the source began, so its first batch tells nothing."""
-RESUMED_AFTER = "SparkEventsResumedAfter"
+RESUMED_AFTER: Final = "SparkEventsResumedAfter"
 """In a QueryStarted: the last batch that earlier runs committed to its checkpoint, -1 if unknown."""
 QUERY_NOT_STARTED = "SparkEventsQueryNotStarted"
 """A streaming query's ``start`` has raised an exception, so that Spark knows of no query."""
-PYTHON_CALL = "SparkEventsPythonCall"
+PYTHON_CALL: Final = "SparkEventsPythonCall"
 """In a JobStart: where the driver's Python waited for the JVM, as ``file``, ``line`` and ``function``, and
 when (``atMs``, in ms since the epoch). It is the job's action if the job ran on after that."""
-QUERIES_ONLY = "SparkEventsQueriesOnly"
+QUERIES_ONLY: Final = "SparkEventsQueriesOnly"
 """In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
-INTERACTIVE = "SparkEventsInteractive"
+INTERACTIVE: Final = "SparkEventsInteractive"
 """In an ApplicationStart of a live driver: whether somebody types the program, as in a notebook."""
-OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
+OUTCOME_ASSUMED: Final = "SparkEventsOutcomeAssumed"
 """In an ApplicationEnd: whether it is not known how the application ended, and what it says is a guess."""
-EXIT_SIGNAL = "SparkEventsExitSignal"
+EXIT_SIGNAL: Final = "SparkEventsExitSignal"
 """In an ApplicationEnd: the name of the signal that ended the application's process."""
-END_CAUSE = "SparkEventsCause"
+END_CAUSE: Final = "SparkEventsCause"
 """In an ApplicationEnd, from the driver bridge: who ended the application; see ``EndCause.java``."""
 HEARTBEAT = "SparkEventsHeartbeat"
 """The application's driver lives: made by live sources alone, each ``spark.events.heartbeat.interval``."""

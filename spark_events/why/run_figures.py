@@ -10,6 +10,7 @@ from spark_events.diagnosis.usual import differs_in_each_run
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Record, Timeless
+from spark_events.listeners.record_types import SQLExecutionEnd
 from spark_events.listeners.work.work import SUMS, scanned_files_bytes
 
 
@@ -50,7 +51,7 @@ class RunFigures(Timeless):
                 str(key): str(value) for key, value in properties.items() if not differs_in_each_run(key)
             }
 
-    def on_execution_end(self, record: Record, time_ms: int) -> None:
+    def on_execution_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
         """Handle SQLExecutionEnd."""
         self.scanned_files_bytes += scanned_files_bytes(record)
 

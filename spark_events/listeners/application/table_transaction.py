@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spark_events.api import Event, Severity
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.listener import Handlers, Timeless
+from spark_events.listeners.record_types import TableTransition
 from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
@@ -29,7 +28,7 @@ class TableTransactionListener(Timeless):
             spark_records.TABLE_TRANSITION: self.on_transition,
         }
 
-    def on_transition(self, record: dict[str, Any], time_ms: int) -> None:
+    def on_transition(self, record: TableTransition, time_ms: int) -> None:
         """Called when a transaction has come to another state."""
         transaction = record["transaction"]
         txid, table, status = str(transaction["txid"]), str(transaction["table"]), str(transaction["state"])

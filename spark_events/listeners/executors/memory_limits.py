@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from spark_events.api import AttributeValue
+from spark_events.listeners.record_types import ResourceProfileAdded
 
 _MIB = 1 << 20
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
@@ -82,7 +82,7 @@ def memory_limits(conf: Mapping[str, str]) -> MemoryLimits:
     return MemoryLimits(heap, overhead, python, heap + overhead + native + (python or 0))
 
 
-def settings_of_profile(record: Mapping[str, Any]) -> dict[str, str]:
+def settings_of_profile(record: ResourceProfileAdded) -> dict[str, str]:
     """Return a resource profile as the settings that it takes the place of.
 
     Args:

@@ -10,6 +10,7 @@ from spark_events.listeners.application.job_status import JobStatusTracker
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import SPAN_SCOPE, Entity, Place, Traces, ended_span
 from spark_events.listeners.record_fields import RUN_ID
+from spark_events.listeners.record_types import QueryNotStarted, QueryStarted
 from spark_events.listeners.run import query_name
 from spark_events.listeners.settings import PHASES_AND_JOBS, WITH_OPERATORS, ListenerSettings
 from spark_events.listeners.spark_records import FOUND_RUNNING
@@ -53,7 +54,11 @@ class QueryRun:
     """
 
     def __init__(
-        self, context: ListenerContext, started: dict[str, Any], start_ms: int, before: QueryRun | None
+        self,
+        context: ListenerContext,
+        started: QueryStarted | QueryNotStarted,
+        start_ms: int,
+        before: QueryRun | None,
     ) -> None:
         self.query_id, self.run_id = str(started["id"]), str(started[RUN_ID])
         self.name = query_name(started)

@@ -5,9 +5,6 @@ Flink has no such watchdog.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from spark_events.api import Event, Severity
 from spark_events.api import option_types as types
 from spark_events.api.toolkit.formatting import duration
@@ -15,6 +12,7 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.checkpoint import SlaMetrics
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
+from spark_events.listeners.record_types import EnvironmentUpdate
 from spark_events.runtime import event_names
 
 CHECKPOINT_WATCH = "spark_events.listeners.CheckpointWatch"
@@ -277,7 +275,7 @@ class IdleInterval:
     def __init__(self) -> None:
         self.ms = _USUAL_INTERVAL_MS
 
-    def on_environment(self, record: Mapping[str, Any], time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
         """Handle EnvironmentUpdate."""
         text = dict(record.get(SPARK_PROPERTIES) or {}).get(_IDLE_INTERVAL)
         if text is not None:
