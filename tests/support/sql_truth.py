@@ -163,7 +163,8 @@ class Sequence:
     def _lose_checkpoint(self) -> None:
         """Lose a checkpoint while the session is away; sometimes the manifest is damaged, too."""
         query = self._world.any_query()
-        self._world.deploy()
+        if not self._world.deploy().went_well:  # what it has ordered may have another checkpoint
+            return
         meta = self._world.meta(query)
         row = self._world.status().get(query.name)
         savepoints = all_savepoints(self._world.kept, query.name, meta.query_version) if meta else []
