@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
-from spark_events.sql_runner.deploy.host_link import HostLink
+from spark_events.sql_runner.deploy.host_link import DeploymentError, HostLink
 from spark_events.sql_runner.deploy.steps import Steps
+from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.history import BEGUN, HistoryEntry, read_history
 from tests.support.query_shop import Bench
 from tests.support.waiting import wait_until
@@ -142,6 +143,32 @@ def test_a_deployment_that_never_began_starts_anew(bench: Bench) -> None:
 
     assert planned.decision.action is Action.START, planned.decision
     assert "was interrupted before its first micro-batch" in planned.decision.reason
+
+
+@pytest.mark.parametrize(
+    ("end", "action"), [(HistoryEntry.end, Action.START), (lambda *_: None, Action.FAIL)], ids=["", "killed"]
+)
+def test_a_deployment_that_never_began_starts_anew_although_its_manifest_is_damaged(
+    hosted: Bench, monkeypatch: pytest.MonkeyPatch, end: Any, action: Action
+) -> None:
+    """History says that it failed; one that does not say how it ended may have run."""
+
+    def gone(*_: Any) -> None:
+        raise DeploymentError("the application is gone")
+
+    changed = hosted.shop.manifest(sql=f"SELECT id, price FROM {hosted.shop.prefix}orders")
+    hosted.stop("cheap")
+    with monkeypatch.context() as patch:
+        patch.setattr(HostLink, "wait_started", gone)
+        patch.setattr(HistoryEntry, "end", end)
+        assert [result.failed for result in hosted.deploy(changed)] == [True]
+    hosted.stop("cheap")
+    hosted.store.write(layout.manifest("cheap"), b"\xff\xfe")
+    hosted.store.delete("checkpoints")
+
+    (planned,) = hosted.plan(changed)
+
+    assert (planned.decision.action, planned.current.version) == (action, 2), planned.decision
 
 
 def test_a_deployer_killed_before_the_end_of_history_leaves_an_entry(hosted: Bench) -> None:

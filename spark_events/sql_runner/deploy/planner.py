@@ -19,7 +19,7 @@ from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.checkpoints import damage
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
-from spark_events.sql_runner.store.history import was_deployed
+from spark_events.sql_runner.store.history import has_only_failed, was_deployed
 from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
 from spark_events.sql_runner.store.store import Store
 
@@ -222,10 +222,19 @@ class Planner:
             clean=clean,
             notes=notes,
             without_effect=changes.without_effect,
-            unproven=current.pending
-            and not current.damage
-            and not _is_of_version(current.recorded, deployed.meta.query_version),
+            unproven=self._is_unproven(current, deployed.meta.query_version),
         )
+
+    def _is_unproven(self, current: QuerySnapshot, version: int) -> bool:
+        """Return whether a version was ordered, and never recorded as deployed.
+
+        Where the record is damaged, the history has to say that its deployments failed.
+        """
+        if not current.pending:
+            return False
+        if current.damage:
+            return has_only_failed(self._store, current.name, version)
+        return current.recorded is None or current.recorded.meta.query_version != version
 
     def _is_about_to_fail(self, current: QuerySnapshot) -> bool:
         """Return whether a query has not started yet in a checkpoint that has been gone or damaged since.
@@ -333,7 +342,3 @@ def _line(manifests: Manifests, name: str, error: QueryError) -> str:
         return manifests.targets.get(name, place)
     file, _, line = place.rpartition(":")
     return f"{file}:{int(line) + error.line - 1}" if error.line else place
-
-
-def _is_of_version(deployed: DeployedQuery | None, version: int) -> bool:
-    return deployed is not None and deployed.meta.query_version == version

@@ -14,6 +14,8 @@ from spark_events.sql_runner.store.store import Store, StoreError
 
 BEGUN = "it has begun; if no deployment is running any more, the deployer was killed before it ended"
 """The result of an entry whose deployment has not ended."""
+STOP = "stop"
+"""The action of an entry that is a stop."""
 DONE = "done"
 """How the result of an entry begins whose deployment went well."""
 
@@ -77,7 +79,19 @@ def read_history(store: Store, name: str) -> list[Deployment]:
 
 def was_deployed(store: Store, name: str, version: int) -> bool:
     """Return whether a deployment of a version has ever gone well."""
-    return any(entry.version == version and entry.went_well for entry in read_history(store, name))
+    return any(entry.went_well for entry in _starts(store, name, version))
+
+
+def has_only_failed(store: Store, name: str, version: int) -> bool:
+    """Return whether a version was deployed, and each time it failed, as far as its deployers know."""
+    starts = _starts(store, name, version)
+    return bool(starts) and not any(entry.went_well or entry.result == BEGUN for entry in starts)
+
+
+def _starts(store: Store, name: str, version: int) -> list[Deployment]:
+    """Return the entries of a version that a stop has not made."""
+    history = read_history(store, name)
+    return [entry for entry in history if entry.version == version and entry.action != STOP]
 
 
 def _read_entry(store: Store, path: str, entry: bytes) -> Deployment:
