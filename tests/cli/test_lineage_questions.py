@@ -165,13 +165,21 @@ def test_behind_lineage_without_columns_all_may_be_affected(log: Log, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--impact", "raw.nothing"], 4, "no job reads a column nothing of raw; columns that are read: day"),
+        (["--impact", "raw.nothing"], 4, "/d/raw is not known to have a column nothing; known columns: day"),
         (["--impact", "raw"], 2, "expected a table and its column"),
         (["--impact", "rew.price"], 4, "did you mean"),
         (["--as-of", "yesterday"], 2, "--as-of yesterday: expected a time such as"),
         (["--stale", "soon"], 2, "soon"),
         (["--orphans", "--missing"], 2, "--orphans and --missing: give one of them"),
-        (["--orphans", "--format", "dot"], 2, "--orphans is shown as tree or json"),
+        (["--columns"], 2, "--columns: goes with --of"),
+        (
+            ["--diff", "2026-01-01", "2026-01-02", "--as-of", "2026-01-01"],
+            2,
+            "--diff has two times of its own",
+        ),
+        (["--template-file", "t.yaml"], 2, "which lineage plan reads"),
+        (["--fail-on", "sla"], 2, "--fail-on sla: expected one of impact, diff, stale, orphans, missing"),
+        (["--fail-on", "stale"], 2, "--fail-on stale: give --stale, too"),
     ],
 )
 def test_wrong_questions(days: Path, arguments: list[str], code: int, said: str) -> None:
