@@ -24,7 +24,7 @@ _STIFFNESS = 4.0
 Edge = tuple[int, int]
 
 
-class Point(NamedTuple):
+class Spot(NamedTuple):
     """A place, from the upper left corner."""
 
     x: float
@@ -41,8 +41,8 @@ class Layout:
         width, height: of all.
     """
 
-    nodes: dict[int, Point] = field(default_factory=dict)
-    bends: dict[Edge, list[Point]] = field(default_factory=dict)
+    nodes: dict[int, Spot] = field(default_factory=dict)
+    bends: dict[Edge, list[Spot]] = field(default_factory=dict)
     width: float = 0.0
     height: float = 0.0
 
@@ -91,13 +91,13 @@ def _parts(count: int, edges: Sequence[Edge]) -> list[list[int]]:
 
 
 def _place_grid(layout: Layout, nodes: Sequence[int]) -> None:
-    """Place nodes without edges below all others, as many in a row as fit."""
+    """Spot nodes without edges below all others, as many in a row as fit."""
     step = WIDTH + _GAP_X / 3
     per_row = max(4, int((layout.width + _GAP_X) / step))
     top = layout.height + (_BETWEEN_PARTS if layout.height else 0.0)
     for number, node in enumerate(nodes):
         row, column = divmod(number, per_row)
-        layout.nodes[node] = Point(column * step, top + row * (HEIGHT + _GAP_Y))
+        layout.nodes[node] = Spot(column * step, top + row * (HEIGHT + _GAP_Y))
         layout.width = max(layout.width, column * step + WIDTH)
         layout.height = max(layout.height, layout.nodes[node].y + HEIGHT)
 
@@ -137,13 +137,13 @@ class _Part:
         heights = self._heights()
         top = layout.height + (_BETWEEN_PARTS if layout.height else 0.0) - min(heights.values())
         middles = {
-            node: Point(number * (WIDTH + _GAP_X) + WIDTH / 2, top + heights[node] + _size(node) / 2)
+            node: Spot(number * (WIDTH + _GAP_X) + WIDTH / 2, top + heights[node] + _size(node) / 2)
             for number, layer in enumerate(self._layers)
             for node in layer
         }
         for node, middle in middles.items():
             if node >= 0:
-                layout.nodes[node] = Point(middle.x - WIDTH / 2, middle.y - HEIGHT / 2)
+                layout.nodes[node] = Spot(middle.x - WIDTH / 2, middle.y - HEIGHT / 2)
                 layout.width = max(layout.width, middle.x + WIDTH / 2)
             layout.height = max(layout.height, middle.y + _size(node) / 2)
         for edge in self._edges:

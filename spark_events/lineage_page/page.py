@@ -19,7 +19,7 @@ from spark_events.history.page.page import environment
 from spark_events.lineage import drawing as marks
 from spark_events.lineage.data_flow import DataKey
 from spark_events.lineage.drawing import Arrow, Drawing
-from spark_events.lineage_page.layout import HEIGHT, WIDTH, Edge, Layout, Point, lay_out
+from spark_events.lineage_page.layout import HEIGHT, WIDTH, Edge, Layout, Spot, lay_out
 
 MOST_ROWS = 2_000
 """Of the table; the JSON has all."""
@@ -136,7 +136,7 @@ def _end_of(text: str, most: int) -> str:
 
 def _link(edge: Edge, arrows: Sequence[Arrow], layout: Layout, places: Mapping[str, str]) -> dict[str, Any]:
     """Return how the jobs between two pieces of data are drawn: as one arrow."""
-    told = [_told(arrow, places) for arrow in arrows]
+    words = [_words_about(arrow, places) for arrow in arrows]
     mark = next((arrow.mark for arrow in arrows if arrow.mark), "")
     classes = (
         mark,
@@ -147,23 +147,23 @@ def _link(edge: Edge, arrows: Sequence[Arrow], layout: Layout, places: Mapping[s
         "source": edge[0],
         "sink": edge[1],
         "path": _path(edge, layout),
-        "title": "\n".join(told),
+        "title": "\n".join(words),
         "css": "".join(f" {name}" for name in classes if name),
         "jobs": [
             {
                 "job": arrow.flow.job,
-                "told": words,
+                "about": about,
                 "columns": arrow.flow.columns,
                 "influences": arrow.flow.influences,
                 "incomplete": arrow.flow.incomplete,
                 "old": not arrow.is_current or arrow.mark == marks.REMOVED,
             }
-            for arrow, words in zip(arrows, told, strict=True)
+            for arrow, about in zip(arrows, words, strict=True)
         ],
     }
 
 
-def _told(arrow: Arrow, places: Mapping[str, str]) -> str:
+def _words_about(arrow: Arrow, places: Mapping[str, str]) -> str:
     flow = arrow.flow
     state = places.get(flow.job) or f"{flow.status} {moment(flow.time_ms)} UTC"
     rest = "".join(f"; {words}" for words in (arrow.mark, arrow.note, flow.incomplete) if words)
@@ -176,10 +176,10 @@ def _path(edge: Edge, layout: Layout) -> str:
         right, top = source.x + WIDTH + _MARGIN, source.y + _MARGIN
         return f"M{right - 30:.1f} {top:.1f}c0 -22 44 -22 44 {HEIGHT / 2:.1f}s-8 0 -14 0"
     forward = source.x < sink.x
-    start = Point(source.x + (WIDTH if forward else 0), source.y + HEIGHT / 2)
-    end = Point(sink.x + (0 if forward else WIDTH), sink.y + HEIGHT / 2)
+    start = Spot(source.x + (WIDTH if forward else 0), source.y + HEIGHT / 2)
+    end = Spot(sink.x + (0 if forward else WIDTH), sink.y + HEIGHT / 2)
     points = [start, *layout.bends[edge][1:-1], end]
-    shifted = [Point(point.x + _MARGIN, point.y + _MARGIN) for point in points]
+    shifted = [Spot(point.x + _MARGIN, point.y + _MARGIN) for point in points]
     path = f"M{shifted[0].x:.1f} {shifted[0].y:.1f}"
     for left, right_point in pairwise(shifted):
         half = (right_point.x - left.x) / 2

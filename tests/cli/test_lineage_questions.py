@@ -222,3 +222,33 @@ def test_what_is_missing_and_why(log: Log, tmp_path: Path) -> None:
     (row,) = answer(tmp_path, "--missing")
     assert (row["job"], row["missing"]) == ("shop.insert.d.c", "RDDs have no columns")
     assert "RDDs have no columns" in run(tmp_path, "--missing").stdout
+
+
+def test_a_rule_fails_the_command_if_its_answer_is_not_empty(days: Path) -> None:
+    rules = ("--fail-on", "orphans,missing")
+    done = run(days, "--impact", "raw.price", "--fail-on", "impact", *rules, "--format", "dot")
+    assert done.returncode == 1
+    assert done.stdout.startswith("digraph lineage {")
+    assert "--fail-on impact: /d/orders.amount, /d/totals.sum" in done.stderr
+    assert "--fail-on orphans: /d/orders, /d/totals" in done.stderr
+    assert "missing" not in done.stderr
+    same = run(days, "--diff", "2026-01-02T12:00", "2026-01-03T12:00", "--fail-on", "diff")
+    assert (same.returncode, same.stderr) == (0, "")
+
+
+def test_a_column_that_nothing_reads_breaks_nothing(days: Path) -> None:
+    done = run(days, "--impact", "/d/totals.SUM", "--fail-on", "impact")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "/d/totals.sum contributes to nothing that is known"
+
+
+def test_the_page_of_an_answer(days: Path) -> None:
+    """In place of the table on standard output, or besides it in a file."""
+    done = run(days, "--impact", "raw.price", "--html", "-")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("<!doctype html>")
+    assert '"asked":{"index":0,"column":"price"}' in done.stdout
+    beside = run(days, "--html", days / "page.html")
+    assert "/d/orders" in beside.stdout
+    assert (days / "page.html").read_text().startswith("<!doctype html>")
+    assert run(days, "--html", days / "no" / "page.html").returncode == 2

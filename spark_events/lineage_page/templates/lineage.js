@@ -74,7 +74,7 @@ function list(title, items) {
   panel.append(made);
 }
 function jobsOf(link, end) {
-  const lines = link.jobs.map((job) => element("div", job.old ? job.job + " (no longer)" : job.job, { className: "faint", title: job.told }));
+  const lines = link.jobs.map((job) => element("div", job.old ? job.job + " (no longer)" : job.job, { className: "faint", title: job.about }));
   return [button(data[end].title, () => choose(end, "")), ...lines];
 }
 const words = { value: "", rows: " decides which rows there are", unknown: " unknown: its lineage has no columns" };
