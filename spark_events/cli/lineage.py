@@ -1,31 +1,46 @@
-"""The command ``lineage``: draws on a terminal what feeds what, as a table or as trees."""
+"""The command ``lineage``: what feeds what, of jobs that have run or of statements that have not."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.tree import Tree
 
+from spark_events.api import ConfigError, needs_extra
 from spark_events.api.errors import UsageError
-from spark_events.api.toolkit.formatting import moment
 from spark_events.cli import lineage_answers as answers
-from spark_events.cli.console import AsWide, err, out, plain, say, show_table
+from spark_events.cli.console import (
+    FAILED,
+    AsWide,
+    err,
+    out,
+    plain,
+    print_error,
+    print_json,
+    say,
+    show_table,
+)
+from spark_events.cli.lineage_answers import Answer
 from spark_events.cli.lineage_plan import plan
-from spark_events.cli.options import duration_of
+from spark_events.cli.options import Html, duration_of
+from spark_events.cli.outputs import STDOUT, check_files, write_file
 from spark_events.history.asked_time import time_of
+from spark_events.history.selection import shown as shown_names
 from spark_events.lineage import diagrams
-from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
+from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import read_job_logs
+from spark_events.lineage.markdown import Section, lineage_markdown
 
-_COLORS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
-_DEEPEST = 50
-_NOTHING_KNOWN = "[dim]nothing known[/]"
+_PLAN = "plan"
+_OF_RUNS = ("--as-of", "--diff", "--stale", "--orphans")
+"""Options about jobs that have run."""
+_RULES = ("impact", "diff", "stale", "orphans", "missing")
+_ANSWERED_ALONE = ("orphans", "missing")
+"""Rules whose question needs no argument, so that it need not be asked."""
 
 
 class DrawingForm(str, enum.Enum):
@@ -38,13 +53,80 @@ class DrawingForm(str, enum.Enum):
     MARKDOWN = "markdown"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked; at most one of the options that are questions."""
+
+    of: str | None
+    columns: bool
+    as_of: str | None
+    diff: tuple[str, str] | None
+    impact: str | None
+    stale: str | None
+    orphans: bool
+    missing: bool
+    rules: Sequence[str]
+
+    def check(self, is_plan: bool, has_template: bool) -> None:
+        """Check that the options mean something together.
+
+        Raises:
+            UsageError: two contradict each other, or one has no meaning here.
+        """
+        given = {
+            "--of": self.of is not None,
+            "--diff": self.diff is not None,
+            "--impact": self.impact is not None,
+            "--stale": self.stale is not None,
+            "--orphans": self.orphans,
+            "--missing": self.missing,
+        }
+        questions = [name for name, is_given in given.items() if is_given]
+        if is_plan:
+            for name in (*questions, *(["--as-of"] if self.as_of is not None else [])):
+                if name in _OF_RUNS:
+                    raise UsageError(f"lineage plan: {name} is a question about jobs that have run")
+        elif has_template:
+            raise UsageError("--template-file: has the defaults of manifests, which lineage plan reads")
+        if len(questions) > 1:
+            raise UsageError(f"{' and '.join(questions)}: give one of them")
+        if self.columns and self.of is None:
+            raise UsageError("--columns: goes with --of; all other answers have columns where they matter")
+        if self.diff is not None and self.as_of is not None:
+            raise UsageError("--as-of: --diff has two times of its own")
+        for rule in self.rules:
+            if rule not in _RULES:
+                raise UsageError(f"--fail-on {rule}: expected one of {', '.join(_RULES)}")
+            if is_plan and f"--{rule}" in _OF_RUNS:
+                raise UsageError(f"--fail-on {rule}: lineage plan knows nothing of jobs that have run")
+            if rule not in _ANSWERED_ALONE and f"--{rule}" not in questions:
+                raise UsageError(f"--fail-on {rule}: give --{rule}, too")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What answers are made of.
+
+    Attributes:
+        flow: the graph.
+        before: an earlier one, for differences.
+        places: where the statements are that have not run.
+        problems: the statements that cannot be analyzed.
+    """
+
+    flow: DataFlow
+    before: DataFlow | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    problems: Sequence[str] = ()
+
+
 def lineage(
     paths: Annotated[
         list[Path],
         typer.Argument(
             metavar="PATH",
             help="Files that the lineage listener file_log wrote, or folders of them; "
-            "or `plan` and SQL files.",
+            "or `plan`, then SQL files, manifests of streaming queries, or folders of them.",
         ),
     ],
     of: Annotated[
@@ -76,64 +158,60 @@ def lineage(
     missing: Annotated[
         bool, typer.Option("--missing", help="The jobs whose lineage is incomplete, and why.")
     ] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Exit 1 if the answer to this is not empty: impact, diff or stale, with the option of that "
+            "name; orphans, missing. Repeatable, or with commas.",
+        ),
+    ] = None,
+    template_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With plan: a YAML file with defaults for all manifests."),
+    ] = None,
+    html: Html = None,
     form: Annotated[DrawingForm, typer.Option("--format", help="Output format.")] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
-    After `plan`, show what the statements of SQL files would read and write, without running them; --impact
-    works there, too. Exits 1 if a statement cannot be analyzed.
+    After `plan`, show what the statements of SQL files and the queries of manifests would read and write,
+    without running them; --of, --impact and --missing work there, too. Exits 1 if one cannot be analyzed.
 
-    Exits 4 if there is nothing to read, or no such data.
+    --html draws the graph as a page to search and click through, with the answer lit. Exits 1 if a rule of
+    --fail-on is broken, 4 if there is nothing to read, or no such data.
     """
-    asked = {
-        "--of": of is not None,
-        "--diff": diff is not None,
-        "--impact": impact is not None,
-        "--stale": stale is not None,
-        "--orphans": orphans,
-        "--missing": missing,
-    }
-    questions_asked = [name for name, is_asked in asked.items() if is_asked]
-    if str(paths[0]) == "plan":
-        _demand_impact_alone(questions_asked, as_of)
-        plan(paths[1:], impact, form.value)
-        return
-    _demand_one_question(questions_asked, form)
-    flow = read_job_logs(paths, None if as_of is None else time_of("--as-of", as_of))
+    rules = [rule.strip() for text in fail_on or () for rule in text.split(",")]
+    asked = _Asked(of, columns, as_of, diff, impact, stale, orphans, missing, rules)
+    is_plan = str(paths[0]) == _PLAN
+    asked.check(is_plan, template_file is not None)
+    check_files({"--html": html})
+    known = _planned(paths[1:], template_file) if is_plan else _logged(paths, asked)
+    try:
+        answer = _answer(known, asked)
+    except ConfigError:
+        _print_problems(known)  # for these, there may be no such data
+        raise
+    if html != STDOUT:
+        _show(answer, known, form)
+    if html is not None:
+        _write_page(html, answer, known)
+    _fail_if_broken(known, asked, answer)
+
+
+def _planned(paths: list[Path], template: Path | None) -> _Known:
+    planned = plan(paths, template)
+    return _Known(planned.flow, None, planned.places, planned.problems)
+
+
+def _logged(paths: list[Path], asked: _Asked) -> _Known:
+    if asked.diff is not None:
+        before, after = (read_job_logs(paths, time_of("--diff", time)) for time in asked.diff)
+        _warn_of(after)
+        return _Known(after, before)
+    flow = read_job_logs(paths, None if asked.as_of is None else time_of("--as-of", asked.as_of))
     _warn_of(flow)
-    as_json = form is DrawingForm.JSON
-    if of is not None:
-        _draw_trees(flow, of, columns)
-    elif diff is not None:
-        before, after = (read_job_logs(paths, time_of("--diff", time)) for time in diff)
-        answers.differences(before, after).show(as_json)
-    elif impact is not None:
-        answers.impact(flow, impact).show(as_json)
-    elif stale is not None:
-        answers.stale(flow, duration_of("--stale", stale)).show(as_json)
-    elif orphans:
-        answers.orphans(flow).show(as_json)
-    elif missing:
-        answers.missing(flow).show(as_json)
-    else:
-        _show_all(flow, form)
-
-
-def _demand_impact_alone(asked: list[str], as_of: str | None) -> None:
-    others = [name for name in asked if name != "--impact"] + ["--as-of"] * (as_of is not None)
-    if others:
-        raise UsageError(f"lineage plan: {others[0]} is a question about jobs that have run")
-
-
-def _demand_one_question(asked: list[str], form: DrawingForm) -> None:
-    if len(asked) > 1:
-        raise UsageError(f"{' and '.join(asked)}: give one of them")
-    forms = {"--of": (DrawingForm.TREE,)}.get(asked[0], (DrawingForm.TREE, DrawingForm.JSON)) if asked else ()
-    if form is DrawingForm.MARKDOWN:
-        raise UsageError("--format markdown: only lineage plan writes it")
-    if asked and form not in forms:
-        allowed = " or ".join(allowed_form.value for allowed_form in forms)
-        raise UsageError(f"--format {form.value}: {asked[0]} is shown as {allowed}")
+    return _Known(flow)
 
 
 def _warn_of(flow: DataFlow) -> None:
@@ -143,124 +221,89 @@ def _warn_of(flow: DataFlow) -> None:
         _warn(f"{path}: cannot be read to its end: {reason}")
 
 
-def _show_all(flow: DataFlow, form: DrawingForm) -> None:
-    if form is DrawingForm.TREE:
-        show_table(_flows_table(flow))
-    elif form is DrawingForm.JSON:
-        answers.all_flows(flow).show(as_json=True)
-    else:
-        text = diagrams.mermaid(flow) if form is DrawingForm.MERMAID else diagrams.graphviz(flow)
-        out.print(text, markup=False, soft_wrap=True)
-
-
-def _draw_trees(flow: DataFlow, name: str, with_columns: bool) -> None:
-    """Draw what a name means: some data, or else a job."""
-    meant = flow.find(name)
-    if isinstance(meant, str):
-        trees = [_tree_of_job(flow, meant, with_columns)]
-    else:
-        trees = _trees_of_data(flow, meant, with_columns)
-    for tree in trees:
-        # Wider than the terminal, or the ends of long chains would have no room.
-        out.print(AsWide(tree), crop=False)
-
-
 def _warn(sentence: str) -> None:
     say(f"[yellow]{plain(sentence)}[/]", err)
 
 
-def _flows_table(flow: DataFlow) -> Table:
-    """Return a row for each source, sink and job."""
-    rows = Table()
-    for heading in ("source", "sink", "job", "status", "when (UTC)"):
-        rows.add_column(heading, overflow="fold")
-    for (source, sink), jobs in flow.flows.items():
-        for job in jobs.values():
-            titles = plain(flow.title(source)), plain(flow.title(sink))
-            rows.add_row(*titles, plain(job.job), _status(job), moment(job.time_ms))
-    return rows
+def _answer(known: _Known, asked: _Asked) -> Answer:
+    flow, places = known.flow, known.places
+    if asked.of is not None:
+        return answers.of(flow, asked.of, asked.columns, places)
+    if known.before is not None:
+        return answers.differences(known.before, flow)
+    if asked.impact is not None:
+        return answers.impact(flow, asked.impact, places)
+    if asked.stale is not None:
+        return answers.stale(flow, duration_of("--stale", asked.stale))
+    if asked.orphans:
+        return answers.orphans(flow)
+    if asked.missing:
+        return answers.missing(flow, places)
+    return answers.everything(flow, places)
 
 
-def _trees_of_data(flow: DataFlow, data: DataKey, with_columns: bool) -> list[Tree]:
-    """Return what feeds some data, and what it feeds, each to the end."""
-    title = plain(flow.titles[data])
-    sources, sinks = Tree(f"[bold]{title}[/] is fed by"), Tree(f"[bold]{title}[/] feeds")
-    _Branches(flow, flow.sources_of, with_columns).grow(sources, data, (data,))
-    _Branches(flow, flow.sinks_of, with_columns).grow(sinks, data, (data,))
-    return [sources, sinks]
+def _show(answer: Answer, known: _Known, form: DrawingForm) -> None:
+    if form is DrawingForm.JSON:
+        print_json(list(answer.rows))
+    elif form is DrawingForm.TREE:
+        _show_on_terminal(answer)
+    elif form is DrawingForm.MARKDOWN:
+        text = lineage_markdown(_sections(answer, known), answer.drawing)
+        out.print(text, markup=False, soft_wrap=True)
+    else:
+        draw = diagrams.mermaid if form is DrawingForm.MERMAID else diagrams.graphviz
+        out.print(draw(answer.drawing.near()), markup=False, soft_wrap=True)
 
 
-def _tree_of_job(flow: DataFlow, job: str, with_columns: bool) -> Tree:
-    """Return what a job reads, and what it writes."""
-    pairs = flow.of_job(job)
-    tree = Tree(_job(pairs[-1][2], "[bold]{}[/]"))
-    for title, ends in (("reads", [pair[0] for pair in pairs]), ("writes", [pair[1] for pair in pairs])):
-        branch = tree.add(f"[dim]{title}[/]")
-        for data in dict.fromkeys(ends):
-            branch.add(plain(flow.title(data)) if data is not None else _NOTHING_KNOWN)
-    if with_columns:
-        _add_columns(tree, [pair[2] for pair in pairs])
-    return tree
+def _show_on_terminal(answer: Answer) -> None:
+    for tree in answer.trees:
+        # Wider than the terminal, or the ends of long chains would have no room.
+        out.print(AsWide(tree), crop=False)
+    if not answer.trees and answer.rows:
+        show_table(answer.table())
+    elif not answer.trees:
+        say(plain(answer.none))
 
 
-@dataclass(slots=True)
-class _Branches:
-    """The branches of one tree.
+def _sections(answer: Answer, known: _Known) -> Iterable[Section]:
+    """Return the sections of a comment: the answer, what is wrong, and all flows if it is about fewer."""
+    everything = answers.everything(known.flow, known.places)
+    is_everything = answer.title == everything.title
+    yield Section(answer.title, answer.headings, answer.cells(), answer.none)
+    yield Section("Cannot be analyzed", ("problem",), [(problem,) for problem in known.problems])
+    if not is_everything:
+        yield Section(everything.title, everything.headings, everything.cells(), is_folded=True)
 
-    Attributes:
-        flow: the graph.
-        neighbors: what is next to some data, in the tree's direction.
-        with_columns: whether columns are shown, too.
-        shown: what has its branches already.
+
+def _write_page(file: Path, answer: Answer, known: _Known) -> None:
+    with needs_extra("report", "jinja2", "--html"):
+        from spark_events.lineage_page.page import PageTable, lineage_page
+
+    table = PageTable(answer.headings, answer.cells(), answer.none)
+    text = lineage_page(answer.title, answer.drawing, table, known.problems, known.places)
+    write_file(file, text.encode())
+
+
+def _print_problems(known: _Known) -> None:
+    for problem in known.problems:
+        print_error(problem)
+
+
+def _fail_if_broken(known: _Known, asked: _Asked, answer: Answer) -> None:
+    """Say what is wrong.
+
+    Raises:
+        Exit: with 1 if a statement cannot be analyzed, or a rule is broken.
     """
-
-    flow: DataFlow
-    neighbors: Callable[[DataKey], list[tuple[DataKey, list[Flow]]]]
-    with_columns: bool
-    shown: set[DataKey] = field(default_factory=set)
-
-    def grow(self, tree: Tree, data: DataKey, path: tuple[DataKey, ...]) -> None:
-        """Add a branch for each neighbor of some data, with all that is behind it.
-
-        Args:
-            tree: where they are added.
-            data: whose neighbors they are.
-            path: from the root to the data.
-        """
-        neighbors = self.neighbors(data)
-        if not neighbors and len(path) == 1:
-            tree.add(_NOTHING_KNOWN)
-        self.shown.add(data)
-        for neighbor, jobs in neighbors:
-            by = ", ".join(_job(job, "{}") for job in jobs)
-            branch = tree.add(f"{plain(self.flow.titles[neighbor])}  [dim]by[/] {by}")
-            if self.with_columns:
-                _add_columns(branch, jobs)
-            if neighbor in path:
-                branch.add("[dim]… and so on: a cycle[/]")
-            elif neighbor in self.shown and self.neighbors(neighbor):
-                branch.add("[dim]… as above[/]")
-            elif len(path) >= _DEEPEST:
-                branch.add("[dim]… and so on: use --of to see more[/]")
-            else:
-                self.grow(branch, neighbor, (*path, neighbor))
-
-
-def _add_columns(tree: Tree, jobs: Iterable[Flow]) -> None:
-    lines = [
-        f"{column} ← {', '.join(sources)}"
-        for job in jobs
-        for column, sources in job.columns.items()
-        if sources
-    ]
-    for line in dict.fromkeys(lines):
-        tree.add(f"[dim]{plain(line)}[/]")
-
-
-def _job(job: Flow, name_markup: str) -> str:
-    """Return a job's name, in some markup, with its status and its time."""
-    return f"{name_markup.format(plain(job.job))} {_status(job)} {moment(job.time_ms)}"
-
-
-def _status(job: Flow) -> str:
-    return f"[{_COLORS.get(job.status, 'dim')}]{plain(job.status)}[/]"
+    _print_problems(known)
+    is_broken = bool(known.problems)
+    for rule in asked.rules:
+        of_rule = answer
+        if rule in _ANSWERED_ALONE:
+            missing = answers.missing(known.flow, known.places)
+            of_rule = missing if rule == "missing" else answers.orphans(known.flow)
+        if of_rule.rows:
+            is_broken = True
+            print_error(f"--fail-on {rule}: {shown_names(of_rule.names())}")
+    if is_broken:
+        raise typer.Exit(FAILED)

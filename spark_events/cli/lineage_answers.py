@@ -1,17 +1,21 @@
-"""Answers about lineage as tables and as JSON."""
+"""Answers about lineage: their rows, and what is drawn of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.table import Table
+from rich.tree import Tree
 
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import plain, print_json, say, show_table
+from spark_events.cli.console import plain
+from spark_events.cli.lineage_trees import colored_status, tree_of_job, trees_of_data
+from spark_events.lineage import drawing as drawings
 from spark_events.lineage import questions
-from spark_events.lineage.data_flow import DataFlow
+from spark_events.lineage.data_flow import DataFlow, Flow
+from spark_events.lineage.drawing import Drawing
 
 Row = dict[str, Any]
 _SHOWN: dict[str, Callable[[Any], str]] = {
@@ -31,33 +35,86 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows of one form, and what to say if there are none."""
+    """What is told.
 
+    Attributes:
+        title: what it is about.
+        rows: all of it, for programs.
+        none: what to say if there are no rows.
+        drawing: of the graph, with what matters marked.
+        brief: the columns that people are shown; empty for all.
+        trees: shown on a terminal in place of the rows.
+    """
+
+    title: str
     rows: Sequence[Row]
     none: str
+    drawing: Drawing
+    brief: Sequence[str] = ()
+    trees: Sequence[Tree] = field(default=())
 
-    def show(self, as_json: bool) -> None:
-        """Print it."""
-        if as_json:
-            print_json(list(self.rows))
-        elif not self.rows:
-            say(plain(self.none))
-        else:
-            show_table(_table(self.rows))
+    @property
+    def headings(self) -> list[str]:
+        """Of the columns that people are shown."""
+        return [_HEADINGS.get(name, name) for name in self._names]
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows as people are shown them."""
+        return [[_SHOWN.get(name, str)(row[name]) for name in self._names] for row in self.rows]
+
+    def names(self) -> list[str]:
+        """Return what the rows are about, each once, for a message of one line."""
+        names = [
+            f"{row['data']}.{row['column']}"
+            if "column" in row
+            else str(row.get("data") or row.get("sink") or row["job"])
+            for row in self.rows
+        ]
+        return list(dict.fromkeys(names))
+
+    @property
+    def _names(self) -> Sequence[str]:
+        return self.brief or list(self.rows[0] if self.rows else ())
+
+    def table(self) -> Table:
+        """Return the rows as a table."""
+        table = Table()
+        for heading in self.headings:
+            table.add_column(heading, overflow="fold")
+        for row, cells in zip(self.rows, self.cells(), strict=True):
+            table.add_row(
+                *(
+                    colored_status(row["status"]) if name == "status" else plain(cell)
+                    for name, cell in zip(self._names, cells, strict=True)
+                )
+            )
+        return table
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table()
-    for name in rows[0]:
-        table.add_column(_HEADINGS.get(name, name), overflow="fold")
-    for row in rows:
-        table.add_row(*(plain(_SHOWN.get(name, str)(value)) for name, value in row.items()))
-    return table
+def everything(flow: DataFlow, places: Mapping[str, str]) -> Answer:
+    """Return a row for each source, sink and job; with its place, for a statement that has not run."""
+    brief = ("source", "sink", "job", "at") if places else ("source", "sink", "job", "status", "time_ms")
+    rows = _rows(flow, places, lambda source, sink, each: True)
+    return Answer("Lineage", rows, "no job is known", drawings.all_of(flow), brief)
 
 
-def all_flows(flow: DataFlow) -> Answer:
-    """Return a row for each source, sink and job."""
-    rows = [
+def of(flow: DataFlow, name: str, with_columns: bool, places: Mapping[str, str]) -> Answer:
+    """Return what a name means: some data, with what feeds it and what it feeds, or else a job."""
+    meant = flow.find(name)
+    if isinstance(meant, str):
+        drawing = drawings.of_job(flow, meant)
+        trees = [tree_of_job(flow, meant, with_columns, places)]
+        rows = _rows(flow, places, lambda source, sink, each: each.job == meant)
+        return Answer(meant, rows, "", drawing, trees=trees)
+    drawing = drawings.around(flow, meant)
+    near = {*drawing.near().nodes, None}
+    rows = _rows(flow, places, lambda source, sink, each: source in near and sink in near)
+    trees = trees_of_data(flow, meant, with_columns, places)
+    return Answer(f"What feeds {flow.titles[meant]}, and what it feeds", rows, "", drawing, trees=trees)
+
+
+def _rows(flow: DataFlow, places: Mapping[str, str], keeps: Callable[[Any, Any, Flow], bool]) -> list[Row]:
+    return [
         {
             "source": flow.title(source),
             "sink": flow.title(sink),
@@ -67,70 +124,85 @@ def all_flows(flow: DataFlow) -> Answer:
             "columns": each.columns,
             "influences": each.influences,
             "incomplete": each.incomplete,
+            **_at(places, each.job),
         }
         for (source, sink), jobs in flow.flows.items()
         for each in jobs.values()
+        if keeps(source, sink, each)
     ]
-    return Answer(rows, "no job is known")
 
 
-def planned_table(flow: DataFlow) -> Table:
-    """Return a row for each source, sink and statement, which have not run."""
-    rows = [
-        {"source": flow.title(source), "sink": flow.title(sink), "statement": each.job}
-        for (source, sink), jobs in flow.flows.items()
-        for each in jobs.values()
-    ]
-    return _table(rows) if rows else Table("source", "sink", "statement")
+def _at(places: Mapping[str, str], job: str) -> Row:
+    """Return where a statement is that has not run."""
+    return {"at": places.get(job, "")} if places else {}
 
 
 def differences(before: DataFlow, after: DataFlow) -> Answer:
     """Return which edges came and went."""
+    changes = questions.changes(before, after)
     rows = [
         {"change": change.kind, **change.edge._asdict(), "columns": list(change.columns)}
-        for change in questions.changes(before, after)
+        for change in changes
     ]
-    return Answer(rows, "no edge came or went")
+    drawing = drawings.of_changes(before, after, changes)
+    return Answer("Which edges came and went", rows, "no edge came or went", drawing)
 
 
-def impact(flow: DataFlow, name: str) -> Answer:
+def impact(flow: DataFlow, name: str, places: Mapping[str, str]) -> Answer:
     """Return what a column contributes to."""
+    impact = questions.impact(flow, name)
     rows = [
-        {"data": row.data, "column": row.column, "how": row.how, "job": row.job, "steps": row.steps}
-        for row in questions.impact(flow, name)
+        {
+            "data": row.data,
+            "column": row.column,
+            "how": row.how,
+            "job": row.job,
+            "steps": row.steps,
+            **_at(places, row.job),
+        }
+        for row in impact.affected
     ]
-    return Answer(rows, f"{name} contributes to nothing that is known")
+    asked = f"{flow.titles[impact.data]}.{impact.column}"
+    none = f"{asked} contributes to nothing that is known"
+    return Answer(f"What {asked} contributes to", rows, none, drawings.of_impact(flow, impact))
 
 
 def stale(flow: DataFlow, span_ms: int) -> Answer:
     """Return what is older than its sources."""
+    tables = questions.stale(flow, span_ms)
     rows = [
         {
             "data": row.data,
             "written_ms": row.written_ms,
             "source": row.source,
             "source_ms": row.source_ms,
-            "late_ms": row.source_ms - row.written_ms,
+            "late_ms": row.late_ms,
             "job": row.job,
         }
-        for row in questions.stale(flow, span_ms)
+        for row in tables
     ]
-    return Answer(rows, f"nothing is older than its sources by more than {duration(span_ms)}")
+    none = f"nothing is older than its sources by more than {duration(span_ms)}"
+    title = f"What is older than its sources by more than {duration(span_ms)}"
+    return Answer(title, rows, none, drawings.of_stale(flow, tables))
 
 
 def orphans(flow: DataFlow) -> Answer:
     """Return what jobs write and none reads."""
+    unread = questions.orphans(flow)
     rows = [
-        {"data": title, "job": last.job, "status": last.status, "time_ms": last.time_ms}
-        for title, last in questions.orphans(flow)
+        {"data": flow.title(data), "job": last.job, "status": last.status, "time_ms": last.time_ms}
+        for data, last in unread
     ]
-    return Answer(rows, "all that jobs write is read by one")
+    drawing = drawings.of_orphans(flow, {data for data, _ in unread})
+    return Answer("What jobs write and none reads", rows, "all that jobs write is read by one", drawing)
 
 
-def missing(flow: DataFlow) -> Answer:
+def missing(flow: DataFlow, places: Mapping[str, str]) -> Answer:
     """Return which lineage is incomplete, and why."""
     rows = [
         {"job": row.job, "status": row.status, "time_ms": row.time_ms, "missing": row.incomplete}
         for row in questions.missing(flow)
     ]
-    return Answer(rows, "nothing is known to be missing")
+    brief = ("job", "missing") if places else ()
+    title = "What is missing, and why"
+    return Answer(title, rows, "nothing is known to be missing", drawings.of_missing(flow), brief)

@@ -1,74 +1,81 @@
-"""The command ``lineage plan``: the lineage of SQL files, before anything runs."""
+"""The command ``lineage plan``: the lineage of SQL files and manifests, before anything runs."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
-import typer
-
-from spark_events.api.errors import UsageError
-from spark_events.cli import lineage_answers as answers
-from spark_events.cli.console import FAILED, err, out, print_error, show_table
-from spark_events.jobs.planned import PlannedStatement, flow_of_plans, plan_files
-from spark_events.lineage import diagrams, questions
-from spark_events.lineage.data_flow import DataFlow
-from spark_events.lineage.markdown import lineage_markdown
+from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.cli.console import err, print_warnings
+from spark_events.jobs.planned import Plan, plan_files, plan_of
+from spark_events.jobs.planned_catalog import PlannedCatalog
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
+from spark_events.spark.sql_errors import report_query_errors_alone
+
+_SQL, _YAML = (".sql",), (".yaml", ".yml")
 
 
-def plan(files: list[Path], impact: str | None, form: str) -> None:
-    """Show what the statements of SQL files would read and write.
+def plan(paths: list[Path], template: Path | None) -> Plan:
+    """Analyze SQL files, then manifests, without running what they say.
+
+    Args:
+        paths: files, and folders of them.
+        template: has the defaults of the manifests.
 
     Raises:
-        UsageError: no file is given.
-        Exit: with 1 if a statement cannot be analyzed.
+        UsageError: no path is given, or one that is neither.
+        NothingToReadError: a path does not exist, or has nothing to read.
     """
-    if not files:
-        raise UsageError("lineage plan: no SQL file is given")
-    statements = _analyzed(files)
-    flow = flow_of_plans(statements)
-    problems = [
-        f"{statement.file}:{statement.line}: {statement.problem}"
-        for statement in statements
-        if statement.problem
-    ]
-    _show(flow, impact, form, problems)
-    for problem in problems:
-        print_error(problem)
-    if problems:
-        raise typer.Exit(FAILED)
-
-
-def _analyzed(files: list[Path]) -> list[PlannedStatement]:
+    if not paths:
+        raise UsageError("lineage plan: expected SQL files, manifests, or folders of them")
+    groups = [_files(path, template) for path in dict.fromkeys(paths)]
+    sql = [[file for file in files if file.suffix not in _YAML] for files in groups]
+    yaml = (file for files in groups for file in files if file.suffix in _YAML)
+    manifests = _read_manifests(list(dict.fromkeys(yaml)), template)
+    report_query_errors_alone()
     with tempfile.TemporaryDirectory() as folder:
         conf = {
             **QUIET,
             **LOOPBACK,
             "spark.master": "local[1]",
+            "spark.log.level": "OFF",
             "spark.sql.catalogImplementation": "in-memory",
+            "spark.sql.legacy.createHiveTableByDefault": "false",
             "spark.sql.warehouse.dir": folder,
         }
         with err.status("starting Spark"):
             session = start_session("lineage plan", conf)
         try:
-            return plan_files(session, files)
+            statements = plan_files(PlannedCatalog(session), sql)
+            if manifests is not None:
+                from spark_events.sql_runner.analysis.planned_manifests import plan_manifests
+
+                statements += plan_manifests(session, manifests)
+            return plan_of(statements)
         finally:
             session.stop()
 
 
-def _show(flow: DataFlow, impact: str | None, form: str, problems: list[str]) -> None:
-    if form == "markdown":
-        reached = [] if impact is None else questions.impact(flow, impact)
-        rows = [(row.data, row.column, row.how, row.job) for row in reached]
-        text = lineage_markdown(flow, None if impact is None else (impact, rows), problems)
-        out.print(text, markup=False, soft_wrap=True)
-    elif impact is not None:
-        answers.impact(flow, impact).show(form == "json")
-    elif form == "json":
-        answers.all_flows(flow).show(as_json=True)
-    elif form == "tree":
-        show_table(answers.planned_table(flow))
-    else:
-        text = diagrams.mermaid(flow) if form == "mermaid" else diagrams.graphviz(flow)
-        out.print(text, markup=False, soft_wrap=True)
+def _files(path: Path, template: Path | None) -> list[Path]:
+    """Return a file, or the SQL files and manifests below a folder, sorted, without the template."""
+    if not path.is_dir():
+        return [path]
+    below = sorted(file for file in path.rglob("*") if file.suffix in (*_SQL, *_YAML) and file.is_file())
+    files = [file for file in below if template is None or not file.samefile(template)]
+    if not files:
+        raise NothingToReadError(
+            f"{path}: no SQL file (*.sql) and no manifest (*.yaml, *.yml) in this folder"
+        )
+    return files
+
+
+def _read_manifests(files: list[Path], template: Path | None) -> Any:
+    """Return the manifests; None if there are none, so that their packages are not needed."""
+    if not files:
+        return None
+    from spark_events.sql_runner.manifest.folder import read_files
+
+    manifests = read_files(files, template)
+    print_warnings(manifests.warnings)
+    return manifests

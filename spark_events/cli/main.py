@@ -127,7 +127,8 @@ command(
     app,
     "spark-events lineage /var/log/spark-reports",
     "spark-events lineage /var/log/spark-reports --of shop.orders --columns",
-    "spark-events lineage plan tables.sql jobs.sql --impact orders.amount --format markdown",
+    "spark-events lineage /var/log/spark-reports --impact shop.orders.amount --html impact.html",
+    "spark-events lineage plan tables.sql queries --impact orders.amount --format markdown --fail-on impact",
     panel=PAST,
 )(lineage.lineage)
 command(app, "spark-events mcp --events /var/log/spark-reports --sla 60s", panel=PAST)(mcp.mcp)

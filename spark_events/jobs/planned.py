@@ -2,133 +2,136 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from spark_events.api import (
-    ApplicationInfo,
-    ConfigError,
-    JobCreatedEvent,
-    LineageGraph,
-    ModifyType,
-    SchemaFacet,
-    TableLineageDataset,
-    TableSinkLineageVertex,
-    job_event_json,
-)
+from spark_events.api import ApplicationInfo, ConfigError, JobCreatedEvent, LineageGraph, job_event_json
 from spark_events.api.job_listener import STATEMENT
 from spark_events.jobs.job_names import name_of_statement
-from spark_events.lineage import lineage_of
+from spark_events.jobs.planned_catalog import PlannedCatalog, UnknownColumnsError
 from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import flow_of_events
+from spark_events.spark.sql_errors import error_summary, query_line
 from spark_events.spark.sql_statements import SqlStatement, split_statements
-from spark_events.spark.sql_text import quoted
 
-_OF_CATALOG = re.compile(r"(?:CREATE|DECLARE|ALTER|COMMENT|DROP|USE|SET)\b", re.IGNORECASE)
-"""Statements that change the catalog alone, which is of the analysis and ends with it."""
-_LOCATION = re.compile(r"\bLOCATION\s+(?:'[^']*'|\"[^\"]*\")", re.IGNORECASE)
-
-_LIKE = re.compile(r"\bLIKE\b", re.IGNORECASE)
-_NO_COLUMNS = "CREATE TABLE without columns, which Spark would read from the table's data: write them down"
+_NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A statement of a file.
+    """A statement of a file, or the query of a manifest.
 
     Attributes:
-        file: its file.
-        line: where it begins there.
+        place: ``file:line`` where it begins; if it cannot be analyzed, where the mistake is.
+        origin: its file, or for a query the folder of its manifest: the job's name begins with its name.
         graph: what it would read and write; None if it cannot be analyzed.
         problem: why it cannot be; empty if it can.
+        name: of the query; empty for a statement, which is named after what it does.
     """
 
-    file: Path
-    line: int
+    place: str
+    origin: Path
     graph: LineageGraph | None
     problem: str = ""
+    name: str = ""
 
 
-def plan_files(spark: Any, files: Iterable[Path]) -> list[PlannedStatement]:
-    """Analyze the statements of files, in order; none that writes rows is run.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What statements would do.
+
+    Attributes:
+        flow: what they would read and write.
+        places: by job, where its statement is.
+        problems: what cannot be analyzed, each with file and line.
+    """
+
+    flow: DataFlow
+    places: dict[str, str]
+    problems: list[str]
+
+
+def plan_files(catalog: PlannedCatalog, groups: Iterable[Sequence[Path]]) -> list[PlannedStatement]:
+    """Analyze the statements of SQL files, in order; none that writes rows is run.
 
     Args:
-        spark: a session whose catalog is used for nothing else.
-        files: of SQL; those that are created by an earlier statement are known to the later ones.
+        catalog: has what an earlier statement creates for the later ones.
+        groups: of files. The files of a folder are one group, in no order that matters: what names a table
+            of a later file is analyzed after that.
 
     Raises:
         ConfigError: a file cannot be read.
     """
-    return [_plan(spark, file, statement) for file in files for statement in _statements(file)]
+    return [planned for files in groups for planned in _plan_group(catalog, files)]
+
+
+def _plan_group(catalog: PlannedCatalog, files: Sequence[Path]) -> list[PlannedStatement]:
+    statements = [(file, statement) for file in files for statement in _statements(file)]
+    planned: dict[int, PlannedStatement] = {}
+    waiting = list(range(len(statements)))
+    while waiting:
+        planned.update((number, _plan(catalog, *statements[number])) for number in waiting)
+        misses = [number for number in waiting if planned[number].problem.startswith(_NOT_FOUND)]
+        waiting = misses if len(files) > 1 and len(misses) < len(waiting) else []
+    return [planned[number] for number in sorted(planned)]
 
 
 def _statements(file: Path) -> Iterator[SqlStatement]:
     try:
-        return split_statements(file.read_text(encoding="utf-8"))
+        return split_statements(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{file}: cannot be read: {reason}") from None
 
 
-def _plan(spark: Any, file: Path, statement: SqlStatement) -> PlannedStatement:
+def _plan(catalog: PlannedCatalog, file: Path, statement: SqlStatement) -> PlannedStatement:
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    place = f"{file}:{statement.line}"
     try:
-        # A table's rows, and so their place, are of no interest; an analysis would look for them there.
-        of_catalog = _OF_CATALOG.match(statement.text)
-        text = _LOCATION.sub("", statement.text) if of_catalog else statement.text
-        graph = lineage_of(spark, text)
-        if _lacks_columns(text, graph):
-            return PlannedStatement(file, statement.line, None, _NO_COLUMNS)
-        _apply_to_catalog(spark, text, graph)
-    except PySparkException as error:
-        return PlannedStatement(file, statement.line, None, str(error).strip().splitlines()[0])
-    return PlannedStatement(file, statement.line, graph)
+        return PlannedStatement(place, file, catalog.graph_of(statement.text))
+    except UnknownColumnsError as error:
+        return PlannedStatement(place, file, None, str(error))
+    except (PySparkException, Py4JError) as error:
+        line = statement.line + (query_line(error) or 1) - 1
+        return PlannedStatement(f"{file}:{line}", file, None, reason_of(error_summary(error)))
 
 
-def _apply_to_catalog(spark: Any, text: str, graph: LineageGraph) -> None:
-    """Let later statements find what this one makes: a table without rows, a view, a database."""
-    created = [vertex for vertex in graph.sinks if _is_ctas(vertex)]
-    for vertex in created:
-        for dataset in vertex.datasets:
-            if isinstance(dataset, TableLineageDataset):
-                spark.sql(_create_table(dataset))
-    if not created and _OF_CATALOG.match(text):
-        spark.sql(text)
+def reason_of(text: str) -> str:
+    """Return what Spark says of a statement; of a table that is missing, with what to do about it here."""
+    if not text.startswith(_NOT_FOUND):
+        return text
+    return f"{text.partition('. ')[0]}: put its CREATE TABLE into an SQL file that comes first"
 
 
-def _lacks_columns(text: str, graph: LineageGraph) -> bool:
-    """Return whether Spark would look into a table's data for its columns, to create it."""
-    creates = any(
-        isinstance(vertex, TableSinkLineageVertex) and vertex.modify_type is ModifyType.CREATE
-        for vertex in graph.sinks
-    )
-    facets = [dataset.facets for vertex in graph.sinks for dataset in vertex.datasets]
-    return creates and not any("schema" in known for known in facets) and not _LIKE.search(text)
+def plan_of(statements: Iterable[PlannedStatement]) -> Plan:
+    """Return what statements would do, as one graph; a job is named after its file, or its manifest's folder.
 
-
-def _is_ctas(vertex: Any) -> bool:
-    return isinstance(vertex, TableSinkLineageVertex) and vertex.modify_type is ModifyType.CTAS
-
-
-def _create_table(dataset: TableLineageDataset) -> str:
-    schema = dataset.facets["schema"]
-    fields = schema.fields if isinstance(schema, SchemaFacet) else ()
-    columns = ", ".join(f"{quoted([field.name])} {field.type}" for field in fields)
-    return f"CREATE TABLE {quoted([dataset.database, dataset.table])} ({columns}) USING parquet"
-
-
-def flow_of_plans(statements: Iterable[PlannedStatement]) -> DataFlow:
-    """Return what the statements would read and write as one graph; a job is named after its file."""
-    events = []
-    for number, statement in enumerate(statements):
-        if statement.graph is not None and (statement.graph.sources or statement.graph.sinks):
-            application = ApplicationInfo(statement.file.stem, "plan")
-            name = name_of_statement(statement.graph)
-            created = JobCreatedEvent(
-                f"plan/{number}", name, STATEMENT, 0, application, {}, lineage=statement.graph
-            )
-            events.append(job_event_json(created))
-    return flow_of_events(events)
+    Statements that would have the same name, because they do the same to the same table, have their line.
+    """
+    statements = list(statements)
+    origins = {statement.origin for statement in statements}
+    same_stem = Counter(origin.stem for origin in origins)
+    applications = {
+        origin: origin.stem if same_stem[origin.stem] == 1 else str(origin.with_suffix(""))
+        for origin in origins
+    }
+    effective = [
+        (statement, statement.graph, statement.name or name_of_statement(statement.graph))
+        for statement in statements
+        if statement.graph is not None and (statement.graph.sources or statement.graph.sinks)
+    ]
+    often = Counter((statement.origin, name) for statement, _, name in effective)
+    events, places = [], {}
+    for number, (statement, graph, name) in enumerate(effective):
+        if often[statement.origin, name] > 1:
+            name += f" (line {statement.place.rpartition(':')[2]})"
+        application = ApplicationInfo(applications[statement.origin], "plan")
+        created = JobCreatedEvent(f"plan/{number}", name, STATEMENT, 0, application, {}, lineage=graph)
+        events.append(job_event_json(created))
+        places[f"{application.name}.{name}"] = statement.place
+    problems = [f"{statement.place}: {statement.problem}" for statement in statements if statement.problem]
+    return Plan(flow_of_events(events), places, problems)

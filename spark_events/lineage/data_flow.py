@@ -61,6 +61,7 @@ class DataFlow:
 
     Attributes:
         titles: the display name of each piece of data: its table's name, or its own.
+        columns: of each piece of data, as they were last logged; none if that never was.
         flows: from source to sink, as each job last logged them. An unknown source or sink is None.
         last_applications: by job, the id of the application that ran it last.
         skipped: by file, how many of its lines are not job events.
@@ -68,6 +69,7 @@ class DataFlow:
     """
 
     titles: dict[DataKey, str] = field(default_factory=dict)
+    columns: dict[DataKey, tuple[str, ...]] = field(default_factory=dict)
     flows: dict[tuple[DataKey | None, DataKey | None], dict[str, Flow]] = field(default_factory=dict)
     last_applications: dict[str, str] = field(default_factory=dict)
     skipped: Counter[Path] = field(default_factory=Counter)
@@ -82,6 +84,18 @@ class DataFlow:
         """Return the display name of some data; ``-`` if it is unknown."""
         return "-" if data is None else self.titles[data]
 
+    def columns_by_data(self) -> dict[DataKey, list[str]]:
+        """Return the columns of all data: those of the schemas, and those that jobs read or write."""
+        names = {key: dict.fromkeys(self.columns.get(key, ())) for key in self.titles}
+        for (source, sink), jobs in self.flows.items():
+            for flow in jobs.values():
+                if sink is not None:
+                    names[sink].update(dict.fromkeys(flow.columns))
+                if source is not None:
+                    read = (*(name for inputs in flow.columns.values() for name in inputs), *flow.influences)
+                    names[source].update(dict.fromkeys(read))
+        return {key: list(columns) for key, columns in names.items()}
+
     def find(self, name: str, option: str = "--of") -> DataKey | str:
         """Return the data (a table or a path), or else the job, with this name; the end of a name is enough.
 
@@ -94,6 +108,7 @@ class DataFlow:
             UsageError: more than one thing has it.
         """
         jobs = self.jobs
+        name = name if any(name in (title, key.name) for key, title in self.titles.items()) else _bare(name)
         matches: list[DataKey | str] = [
             key for key, title in self.titles.items() if name in (title, key.name)
         ]
@@ -131,8 +146,12 @@ class DataFlow:
         """Yield the flows of each job's last application: a job may read other data than it once did."""
         for (source, sink), jobs in self.flows.items():
             for flow in jobs.values():
-                if flow.application == self.last_applications.get(flow.job, flow.application):
+                if self.is_current(flow):
                     yield source, sink, flow
+
+    def is_current(self, flow: Flow) -> bool:
+        """Return whether a flow is one of its job's last application."""
+        return flow.application == self.last_applications.get(flow.job, flow.application)
 
     def of_job(self, name: str) -> list[tuple[DataKey | None, DataKey | None, Flow]]:
         """Return the sources and sinks of a job, in pairs."""
@@ -141,3 +160,8 @@ class DataFlow:
 
 def _ends(end: str, *names: str) -> bool:
     return any(name.endswith((f".{end}", f"/{end}")) for name in names)
+
+
+def _bare(name: str) -> str:
+    """Return a name as it is shown, without the backticks that it has in SQL."""
+    return name.replace("`", "")

@@ -29,6 +29,7 @@ class LoggedData(NamedTuple):
     title: str
     is_table: bool
     """Whether the title is a table's name."""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,6 +83,8 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
     for data in event.data:
         if data.is_table or data.key not in graph.titles:
             graph.titles[data.key] = data.title
+        if data.columns:
+            graph.columns[data.key] = data.columns
     for source, sink, flow in event.flows:
         of_jobs = graph.flows.setdefault((source, sink), {})
         if (before := of_jobs.get(flow.job)) is not None:
@@ -166,7 +169,8 @@ def _data(vertex: VertexJson) -> Iterator[LoggedData]:
     for dataset in vertex["datasets"]:
         key = DataKey(_text(dataset["namespace"]), _text(dataset["name"]))
         table = _text(dataset.get("table", "")).removeprefix("spark_catalog.")
-        yield LoggedData(key, table or key.name, "table" in dataset)
+        columns = tuple(_text(column["name"]) for column in dataset.get("schema", ()))
+        yield LoggedData(key, table or key.name, "table" in dataset, columns)
 
 
 def _flows(job: str, graph: LineageJson) -> Iterator[tuple[DataKey | None, DataKey | None, Flow]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
+
+_QUOTED_COLUMN = re.compile(r"(?P<table>.*)\.`(?P<column>(?:``|[^`])+)`")
 
 ALL_COLUMNS = "*"
 """Stands for the columns of a table whose lineage is not known by column."""
@@ -66,6 +70,7 @@ class Affected:
             ``unknown``.
         job: the job that computes it.
         steps: how many jobs away it is.
+        key: of the data.
     """
 
     data: str
@@ -73,21 +78,39 @@ class Affected:
     how: str
     job: str
     steps: int
+    key: DataKey
 
 
-def impact(flow: DataFlow, name: str) -> list[Affected]:
-    """Return all that a column contributes to, nearest first, by what each job last read and wrote.
+@dataclass(slots=True)
+class Impact:
+    """All that a column contributes to.
+
+    Attributes:
+        data, column: the column.
+        affected: what it contributes to, nearest first.
+        edges: by which flows.
+    """
+
+    data: DataKey
+    column: str
+    affected: list[Affected] = field(default_factory=list)
+    edges: list[tuple[DataKey, DataKey, Flow]] = field(default_factory=list)
+
+
+def impact(flow: DataFlow, name: str) -> Impact:
+    """Return all that a column contributes to, by what each job last read and wrote.
 
     Args:
         flow: the graph.
-        name: of a table or a path and of its column, joined with a dot.
+        name: of a table or a path and of its column, joined with a dot, with or without backticks.
 
     Raises:
-        NothingToReadError: there is no such data, or nothing reads a column of this name there.
+        NothingToReadError: there is no such data, or it is not known to have a column of this name.
         UsageError: the name has no dot, or fits several pieces of data.
     """
     data, column = _column_of(flow, name)
-    reached_columns: dict[tuple[DataKey, str, str], Affected] = {}
+    impact = Impact(data, column)
+    known: set[tuple[DataKey, str, str]] = set()
     waiting = deque([(data, column, 0)])
     seen = {(data, column)}
     by_source: dict[DataKey, list[tuple[DataKey, Flow]]] = {}
@@ -98,12 +121,15 @@ def impact(flow: DataFlow, name: str) -> list[Affected]:
         source, column, steps = waiting.popleft()
         for sink, each in by_source.get(source, ()):
             for reached, how in _reached(each, column):
-                affected = Affected(flow.title(sink), reached, how, each.job, steps + 1)
-                reached_columns.setdefault((sink, reached, each.job), affected)
+                impact.edges.append((source, sink, each))
+                if (sink, reached, each.job) not in known:
+                    known.add((sink, reached, each.job))
+                    affected = Affected(flow.title(sink), reached, how, each.job, steps + 1, sink)
+                    impact.affected.append(affected)
                 if how != "rows" and (sink, reached) not in seen:
                     seen.add((sink, reached))
                     waiting.append((sink, reached, steps + 1))
-    return list(reached_columns.values())
+    return impact
 
 
 def _reached(flow: Flow, column: str) -> list[tuple[str, str]]:
@@ -120,22 +146,33 @@ def _reached(flow: Flow, column: str) -> list[tuple[str, str]]:
 
 
 def _column_of(flow: DataFlow, name: str) -> tuple[DataKey, str]:
-    table, dot, column = name.rpartition(".")
-    if not dot or not table or not column:
+    table, column = _parts(name)
+    if not table or not column:
         raise UsageError(f"--impact {name}: expected a table and its column, such as shop.orders.amount")
     data = flow.find(table, "--impact")
     if isinstance(data, str):
         raise UsageError(f"--impact {name}: {data} is a job; expected a table or a path, and its column")
-    columns = {
-        read
-        for source, _, each in flow.current()
-        if source == data
-        for read in (*each.influences, *(name for names in each.columns.values() for name in names))
-    }
-    if column not in columns:
-        known = f"; columns that are read: {', '.join(sorted(columns))}" if columns else ""
-        raise NothingToReadError(f"--impact {name}: no job reads a column {column} of {table}{known}")
-    return data, column
+    columns = flow.columns_by_data()[data]
+    # Spark's own comparison of names, unless it is told otherwise.
+    matches = [known for known in columns if known == column] or [
+        known for known in columns if known.lower() == column.lower()
+    ]
+    if not matches:
+        close = difflib.get_close_matches(column, columns, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        listed = f"; known columns: {', '.join(sorted(columns))}" if columns else ""
+        raise NothingToReadError(
+            f"--impact {name}: {flow.title(data)} is not known to have a column {column}{hint}{listed}"
+        )
+    return data, matches[0]
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return the name of a table and of its column, without backticks."""
+    if match := _QUOTED_COLUMN.fullmatch(name):
+        return match["table"].replace("`", ""), match["column"].replace("``", "`")
+    table, _, column = name.replace("`", "").rpartition(".")
+    return table, column
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +185,7 @@ class Stale:
         source: the newest of its sources.
         source_ms: when that was last written.
         job: the job that should have brought it up to date.
+        key, source_key: of the two.
     """
 
     data: str
@@ -155,6 +193,13 @@ class Stale:
     source: str
     source_ms: int
     job: str
+    key: DataKey
+    source_key: DataKey
+
+    @property
+    def late_ms(self) -> int:
+        """By how much it is older than its source."""
+        return self.source_ms - self.written_ms
 
 
 def stale(flow: DataFlow, span_ms: int) -> list[Stale]:
@@ -168,14 +213,15 @@ def stale(flow: DataFlow, span_ms: int) -> list[Stale]:
     for source, sink, each in flow.current():
         if source is None or sink is None or source not in written or sink not in written or source == sink:
             continue
-        behind = Stale(flow.title(sink), written[sink], flow.title(source), written[source], each.job)
-        late = behind.source_ms - behind.written_ms
-        if late > span_ms and (sink not in newest or newest[sink].source_ms < behind.source_ms):
+        behind = Stale(
+            flow.title(sink), written[sink], flow.title(source), written[source], each.job, sink, source
+        )
+        if behind.late_ms > span_ms and (sink not in newest or newest[sink].source_ms < behind.source_ms):
             newest[sink] = behind
-    return sorted(newest.values(), key=lambda table: table.written_ms - table.source_ms)
+    return sorted(newest.values(), key=lambda table: -table.late_ms)
 
 
-def orphans(flow: DataFlow) -> list[tuple[str, Flow]]:
+def orphans(flow: DataFlow) -> list[tuple[DataKey, Flow]]:
     """Return the data that a job writes and none reads, with the last job that wrote it."""
     read = {source for source, _, _ in flow.current()}
     last: dict[DataKey, Flow] = {}
@@ -188,8 +234,8 @@ def orphans(flow: DataFlow) -> list[tuple[str, Flow]]:
         if each.writes_rows and each.time_ms >= last.get(sink, each).time_ms:
             last[sink] = each
     gone = {sink for sink, time_ms in dropped if sink in last and last[sink].time_ms <= time_ms}
-    titled = [(flow.title(sink), each) for sink, each in last.items() if sink not in gone]
-    return sorted(titled, key=lambda orphan: orphan[0])
+    unread = [(sink, each) for sink, each in last.items() if sink not in gone]
+    return sorted(unread, key=lambda orphan: flow.title(orphan[0]))
 
 
 def missing(flow: DataFlow) -> list[Flow]:

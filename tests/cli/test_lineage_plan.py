@@ -44,12 +44,18 @@ def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
     done = run(files, "tables.sql", "jobs.sql", "--impact", "raw.price", "--format", "markdown")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert "| `jobs.ctas.default.orders` | `default.raw` | `default.orders` |" in lines
-    assert "| `jobs.insert.default.totals` | `default.orders` | `default.totals` |" in lines
+    assert "| `default.raw` | `default.orders` | `jobs.ctas.default.orders` | `jobs.sql:2` |" in lines
+    assert "| `default.orders` | `default.totals` | `jobs.insert.default.totals` | `jobs.sql:4` |" in lines
     assert "```mermaid" in lines
-    affected = lines[lines.index("### What `raw.price` contributes to") :]
-    assert "| `default.orders` | `amount` | `value` | `jobs.ctas.default.orders` |" in affected
-    assert "| `default.totals` | `total` | `value` | `jobs.insert.default.totals` |" in affected
+    affected = lines[lines.index("### What default.raw.price contributes to") :]
+    assert (
+        "| `default.orders` | `amount` | `value` | `jobs.ctas.default.orders` | `1` | `jobs.sql:2` |"
+        in affected
+    )
+    assert (
+        "| `default.totals` | `total` | `value` | `jobs.insert.default.totals` | `2` | `jobs.sql:4` |"
+        in affected
+    )
     assert "Cannot be analyzed" not in done.stdout
     assert not Path("/nowhere").exists()
 
@@ -71,7 +77,7 @@ def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ((), 2, "no SQL file is given"),
+        ((), 2, "expected SQL files, manifests, or folders of them"),
         (("gone.sql",), 3, "gone.sql: cannot be read"),
         (("jobs.sql", "--orphans"), 2, "--orphans is a question about jobs that have run"),
     ],

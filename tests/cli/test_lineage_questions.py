@@ -165,13 +165,21 @@ def test_behind_lineage_without_columns_all_may_be_affected(log: Log, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--impact", "raw.nothing"], 4, "no job reads a column nothing of raw; columns that are read: day"),
+        (["--impact", "raw.nothing"], 4, "/d/raw is not known to have a column nothing; known columns: day"),
         (["--impact", "raw"], 2, "expected a table and its column"),
         (["--impact", "rew.price"], 4, "did you mean"),
         (["--as-of", "yesterday"], 2, "--as-of yesterday: expected a time such as"),
         (["--stale", "soon"], 2, "soon"),
         (["--orphans", "--missing"], 2, "--orphans and --missing: give one of them"),
-        (["--orphans", "--format", "dot"], 2, "--orphans is shown as tree or json"),
+        (["--columns"], 2, "--columns: goes with --of"),
+        (
+            ["--diff", "2026-01-01", "2026-01-02", "--as-of", "2026-01-01"],
+            2,
+            "--diff has two times of its own",
+        ),
+        (["--template-file", "t.yaml"], 2, "which lineage plan reads"),
+        (["--fail-on", "sla"], 2, "--fail-on sla: expected one of impact, diff, stale, orphans, missing"),
+        (["--fail-on", "stale"], 2, "--fail-on stale: give --stale, too"),
     ],
 )
 def test_wrong_questions(days: Path, arguments: list[str], code: int, said: str) -> None:
@@ -214,3 +222,33 @@ def test_what_is_missing_and_why(log: Log, tmp_path: Path) -> None:
     (row,) = answer(tmp_path, "--missing")
     assert (row["job"], row["missing"]) == ("shop.insert.d.c", "RDDs have no columns")
     assert "RDDs have no columns" in run(tmp_path, "--missing").stdout
+
+
+def test_a_rule_fails_the_command_if_its_answer_is_not_empty(days: Path) -> None:
+    rules = ("--fail-on", "orphans,missing")
+    done = run(days, "--impact", "raw.price", "--fail-on", "impact", *rules, "--format", "dot")
+    assert done.returncode == 1
+    assert done.stdout.startswith("digraph lineage {")
+    assert "--fail-on impact: /d/orders.amount, /d/totals.sum" in done.stderr
+    assert "--fail-on orphans: /d/orders, /d/totals" in done.stderr
+    assert "missing" not in done.stderr
+    same = run(days, "--diff", "2026-01-02T12:00", "2026-01-03T12:00", "--fail-on", "diff")
+    assert (same.returncode, same.stderr) == (0, "")
+
+
+def test_a_column_that_nothing_reads_breaks_nothing(days: Path) -> None:
+    done = run(days, "--impact", "/d/totals.SUM", "--fail-on", "impact")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "/d/totals.sum contributes to nothing that is known"
+
+
+def test_the_page_of_an_answer(days: Path) -> None:
+    """In place of the table on standard output, or besides it in a file."""
+    done = run(days, "--impact", "raw.price", "--html", "-")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("<!doctype html>")
+    assert '"asked":{"index":0,"column":"price"}' in done.stdout
+    beside = run(days, "--html", days / "page.html")
+    assert "/d/orders" in beside.stdout
+    assert (days / "page.html").read_text().startswith("<!doctype html>")
+    assert run(days, "--html", days / "no" / "page.html").returncode == 2

@@ -37,8 +37,8 @@ from spark_events.listeners.long_texts import cut_texts
 from spark_events.sources.event_log.reading.lines import LineSplitter
 from spark_events.sources.record_json import load
 from spark_events.spark.conf import read_properties
+from spark_events.spark.sql_errors import error_summary
 from spark_events.sql_runner.analysis.definitions import split_statements
-from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml
 from tests.support.event_log_reading import read_bytes

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from spark_events.cli.sql.views import show_status
-from spark_events.sql_runner.analysis.spark_errors import error_summary
+from spark_events.spark.sql_errors import error_summary
 from spark_events.sql_runner.deploy.query_row import QueryRow
 
 _IDS = "[id = a170cded-2774-494e-b0d8-c2627b9f723a, runId = 432cc934-90c3-4fd1-8270-1a2bf9a411fc]"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from spark_events.spark.session import QUIET, start_session
+from spark_events.spark.sql_errors import error_summary, report_query_errors_alone
 from spark_events.spark.temporary_folders import temporary_folder
 from spark_events.sql_runner.analysis.code_text import syntax_without_blanks
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.fingerprint import fingerprint as plan_fingerprint
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.query_data import QueryError
-from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.analysis.target import TargetTable, folder_identity, make_folder
 from spark_events.sql_runner.analysis.written import last_written
 from spark_events.sql_runner.manifest.manifest import Manifest
@@ -69,9 +68,7 @@ class Analyst:
         Raises:
             ConfigError: Spark cannot be started.
         """
-        # PySpark would log each query that cannot be analyzed; we report that ourselves, with file and line.
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        report_query_errors_alone()
         given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
         with temporary_folder("sql") as warehouse:
             spark = start_session("sql", {_WAREHOUSE: str(warehouse), **given, **_SPARK})

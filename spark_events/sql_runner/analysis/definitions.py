@@ -10,10 +10,10 @@ from threading import Condition
 from typing import Any
 
 from spark_events.api import ConfigError
+from spark_events.spark.sql_errors import error_summary
 from spark_events.spark.sql_statements import COMMENT, END, sql_tokens
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.spark_errors import error_summary
 
 _HINT = "/*+"
 # Statements that affect only one session, and so have to run in each.

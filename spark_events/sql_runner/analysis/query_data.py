@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_events.api import SparkEventsError
+from spark_events.spark.sql_errors import error_summary, query_line
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.spark_errors import error_summary, query_line
+from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
 
 WATERMARK_COLUMN, WATERMARK_DELAY = "watermark.column", "watermark.delay"
@@ -31,6 +32,15 @@ class QueryError(SparkEventsError):
         super().__init__(message)
         self.line = line
         self.of_target = of_target
+
+
+def place_of_error(manifests: Manifests, name: str, error: QueryError) -> str:
+    """Return ``file:line`` of a query's error, with the line of the query that is at fault, if known."""
+    place = manifests.places[name]
+    if error.of_target:
+        return manifests.targets.get(name, place)
+    file, _, line = place.rpartition(":")
+    return f"{file}:{int(line) + error.line - 1}" if error.line else place
 
 
 def query_data(session: Any, manifest: Manifest) -> Any:

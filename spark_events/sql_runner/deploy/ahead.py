@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spark_events.spark.sql_errors import error_summary
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
-from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.store.checkpoints import batches_before, progress, query_id_of
 from spark_events.sql_runner.store.savepoints import QueryState
 from spark_events.sql_runner.store.store import Store

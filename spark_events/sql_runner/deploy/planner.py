@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
-from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.analysis.query_data import QueryError, place_of_error
 from spark_events.sql_runner.deploy.ahead import rows_twice
 from spark_events.sql_runner.deploy.changes import configuration_changes, without_effect
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
@@ -155,7 +155,7 @@ class Planner:
         name, host = manifest.name, self._placement.host_of(manifest.name)
         current = snapshot.query(name, host)
         if isinstance(analysis, QueryError):
-            reason = f"{_line(manifests, name, analysis)}: {analysis}"
+            reason = f"{place_of_error(manifests, name, analysis)}: {analysis}"
             return PlannedQuery(name, Decision(Action.FAIL, current.version, reason), current, manifest)
         if current.damage and current.deployed is None:
             return PlannedQuery(name, _not_understood(current), current, manifest)
@@ -283,7 +283,7 @@ def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     ]
     errors |= {name: _of_writer(refusal, here=True) for name, refusal in settle(claims).refused.items()}
     return [
-        f"{_line(manifests, name, errors[name])}: {name}: {errors[name]}"
+        f"{place_of_error(manifests, name, errors[name])}: {name}: {errors[name]}"
         for name in manifests.by_name
         if name in errors
     ]
@@ -314,7 +314,7 @@ def _of_writer(refusal: Refusal, here: bool) -> QueryError:
 
 def _refused(planned: PlannedQuery, manifests: Manifests, refusal: Refusal) -> PlannedQuery:
     error = _of_writer(refusal, here=refusal.other in manifests.by_name)
-    reason = f"{_line(manifests, planned.name, error)}: {error}"
+    reason = f"{place_of_error(manifests, planned.name, error)}: {error}"
     return replace(planned, decision=Decision(Action.FAIL, planned.current.version, reason))
 
 
@@ -333,12 +333,3 @@ def _not_understood(query: QuerySnapshot) -> Decision:
         "deployed again, it starts as a new version"
     )
     return Decision(Action.FAIL, query.version, reason)
-
-
-def _line(manifests: Manifests, name: str, error: QueryError) -> str:
-    """Return ``file:line``, with the line in the query that is at fault, if known."""
-    place = manifests.places[name]
-    if error.of_target:
-        return manifests.targets.get(name, place)
-    file, _, line = place.rpartition(":")
-    return f"{file}:{int(line) + error.line - 1}" if error.line else place

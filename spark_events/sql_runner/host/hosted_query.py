@@ -11,10 +11,10 @@ from typing import Any
 
 from spark_events.api import JobStatus, SparkEventsError
 from spark_events.runtime.log_once import logger
+from spark_events.spark.sql_errors import error_summary
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.prepared import open_session
-from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.driver import DriverGone, demand_driver
 from spark_events.sql_runner.host.next_step import state_after_failure
 from spark_events.sql_runner.host.progress import figures

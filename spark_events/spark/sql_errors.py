@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from spark_events.api import SparkEventsError
@@ -42,3 +43,9 @@ def query_line(error: BaseException) -> int | None:
     """Return the line of the query, from 1, that an error is about; None where it does not say."""
     match = _POSITION.search(str(error))
     return int(match[1] or match[2]) if match else None
+
+
+def report_query_errors_alone() -> None:
+    """Let PySpark log no query that cannot be analyzed: who reports it, with file and line, calls this."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

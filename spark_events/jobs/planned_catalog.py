@@ -1,0 +1,178 @@
+"""The catalog of an analysis: the tables that SQL files create, without rows, wherever their data is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.api import (
+    LineageGraph,
+    ModifyType,
+    SchemaFacet,
+    SparkEventsError,
+    TableLineageDataset,
+    TableSinkLineageVertex,
+)
+from spark_events.lineage import lineage_of
+from spark_events.spark.sql_statements import COMMENT, sql_tokens
+from spark_events.spark.sql_text import literal, quoted
+
+PROVIDER = "spark-events.provider"
+"""The property of a table of this catalog that has the format it is to have."""
+_HERE = frozenset({"parquet", "orc", "csv", "json", "text", "xml", "binaryfile"})
+"""Formats that Spark knows without a connector or a server."""
+_OWN_COLUMNS = {
+    "kafka": "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "timestampType INT, headers ARRAY<STRUCT<key: STRING, value: BINARY>>",
+    "rate": "timestamp TIMESTAMP, value BIGINT",
+    "rate-micro-batch": "timestamp TIMESTAMP, value BIGINT",
+    "socket": "value STRING",
+}
+"""The columns of sources that have the same ones always."""
+_OF_CATALOG = re.compile(r"(?:CREATE|REPLACE|DECLARE|ALTER|COMMENT|DROP|USE|SET)\b", re.IGNORECASE)
+"""Statements that change the catalog alone, which is of the analysis and ends with it."""
+_TABLE = re.compile(
+    r"(?P<replace>CREATE\s+OR\s+REPLACE\s+|REPLACE\s+)?(?:CREATE\s+)?(?:EXTERNAL\s+)?TABLE\s+"
+    r"(?:IF\s+NOT\s+EXISTS\s+)?",
+    re.IGNORECASE,
+)
+_IDENTIFIER = r"(?:`(?:``|[^`])*`|\w+)"
+_NAME = re.compile(rf"{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*")
+_QUOTE = "\0"
+"""Stands for each character of a quoted text."""
+_LOCATION = re.compile(rf"\bLOCATION\s+{_QUOTE}+", re.IGNORECASE)
+_HIVE_FORMAT = re.compile(
+    r"\bSTORED\s+(?:AS|BY)\s+[\w\0]+|\bROW\s+FORMAT\b"
+    r"(?:(?!\b(?:STORED|LOCATION|TBLPROPERTIES|PARTITIONED|CLUSTERED|OPTIONS|(?<!DEFINED\s)AS)\b).)*",
+    re.IGNORECASE | re.DOTALL,
+)
+_USING = re.compile(rf"\bUSING\s+(?P<provider>[\w.{_QUOTE}-]+)", re.IGNORECASE)
+_TRANSFORMS = re.compile(
+    r"\bPARTITIONED\s+BY\s*\((?:[^()]|\([^()]*\))*\([^()]*\)(?:[^()]|\([^()]*\))*\)", re.I
+)
+_LIKE = re.compile(r"\bLIKE\b", re.IGNORECASE)
+
+
+class UnknownColumnsError(SparkEventsError):
+    """A table that is created without columns, for which Spark would look into its data."""
+
+
+@dataclass(frozen=True, slots=True)
+class _TableText:
+    """A statement that creates a table, as this catalog takes it.
+
+    Attributes:
+        text: the statement.
+        name: of the table.
+        provider: the format that the table is to have, where it has another one here; else empty.
+        replaces: whether the table may exist.
+    """
+
+    text: str
+    name: str
+    provider: str
+    replaces: bool
+
+
+class PlannedCatalog:
+    """Analyzes statements; those that change a catalog change its own, and none that writes rows runs.
+
+    Args:
+        spark: a session whose catalog is used for nothing else.
+    """
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def graph_of(self, text: str) -> LineageGraph:
+        """Return what a statement would read and write; later ones find what it creates.
+
+        Raises:
+            PySparkException, Py4JError: it cannot be analyzed.
+            UnknownColumnsError: it creates a table without columns.
+        """
+        if not _OF_CATALOG.match(text):
+            return lineage_of(self._spark, text)
+        created = _created_table(text)
+        if created is None:
+            graph = lineage_of(self._spark, text)
+            self._spark.sql(text)
+            return graph
+        if created.replaces:
+            self._spark.sql(f"DROP TABLE IF EXISTS {created.name}")
+        graph = lineage_of(self._spark, created.text)
+        self._create(created, graph)
+        return graph
+
+    def _create(self, created: _TableText, graph: LineageGraph) -> None:
+        """Create a table without rows."""
+        sinks = [vertex for vertex in graph.sinks if isinstance(vertex, TableSinkLineageVertex)]
+        selected = [vertex for vertex in sinks if vertex.modify_type is ModifyType.CTAS]
+        creates = any(vertex.modify_type is ModifyType.CREATE for vertex in sinks)
+        has_columns = any("schema" in dataset.facets for vertex in sinks for dataset in vertex.datasets)
+        if creates and not has_columns and not _LIKE.search(created.text):
+            raise UnknownColumnsError(
+                "CREATE TABLE without columns, which Spark would read from the table's data: write them down"
+            )
+        for vertex in selected:
+            for dataset in vertex.datasets:
+                if isinstance(dataset, TableLineageDataset):
+                    self._spark.sql(_empty_table(dataset))
+        if not selected:
+            self._spark.sql(created.text)
+        if created.provider:
+            properties = f"{literal(PROVIDER)} = {literal(created.provider)}"
+            self._spark.sql(f"ALTER TABLE {created.name} SET TBLPROPERTIES ({properties})")
+
+
+def _empty_table(dataset: TableLineageDataset) -> str:
+    schema = dataset.facets["schema"]
+    fields = schema.fields if isinstance(schema, SchemaFacet) else ()
+    columns = ", ".join(f"{quoted([field.name])} {field.type}" for field in fields)
+    return f"CREATE TABLE {quoted([dataset.database, dataset.table])} ({columns}) USING parquet"
+
+
+def _created_table(text: str) -> _TableText | None:
+    """Return a CREATE TABLE as one of Spark's own format, at no place of its own; None for another statement.
+
+    Neither the table's rows nor their place are of interest, and an analysis would look for them there, with
+    a connector that need not be here.
+    """
+    bare = _without_texts(text)
+    head = _TABLE.match(bare)
+    name = _NAME.match(text, head.end()) if head else None
+    if head is None or name is None:
+        return None
+    changes = [(match.span(), "") for match in (*_LOCATION.finditer(bare), *_HIVE_FORMAT.finditer(bare))]
+    if head["replace"]:
+        changes.append((head.span("replace"), "CREATE "))
+    using = _USING.search(bare, name.end())
+    provider = text[slice(*using.span("provider"))].strip("`").lower() if using else ""
+    is_foreign = bool(using) and provider not in _HERE
+    if using and is_foreign:
+        has_columns = text[name.end() : using.start()].strip()
+        columns = "" if has_columns else _OWN_COLUMNS.get(provider, "")
+        changes.append((using.span(), f"({columns}) USING parquet" if columns else "USING parquet"))
+        changes += [(match.span(), "") for match in _TRANSFORMS.finditer(bare)]
+    return _TableText(_changed(text, changes), name[0], provider if is_foreign else "", bool(head["replace"]))
+
+
+def _without_texts(text: str) -> str:
+    """Return a statement of the same length, whose comments are blanks and whose quoted texts no words."""
+    parts = []
+    for token in sql_tokens(text):
+        words = text[token.start : token.end]
+        if token.kind == COMMENT:
+            words = " " * len(words)
+        elif words[0] in "'\"`" and len(words) > 1:
+            words = _QUOTE * len(words)
+        parts.append(words)
+    return "".join(parts)
+
+
+def _changed(text: str, changes: list[tuple[tuple[int, int], str]]) -> str:
+    """Return a text with other words in some places, and as many lines as before."""
+    for (start, end), words in sorted(changes, reverse=True):
+        text = text[:start] + words + "\n" * text.count("\n", start, end) + text[end:]
+    return text
