@@ -9,7 +9,9 @@ from typing import Any
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import ManyStateParts, SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -33,6 +35,7 @@ class _Query:
     growing: GrowingIssues
     source: SourceStopped
     behind: StreamBehind
+    sources: str = ""
     busy_ms: int = 0
     batches_ms: int = 0
     jobs_ms: int = 0
@@ -41,6 +44,7 @@ class _Query:
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
+    slow_source: SlowSource = field(default_factory=SlowSource)
     state_parts: ManyStateParts = field(default_factory=ManyStateParts)
 
 
@@ -97,11 +101,12 @@ class QueryIssues(Timeless):
         query.busy_ms += lasted_ms
         query.jobs_ms += lasted_ms
 
-    def batch_ended(self, run_id: str, lasted_ms: int, parts_ms: int) -> None:
+    def batch_ended(self, run_id: str, ended: EndedExecution, parts_ms: int) -> None:
         """Called when the SQL execution of a micro-batch has ended, with the time of those in it, in ms."""
         query = self._queries.get(run_id)
         if query is not None:
-            query.own_ms += max(0, lasted_ms - max(parts_ms, query.jobs_ms))
+            query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
+            query.state_growth.knows(ended.nodes())
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
         """Called with what one micro-batch has lost, and the names of what lost it."""
@@ -130,19 +135,25 @@ class QueryIssues(Timeless):
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
         query.jobs_ms = query.own_ms = 0
         rows = input_rows(progress)
+        query.sources = sources_of(progress)
+        if progress.get("stateOperators"):
+            of_state = [*query.state_growth.take(progress), query.state_parts.take(progress, self._cores)]
+            self._take(query, run_id, of_state, time_ms)
         issues = [
-            *query.state_growth.take(progress),
-            query.state_parts.take(progress, self._cores),
             query.behind.take(progress, rows),
-            query.source.take(rows, time_ms),
+            query.source.take(rows, time_ms, query.sources),
         ]
         self._take(query, run_id, issues, time_ms)
+        if (slow := query.slow_source.take(progress, rows)) is not None:
+            issue, batches_ms = slow
+            subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
+            query.growing.take(issue, subject, time_ms)
 
     def on_idle(self, record: Record, time_ms: int) -> None:
         """Handle QueryIdle."""
         run_id = str(record[RUN_ID])
         if (query := self._queries.get(run_id)) is not None:
-            self._take(query, run_id, [query.source.take(0, time_ms)], time_ms)
+            self._take(query, run_id, [query.source.take(0, time_ms, query.sources)], time_ms)
 
     def _end(self, run_id: str, time_ms: int) -> None:
         query = self._queries.pop(run_id, None)
