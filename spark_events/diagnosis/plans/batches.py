@@ -54,6 +54,10 @@ def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> I
         None,
         f"code in foreachBatch computes its batch{named} ({of}) {times} times, {duration(once_ms)} each",
         "cache() or persist() the batch before its first use in foreachBatch, and unpersist() it at the end.",
-        evidence={"recomputation.times": times, "recomputation.cached": False, "recomputation.what": of},
+        evidence={
+            "recomputation.times": times,
+            "recomputation.cached": False,
+            "recomputation.what": f"the micro-batch ({of})",
+        },
         stages=frozenset().union(*(each.stages for each in computed)),
     )

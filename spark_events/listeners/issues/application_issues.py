@@ -143,23 +143,26 @@ class ApplicationIssues(Timeless):
         self._driver.stage_completed(key, work, time_ms)
         self._take_driver_time(time_ms)
 
-    def takes_stage(self, place: str, stage: ExecutedStage, info: Mapping[str, Any], beside_ms: int) -> bool:
-        """Called with a stage that has succeeded and belongs to no SQL execution that runs.
+    def fetches(self, place: str, stage: ExecutedStage, beside_ms: int) -> bool:
+        """Called with a stage that has succeeded and is no part of an SQL execution that runs.
 
         Args:
             place: in the user's code, or the stage's name.
             stage: it.
-            info: its ``Stage Info``.
             beside_ms: for how long other stages ran at the same time.
 
         Returns:
-            Whether what it costs is told as an issue of the application.
+            Whether it is one of many partitions that are fetched, and told as an issue of the application.
         """
-        if stage.tasks == 1 and is_fetch(place):
-            spent = (stage.run_ms, stage.begun_ms, stage.ended_ms, beside_ms)
-            if (issue := self._one_by_one.take(place, *spent, self.cores)) is not None:
-                self._take(issue, stage.ended_ms)
-            return True
+        if stage.tasks != 1 or not is_fetch(place):
+            return False
+        spent = (stage.run_ms, stage.begun_ms, stage.ended_ms, beside_ms)
+        if (issue := self._one_by_one.take(place, *spent, self.cores)) is not None:
+            self._take(issue, stage.ended_ms)
+        return True
+
+    def reads_schema(self, stage: ExecutedStage, info: Mapping[str, Any], beside_ms: int) -> bool:
+        """The same of a stage that is no part of any SQL execution, and may read files for their schema."""
         read = schema_read(info, max(0, stage.wall_ms - beside_ms), stage.read_bytes)
         for issue in self._schema_reads.take(read) if read is not None else ():
             self._take(issue, stage.ended_ms)

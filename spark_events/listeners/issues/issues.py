@@ -220,7 +220,10 @@ class IssueListener(Timeless):
             return False
         beside_ms = self._other_work.beside_ms(key, executed.begun_ms, executed.ended_ms)
         place = named(str(info.get("Stage Name") or ""), job)
-        return self._application.takes_stage(place, executed, info, beside_ms)
+        if self._application.fetches(place, executed, beside_ms):
+            return True
+        # One that is a part of an SQL execution which nobody has seen begin may be of a write.
+        return job.execution is None and self._application.reads_schema(executed, info, beside_ms)
 
     def _take_measured(
         self,

@@ -28,7 +28,12 @@ _LEAST_SHARE = 0.25
 
 @dataclass(slots=True)
 class _Query:
-    """A run of a streaming query, and what it has lost, by cause and the name of what lost it."""
+    """A run of a streaming query, and what it has lost, by cause and the name of what lost it.
+
+    Attributes:
+        first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
+            micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
+    """
 
     query_id: str
     name: str
@@ -40,7 +45,9 @@ class _Query:
     batches_ms: int = 0
     jobs_ms: int = 0
     own_ms: int = 0
-    own_code_ms: int = 0
+    first_code_ms: int | None = None
+    most_code_ms: int | None = None
+    later_code_ms: int = 0
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
@@ -157,8 +164,11 @@ class QueryIssues(Timeless):
 
     def _end(self, run_id: str, time_ms: int) -> None:
         query = self._queries.pop(run_id, None)
-        if query is not None:
-            query.growing.close(time_ms)
+        if query is None:
+            return
+        if query.first_code_ms is not None and query.most_code_ms is None:
+            self._take_code(query, run_id, query.first_code_ms, time_ms)  # there was no other
+        query.growing.close(time_ms)
 
     def _take_batch(
         self, query: _Query, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
@@ -168,20 +178,28 @@ class QueryIssues(Timeless):
         sink = str((progress.get("sink") or {}).get("description") or "")
         if not sink.startswith(_FOREACH):
             return
-        query.own_code_ms += query.own_ms
-        share = query.own_code_ms / max(1, query.batches_ms)
+        if query.first_code_ms is None:
+            query.first_code_ms = query.own_ms
+            return  # until others are known, for the first one also loads classes
+        query.most_code_ms = max(query.most_code_ms or 0, query.own_ms)
+        query.later_code_ms += query.own_ms
+        code_ms = min(query.first_code_ms, query.most_code_ms) + query.later_code_ms
+        self._take_code(query, run_id, code_ms, time_ms)
+
+    def _take_code(self, query: _Query, run_id: str, code_ms: int, time_ms: int) -> None:
+        share = code_ms / max(1, query.batches_ms)
         if share < _LEAST_SHARE:
             return
         issue = Issue(
             FOREACH_BATCH,
             FOREACH_BATCH,
-            query.own_code_ms,
+            code_ms,
             None,
-            f"code in foreachBatch takes {duration(query.own_code_ms)} in the driver, besides the jobs that "
-            f"it runs: {percent(100 * share)} of its micro-batches' time",
+            f"code in foreachBatch takes {duration(code_ms)} in the driver, besides the jobs that it runs: "
+            f"{percent(100 * share)} of its micro-batches' time",
             "Only the driver works in that time: do in Spark, before the sink, what can be done per row "
             "(foreach, mapInPandas, or foreachPartition of the batch), and collect nothing large.",
-            evidence={"foreachBatch.codeMs": query.own_code_ms, "foreachBatch.batchesMs": query.batches_ms},
+            evidence={"foreachBatch.codeMs": code_ms, "foreachBatch.batchesMs": query.batches_ms},
         )
         subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
         query.growing.take(issue, subject, time_ms)
