@@ -13,6 +13,7 @@ from spark_events.diagnosis.thresholds import (
     GC,
     MISSING_BROADCAST,
     PYTHON,
+    RECOMPUTATION,
     RETRIES,
     SKEW,
     SMALL_FILES,
@@ -23,7 +24,7 @@ from spark_events.diagnosis.thresholds import (
 
 _FIRST = (
     EXPLODING_JOIN, CROSS_JOIN, WINDOW, RETRIES, SKEW, STRAGGLER, GC, TASK_COUNT, SMALL_FILES, FULL_SCAN,
-    MISSING_BROADCAST, PYTHON,
+    MISSING_BROADCAST, RECOMPUTATION, PYTHON,
 )  # fmt: skip
 """Of two kinds, the cause comes before what follows from it: a join that explodes makes its tasks uneven, and
 without the uneven task, a filter on partitions would save a share of the time that remains."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS, Thresholds
 
 _MOST_PLACES = 1_000
@@ -20,11 +21,9 @@ _LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
 """From so many jobs of one place on, it is a loop, or may become one; and how long each takes at most."""
 _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
-_AT_START = "before its first stage, beyond the usual minute"
+_AT_START = "before its first stage, beyond the usual "
 _AFTER = "after "
 _AT_END, _OTHERS = "after its last stage", "others"
-_USUAL_START_MS = 60_000
-"""Each application takes a while until its first stage: to load classes, and to look at what it reads."""
 
 
 @dataclass(slots=True)
@@ -104,6 +103,7 @@ class DriverTime:
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
+        self._usual_start_ms = thresholds.usual_start_ms
         self._executors: dict[str, int] = {}
         # With the pause before each, and where that was, if not before the stage's own place.
         self._stages: dict[tuple[int, int], tuple[str, _Pauses]] = {}
@@ -154,9 +154,10 @@ class DriverTime:
         self._advance(time_ms)
         pause = self._ended_pause()
         if not self._any_stage:
-            pause = _Pauses(1, max(0, pause.time_ms - _USUAL_START_MS), 0)
+            pause = _Pauses(1, max(0, pause.time_ms - self._usual_start_ms), 0)
         at = f"{_AFTER}{self._after}" if self._after else ""
-        self._stages[key] = at if self._any_stage else _AT_START, pause
+        at_start = f"{_AT_START}{duration(self._usual_start_ms)}"
+        self._stages[key] = at if self._any_stage else at_start, pause
         self._after = ""
         self._any_stage = True
 
@@ -172,7 +173,7 @@ class DriverTime:
         at, pause = self._stages.pop(key, ("", _Pauses()))
         self._book(at or work.place or _ANYWHERE, pause)
         busy_ms, self._busy_ms = self._busy_ms, 0
-        if work.place and not at:
+        if work.place and not at and not is_fetch(work.place):
             self._add_job(work, busy_ms)
         collects = work.place or _ANYWHERE, work.result_bytes
         self._collects = collects if work.result_bytes >= _LEAST_COLLECTED else None
@@ -338,7 +339,7 @@ def _of_loop(place: str, pauses: _Pauses, jobs: _Jobs, cores: int) -> Issue:
 
 
 def _described(place: str, pauses: _Pauses) -> str:
-    if place in (_AT_START, _AT_END) or place.startswith(_AFTER):
+    if place == _AT_END or place.startswith((_AT_START, _AFTER)):
         return f"{duration(pauses.time_ms)} {place}"
     pauses_of = f" in {pauses.number:,} pauses" if pauses.number > 1 else ""
     return f"{duration(pauses.time_ms)}{pauses_of} before {place}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 _BYTES_READ = "Bytes Read"
@@ -29,6 +29,23 @@ class HostWork(NamedTuple):
     tasks: int
     run_ms: int
     read_bytes: int
+
+
+class ExecutorWork(NamedTuple):
+    """What the tasks have done on one of several executors of a host."""
+
+    host: str
+    work: HostWork
+
+
+class WithoutInput(NamedTuple):
+    """How many tasks have read nothing from a source, nor from a cache, and how long they ran, in ms."""
+
+    tasks: int = 0
+    run_ms: int = 0
+
+
+NO_TASKS = WithoutInput()
 
 
 class TaskRun(NamedTuple):
@@ -74,6 +91,8 @@ class TasksMeasured:
         last_failure: what the last of them failed of, as Spark says it; empty if unknown.
         spreads: by name: the record's, times in ms and sizes in bytes.
         longest_runs: the eight longest, the longest first.
+        executors: by their ids; only those that share a host with others.
+        without_input: tasks that have read nothing from a source or a cache.
     """
 
     tasks: int
@@ -88,6 +107,8 @@ class TasksMeasured:
     hosts: Mapping[str, HostWork]
     longest_runs: tuple[TaskRun, ...] = ()
     last_failure: str = ""
+    executors: Mapping[str, ExecutorWork] = field(default_factory=dict)
+    without_input: WithoutInput = NO_TASKS
 
     @property
     def run(self) -> Spread:
@@ -127,6 +148,10 @@ def without_reads(measured: TasksMeasured) -> TasksMeasured:
         measured,
         spreads={**measured.spreads, _BYTES_READ: Spread(0, 0, 0, 0)},
         hosts={host: work._replace(read_bytes=0) for host, work in measured.hosts.items()},
+        executors={
+            name: each._replace(work=each.work._replace(read_bytes=0))
+            for name, each in measured.executors.items()
+        },
         longest_runs=tuple(run._replace(read_bytes=0) for run in measured.longest_runs),
     )
 
@@ -153,4 +178,9 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             for number, launched, run, read, executor, host in statistics.get("Longest Runs") or ()
         ),
         last_failure=str(statistics.get("Last Failure") or ""),
+        executors={
+            name: ExecutorWork(str(host), HostWork(int(tasks), int(run), int(read)))
+            for name, (host, tasks, run, read) in (statistics.get("Executors") or {}).items()
+        },
+        without_input=WithoutInput(*statistics.get("Without Input") or ()),
     )

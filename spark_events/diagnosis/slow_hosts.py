@@ -1,4 +1,4 @@
-"""The rule about hosts: on one of them, tasks take much longer than elsewhere for the same data."""
+"""The rule about hosts and executors: on one, tasks take much longer than elsewhere for the same data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from spark_events.diagnosis.measured import HostWork, TasksMeasured
 from spark_events.diagnosis.thresholds import SLOW_NODE, Thresholds
 
 _SMALLER_PART = 1 / 3
-_MOST_HOSTS = 1_000
+_MOST_HOSTS, _LEAST_TASKS = 1_000, 2
 
 
 @dataclass(slots=True)
-class _SlowHost:
+class _Slow:
+    """A host, or an executor that shares its host with others; that is empty for a host."""
+
+    host: str
+    executor: str
     stages: int = 0
     tasks: int = 0
     lost_ms: int = 0
@@ -22,45 +26,96 @@ class _SlowHost:
 
 
 class SlowHosts:
-    """Remembers in which stages a host was slow; a single slow stage may be chance."""
+    """Remembers in which stages a host, or one executor of it, was slow; a single one may be chance."""
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
-        self._hosts: dict[str, _SlowHost] = {}
+        self._slow: dict[tuple[str, str], _Slow] = {}
 
     def take(self, measured: TasksMeasured, slots: int) -> Iterator[Issue]:
-        """Called with each stage that has ended; yields a host that was slow in enough of them by now.
+        """Called with each stage that has ended; yields what was slow in enough of them by now.
 
         Args:
             measured: what its tasks measured.
             slots: how many tasks ran at once.
         """
+        slow_hosts = set()
         for host, ratio in _slower(measured.hosts):
-            if ratio < self._thresholds.slow_node_ratio:
-                continue
-            if host not in self._hosts and len(self._hosts) >= _MOST_HOSTS:
-                continue
-            slow, work = self._hosts.setdefault(host, _SlowHost()), measured.hosts[host]
-            slow.stages += 1
-            slow.tasks += work.tasks
-            slow.lost_ms += int(work.run_ms * (1 - 1 / ratio)) // slots
-            slow.ratios.append(ratio)
-            if slow.stages >= self._thresholds.slow_node_stages:
-                yield self._issue(host, slow)
+            if ratio >= self._thresholds.slow_node_ratio:
+                slow_hosts.add(host)
+                yield from self._take(host, "", measured.hosts[host], ratio, slots)
+        for executor, ratio in _slower_executors(measured):
+            host, work = measured.executors[executor]
+            if ratio >= self._thresholds.slow_node_ratio and host not in slow_hosts:
+                yield from self._take(host, executor, work, ratio, slots)
 
-    def _issue(self, host: str, slow: _SlowHost) -> Issue:
-        ratio = sorted(slow.ratios)[len(slow.ratios) // 2]
-        return Issue(
-            SLOW_NODE,
-            f"{SLOW_NODE} {host}",
-            slow.lost_ms,
-            None,
-            f"on {host}, tasks of {slow.stages} stages take {ratio:.1f} times as long as elsewhere for the "
-            "same data",
-            f"Look at the machine {host} (its disks, its neighbors, its clock speed), or have the cluster "
-            "manager keep Spark away from it.",
-            evidence={"host": host, "stages": slow.stages, "tasks": slow.tasks, "ratio": round(ratio, 2)},
-        )
+    def _take(self, host: str, executor: str, work: HostWork, ratio: float, slots: int) -> Iterator[Issue]:
+        if (host, executor) not in self._slow and len(self._slow) >= _MOST_HOSTS:
+            return
+        slow = self._slow.setdefault((host, executor), _Slow(host, executor))
+        slow.stages += 1
+        slow.tasks += work.tasks
+        slow.lost_ms += int(work.run_ms * (1 - 1 / ratio)) // slots
+        slow.ratios.append(ratio)
+        if slow.stages >= self._thresholds.slow_node_stages:
+            yield _of_executor(slow) if executor else _of_host(slow)
+
+
+def _of_host(slow: _Slow) -> Issue:
+    ratio, host = _median(slow), slow.host
+    return Issue(
+        SLOW_NODE,
+        f"{SLOW_NODE} {host}",
+        slow.lost_ms,
+        None,
+        f"on {host}, tasks of {slow.stages} stages take {ratio:.1f} times as long as elsewhere for the "
+        "same data",
+        f"Look at the machine {host} (its disks, its neighbors, its clock speed), or have the cluster "
+        "manager keep Spark away from it.",
+        evidence={"host": host, "stages": slow.stages, "tasks": slow.tasks, "ratio": round(ratio, 2)},
+    )
+
+
+def _of_executor(slow: _Slow) -> Issue:
+    ratio, host, executor = _median(slow), slow.host, slow.executor
+    return Issue(
+        SLOW_NODE,
+        f"{SLOW_NODE} {host} {executor}",
+        slow.lost_ms,
+        None,
+        f"on executor {executor}, tasks of {slow.stages} stages take {ratio:.1f} times as long as on the "
+        f"others of its host {host} for the same data",
+        f"The others are not slow, so it is not the machine: look at what executor {executor} does besides "
+        "(its threads and its garbage collection are in Spark's UI), and at its container's limits.",
+        evidence={
+            "host": host,
+            "executor": executor,
+            "stages": slow.stages,
+            "tasks": slow.tasks,
+            "ratio": round(ratio, 2),
+        },
+    )
+
+
+def _median(slow: _Slow) -> float:
+    return sorted(slow.ratios)[len(slow.ratios) // 2]
+
+
+def _slower_executors(measured: TasksMeasured) -> Iterator[tuple[str, float]]:
+    """Yield the same of executors, each compared with the others of its host, without its longest task.
+
+    On an executor with few tasks, one that is longer for a reason of its own would make all of it look slow.
+    """
+    longest = {run.executor: run for run in reversed(measured.longest_runs)}
+    for host in sorted({each.host for each in measured.executors.values()}):
+        works = {name: each.work for name, each in measured.executors.items() if each.host == host}
+        most = sum(work.tasks for work in works.values()) * _SMALLER_PART
+        for name in works:
+            if (run := longest.get(name)) is None or not _LEAST_TASKS <= works[name].tasks <= most:
+                continue
+            tasks, run_ms, read = works[name]
+            rest = HostWork(tasks - 1, run_ms - run.run_ms, read - run.read_bytes)
+            yield from (slow for slow in _slower({**works, name: rest}) if slow[0] == name)
 
 
 def _slower(hosts: Mapping[str, HostWork]) -> Iterator[tuple[str, float]]:

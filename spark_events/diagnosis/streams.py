@@ -1,141 +1,79 @@
-"""The rules about a streaming query as a whole, from its progress: state that grows, a source, a backlog."""
+"""The rules about a streaming query as a whole, from its progress: its sources, and a backlog."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.thresholds import (
-    SOURCE_STOPPED,
-    STATE_GROWTH,
-    STREAM_BEHIND,
-    TASK_COUNT,
-    Thresholds,
-)
+from spark_events.diagnosis.thresholds import IDLE_CORES, SOURCE_STOPPED, STREAM_BEHIND, Thresholds
 
-_MOST_OPERATORS = 100
-_LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
 _IN_A_ROW = 5
 """So many micro-batches that follow each other are no chance."""
 _KNOWN_GAPS, _LONGER = 8, 5
 """How many pauses between rows have to be known, and how many times as long as those a silence is."""
-_MANY_PARTS, _FEW_ROWS = 4, 100
-"""So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
+_OFFSETS, _LEAST_OFFSETS, _LEAST_ASKED = "latestOffset", 0.25, 3
+"""What Spark calls the time in which it asks sources for what is new; the share of it, and how often."""
+_SOURCE = re.compile(r"\[(.+)\]")
 _BEHIND_LATEST = "maxOffsetsBehindLatest"
 """The metric of Spark's Kafka source; the micro-batch itself counts as what was there when it was planned."""
+_KNOWN, _STEP_MS, _LEAST_INTERVAL_MS = 8, 100, 500
+"""So many micro-batches in a row show an interval; and what it is a multiple of, in ms."""
+_PUNCTUAL_MS = 50
+"""Spark begins a micro-batch that is due no later than this."""
+_GROWING, _SLOWER, _MORE, _STEADY = 5, 1.1, 2, 1.5
+"""So many in a row grow, each by this factor at least, and all together by that; and how even rows come."""
 
 
-@dataclass(slots=True)
-class _State:
-    """The rows of the state of one operator, over the micro-batches of a run."""
-
-    first: int
-    last: int
-    batches: int = 0
-    grew: int = 0
-
-
-class StateGrowth:
-    """Finds state of which nothing is ever removed."""
+class SlowSource:
+    """Finds that a source takes long to say up to where a micro-batch goes, before that can begin."""
 
     def __init__(self) -> None:
-        self._states: dict[tuple[int, str], _State] = {}
+        self._lost_ms = self._whole_ms = self._batches = 0
 
-    def take(self, progress: Mapping[str, Any]) -> Iterator[Issue]:
-        """Yield what a query's progress shows."""
-        watermark = "watermark" in (progress.get("eventTime") or {})
-        for place, operator in enumerate(progress.get("stateOperators") or ()):
-            issue = self._take(place, operator, watermark)
-            if issue is not None:
-                yield issue
-
-    def _take(self, place: int, operator: Mapping[str, Any], watermark: bool) -> Issue | None:
-        name, rows = str(operator.get("operatorName") or "state"), int(operator.get("numRowsTotal") or 0)
-        if (place, name) not in self._states and len(self._states) >= _MOST_OPERATORS:
-            return None
-        state = self._states.setdefault((place, name), _State(rows, rows))
-        state.batches += 1
-        state.grew += rows > state.last
-        if int(operator.get("numRowsRemoved") or 0) or rows < state.last:
-            self._states[place, name] = _State(rows, rows)
-            return None
-        state.last = rows
-        if watermark or state.batches < _LEAST_BATCHES or rows < max(_LEAST_ROWS, 2 * state.first):
-            return None
-        if state.grew * 10 < state.batches * 9:
-            return None
-        used = int(operator.get("memoryUsedBytes") or 0)
-        return Issue(
-            STATE_GROWTH,
-            f"{STATE_GROWTH} {place} {name}",
-            None,
-            None,
-            f"the state of {name} has grown in {state.grew} of {state.batches} micro-batches, from "
-            f"{state.first:,} to {rows:,} rows, and nothing was removed",
-            "If new keys keep coming, it grows until it no longer fits: set a watermark on an event time by "
-            "which the operator groups or joins (withWatermark), or a timeout or TTL of the state.",
-            Severity.WARN,
-            {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
-        )
-
-
-class ManyStateParts:
-    """Finds state that is divided into far more parts than there are cores, for few rows.
-
-    In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes.
-    """
-
-    def __init__(self) -> None:
-        self._lost_ms = 0
-
-    def take(self, progress: Mapping[str, Any], all_cores: Callable[[], int]) -> Issue | None:
-        """Return what the commits have cost so far that fewer parts would not need.
+    def take(self, progress: Mapping[str, Any], rows: int) -> tuple[Issue, int] | None:
+        """Return what that has cost so far, and how long the micro-batches took; None if that is little.
 
         Args:
-            progress: of a query.
-            all_cores: says how many cores all executors have; 0 if unknown.
+            progress: of a query; while there is nothing to do, it is no loss that a source looks for it.
+            rows: that the micro-batch has read.
         """
-        operators = [each for each in progress.get("stateOperators") or () if _parts(each)]
-        cores = all_cores() if operators else 0
-        many = [each for each in operators if _is_many(each, cores)]
-        if not many:
+        took = progress.get("durationMs") or {}
+        if rows <= 0 or _OFFSETS not in took:
             return None
-        worst = max(many, key=_commit_ms)
-        for each in many:
-            self._lost_ms += _commit_ms(each) // cores * (_parts(each) - cores) // _parts(each)
-        parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
-        return Issue(
-            TASK_COUNT,
-            f"{TASK_COUNT} state",
+        self._lost_ms += int(took[_OFFSETS])
+        self._whole_ms += int(took.get("triggerExecution") or 0)
+        self._batches += 1
+        if self._batches < _LEAST_ASKED or self._lost_ms < _LEAST_OFFSETS * self._whole_ms:
+            return None
+        named = sources_of(progress)
+        issue = Issue(
+            IDLE_CORES,
+            f"{IDLE_CORES} source",
             self._lost_ms,
             None,
-            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: the "
-            f"last micro-batch changed {rows:,} rows, and committing them took its tasks "
-            f"{duration(_commit_ms(worst))}",
-            "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
-            "first start, so it needs a new checkpoint.",
-            evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
+            f"its source{f' {named}' if named else ''} takes {duration(self._lost_ms)} to say what is new, "
+            f"{duration(self._lost_ms // self._batches)} before each of {self._batches:,} micro-batches "
+            f"({_OFFSETS})",
+            "Only the driver works in that time. Of a folder, Spark lists all files each time: remove those "
+            "that are done (the option cleanSource), or read a table; of another system, see why it is slow "
+            "to answer. A longer trigger interval asks less often.",
+            Severity.WARN,
+            {"source.offsetsMs": self._lost_ms, "source.batchesMs": self._whole_ms},
         )
+        return issue, self._whole_ms
 
 
-def _is_many(operator: Mapping[str, Any], cores: int) -> bool:
-    """Return whether an operator has several times as many parts as cores, and little to do for each."""
-    parts = _parts(operator)
-    few_rows = int(operator.get("numRowsUpdated") or 0) <= _FEW_ROWS * parts
-    return 0 < _MANY_PARTS * cores <= parts and few_rows
-
-
-def _parts(operator: Mapping[str, Any]) -> int:
-    """Return into how many parts rows are divided; a join of streams has four stores in each."""
-    return int(operator.get("numShufflePartitions") or 0)
-
-
-def _commit_ms(operator: Mapping[str, Any]) -> int:
-    return int(operator.get("commitTimeMs") or 0)
+def sources_of(progress: Mapping[str, Any]) -> str:
+    """Return what the sources of a query are, as people know them: folders and topics; empty if unknown."""
+    named = (_SOURCE.search(str(source.get("description") or "")) for source in progress.get("sources") or ())
+    return ", ".join(list(dict.fromkeys(match[1] for match in named if match))[:3])
 
 
 class SourceStopped:
@@ -151,12 +89,13 @@ class SourceStopped:
         self._longest_ms = 0
         self._last_ms: int | None = None
 
-    def take(self, rows: int, time_ms: int) -> Issue | None:
+    def take(self, rows: int, time_ms: int, sources: str = "") -> Issue | None:
         """Return how long no rows have come, if that is too long.
 
         Args:
             rows: of the micro-batch that has completed; 0 if the query has nothing to do.
             time_ms: when that was, in ms since the epoch.
+            sources: what the query reads; empty if unknown.
         """
         if rows > 0:
             if self._last_ms is not None:
@@ -174,8 +113,8 @@ class SourceStopped:
             SOURCE_STOPPED,
             None,
             None,
-            f"no rows have come for {duration(silent_ms)}; before, the longest pause was "
-            f"{duration(self._longest_ms)}",
+            f"no rows have come{f' from {sources}' if sources else ''} for {duration(silent_ms)}; before, "
+            f"the longest pause was {duration(self._longest_ms)}",
             "See whether whoever writes to the source still does, and whether the query may still read it "
             "(its path, topic, subscription and credentials).",
             Severity.WARN,
@@ -184,22 +123,115 @@ class SourceStopped:
         )
 
 
+class TriggerClock:
+    """Finds the interval of a processing-time trigger, which event logs do not have.
+
+    A micro-batch that has waited for its trigger begins at a multiple of the interval since the epoch. If
+    several in a row do, it is no chance; those that are late begin at once, and say nothing.
+    """
+
+    def __init__(self) -> None:
+        self._starts: deque[int] = deque(maxlen=_KNOWN)
+        self._free_ms: int | None = None
+
+    def take(self, begun_ms: int, took_ms: int) -> int | None:
+        """Called with each micro-batch; returns the interval if it is known by now, in ms.
+
+        Args:
+            begun_ms: when it began, in ms since the epoch.
+            took_ms: how long it took.
+        """
+        waited = self._free_ms is None or begun_ms > self._free_ms + _PUNCTUAL_MS
+        self._free_ms = begun_ms + took_ms
+        if not waited:
+            self._starts.clear()
+            return None
+        self._starts.append(begun_ms)
+        if len(self._starts) < _KNOWN:
+            return None
+        starts = list(self._starts)
+        least_ms = min(after - before for before, after in pairwise(starts))
+        interval_ms = round(least_ms / _STEP_MS) * _STEP_MS
+        if interval_ms < _LEAST_INTERVAL_MS:
+            return None
+        return interval_ms if all(start % interval_ms <= _PUNCTUAL_MS for start in starts) else None
+
+
+class Grown(NamedTuple):
+    """Micro-batches in a row that each took longer than the one before, in ms."""
+
+    batches: int
+    first_ms: int
+    last_ms: int
+
+
+class _Batch(NamedTuple):
+    begun_ms: int
+    took_ms: int
+    rows: int
+
+
+class BatchGrowth:
+    """Finds that each micro-batch has more to read than the one before, for that took too long.
+
+    Rows come evenly, and each micro-batch reads those that came while the one before ran. If they keep
+    growing that way, without a pause, more come than the query can process.
+    """
+
+    def __init__(self) -> None:
+        self._batches: list[_Batch] = []
+
+    def take(self, begun_ms: int, took_ms: int, rows: int) -> Grown | None:
+        """Called with each micro-batch; returns how those in a row have grown, if that is clear.
+
+        Args:
+            begun_ms: when it began, in ms since the epoch.
+            took_ms: how long it took.
+            rows: that it has read.
+        """
+        batch = _Batch(begun_ms, took_ms, rows)
+        grows = bool(self._batches) and _grows(self._batches[-1], batch)
+        self._batches = [*self._batches[-_GROWING:], batch] if grows else [batch]
+        if len(self._batches) <= _GROWING:
+            return None
+        pairs = pairwise(self._batches)
+        rates = [after.rows / max(1, after.begun_ms - before.begun_ms) for before, after in pairs]
+        first, last = self._batches[0].took_ms, took_ms
+        if last < _MORE * first or max(rates) > _STEADY * min(rates):
+            return None
+        return Grown(len(self._batches), first, last)
+
+
+def _grows(before: _Batch, batch: _Batch) -> bool:
+    at_once = batch.begun_ms - before.begun_ms - before.took_ms <= _PUNCTUAL_MS
+    return at_once and 0 < before.rows < batch.rows and batch.took_ms >= _SLOWER * before.took_ms
+
+
 class StreamBehind:
     """Finds that micro-batches take longer than the time in which the next ones should begin.
 
     Args:
         interval_ms: of its trigger; None if that has none, or if it is unknown: event logs do not have it.
+            Then it is the time between micro-batches, as long as they wait for it.
     """
 
     def __init__(self, interval_ms: int | None) -> None:
         self._interval_ms = interval_ms
+        self._clock = TriggerClock() if interval_ms is None else None
+        self._growth = BatchGrowth()
         self._late = self._delay_ms = 0
         self._grew = self._first = 0
+        self._sources = ""
         self._backlog: int | None = None  # before the first micro-batch, nobody knows it
 
     def take(self, progress: Mapping[str, Any], rows: int) -> Issue | None:
         """Return how far the query is behind, if that is so, by its progress and the rows that it read."""
         took_ms = int((progress.get("durationMs") or {}).get("triggerExecution") or 0)
+        self._sources = sources_of(progress)
+        begun_ms = _begun_ms(progress)
+        if self._clock is not None and begun_ms is not None:
+            self._interval_ms = self._clock.take(begun_ms, took_ms) or self._interval_ms
+        grown = self._growth.take(begun_ms, took_ms, rows) if begun_ms is not None else None
         if self._interval_ms and rows > 0 and took_ms > self._interval_ms:
             self._late += 1
             self._delay_ms += took_ms - self._interval_ms
@@ -215,11 +247,14 @@ class StreamBehind:
         self._backlog = backlog
         if self._late >= _IN_A_ROW:
             return self._of_interval(took_ms)
-        return self._of_backlog() if self._grew >= _IN_A_ROW else None
+        if self._grew >= _IN_A_ROW:
+            return self._of_backlog()
+        return self._of_growth(grown) if grown is not None else None
 
     def _of_interval(self, took_ms: int) -> Issue:
+        interval = "the trigger's interval of" if self._clock is None else "the interval of earlier ones,"
         return self._issue(
-            f"the last {self._late} micro-batches took longer than the trigger's interval of "
+            f"the last {self._late} micro-batches took longer than {interval} "
             f"{duration(self._interval_ms or 0)}, the last one {duration(took_ms)}, so Spark skips triggers",
             {"behind.batches": self._late, "triggerIntervalMs": self._interval_ms or 0},
             self._delay_ms,
@@ -233,19 +268,37 @@ class StreamBehind:
             None,
         )
 
+    def _of_growth(self, grown: Grown) -> Issue:
+        return self._issue(
+            f"each of the last {grown.batches} micro-batches read more rows and took longer than the one "
+            f"before, from {duration(grown.first_ms)} to {duration(grown.last_ms)}, without a pause: while "
+            "one runs, more rows come than it has read",
+            {"behind.batches": grown.batches, "behind.batchMs": grown.last_ms},
+            None,
+        )
+
     def _issue(self, sentence: str, evidence: Mapping[str, int], share_ms: int | None) -> Issue:
         return Issue(
             STREAM_BEHIND,
             STREAM_BEHIND,
             None,
             None,
-            sentence,
+            f"{sentence}; it reads {self._sources}" if self._sources else sentence,
             "See what else makes its micro-batches slow: more cores and partitions help where tasks take the "
             "time. A longer interval makes larger micro-batches, which cost less per row.",
             Severity.WARN,
             evidence,
             share_ms=share_ms,
         )
+
+
+def _begun_ms(progress: Mapping[str, Any]) -> int | None:
+    """Return when a micro-batch began, in ms since the epoch; None if its progress does not say it."""
+    text = str(progress.get("timestamp")).replace("Z", "+00:00")  # Python 3.10 does not know Z
+    try:
+        return round(1_000 * datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        return None
 
 
 def _backlog(progress: Mapping[str, Any]) -> int:

@@ -68,6 +68,7 @@ from spark_events.runtime.settings import setting
 )
 
 
+_USUAL_START_MS, _LEAST_START_MS = 60_000, 20_000
 _USUAL_MIN_TIME_MS, _USUAL_IDLE_MS, _USUAL_LONG_TASK_MS = 30_000, 120_000, 60_000
 
 
@@ -264,6 +265,14 @@ class Thresholds:
     def least_idle_ms(self) -> int:
         """For how long only the driver works at least; see ``_scaled``."""
         return self._scaled(self.idle_time_ms, _USUAL_IDLE_MS)
+
+    @property
+    def usual_start_ms(self) -> int:
+        """How long an application takes until its first stage: to load classes, and to look at what it reads.
+
+        Whoever looks for smaller issues than usual has smaller applications, which still have to start.
+        """
+        return max(_LEAST_START_MS, self._scaled(_USUAL_START_MS, _USUAL_START_MS))
 
     @property
     def least_long_task_ms(self) -> int:

@@ -33,6 +33,13 @@ ABSENCES = {
     kinds.REGRESSION: "what made {about} slower than in its last runs",
 }
 """What would have to be gone, by kind of issue; those that cost no time have none."""
+_SPECIAL = {
+    "schema.format": "reading files only for their schema",
+    "executor": "the slow executor {executor} of {host}",
+    "partitions": "fetching partitions one by one",
+    "source.offsetsMs": "the time in which its source says what is new",
+}
+"""By what only some issues of a kind have as evidence."""
 _QUERY = "query "
 
 
@@ -50,8 +57,12 @@ def answer(
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         return _most(duration_ms, parts)
-    absence = ABSENCES[costly.kind].format(
-        about=costly.about, host=costly.evidence.get("host"), what=_what(costly)
+    special = (text for name, text in _SPECIAL.items() if name in costly.evidence)
+    absence = next(special, ABSENCES[costly.kind]).format(
+        about=costly.about,
+        host=costly.evidence.get("host"),
+        executor=costly.evidence.get("executor"),
+        what=_what(costly),
     )
     if costly.evidence.get("fewTasks"):
         absence = absence.replace("too many", "too few", 1)
@@ -65,7 +76,9 @@ def answer(
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
     condition = f"without {absence}"
-    if costly.kind == kinds.TASK_COUNT:
+    if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
+        condition = "if all cores computed the partitions at once that it fetches one by one"
+    elif costly.kind == kinds.TASK_COUNT:
         stages = "its stages" if costly.about.startswith(_QUERY) else costly.about
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."

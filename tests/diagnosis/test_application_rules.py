@@ -70,6 +70,57 @@ def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:
     return {issue.kind: issue for issue in time.issues(time_ms)}
 
 
+def slow_executors(
+    slow: list[int], stages: int = 3, host: str = "shared", **hosts: tuple[int, int, int]
+) -> list[tuple[str, int | None]]:
+    """Return what is told of an executor with these tasks, in s, beside two with 8 of 5 s each, on one host."""
+    tasks = measured(
+        [run * S for run in slow] + [5 * S] * 16,
+        hosts=hosts,
+        Executors={
+            "1": ["shared", 8, 40 * S, 0],
+            "2": ["shared", 8, 40 * S, 0],
+            "3": [host, len(slow), sum(slow) * S, 0],
+        },
+        Longest_Runs=[[number, S, run * S, 0, "3", host] for number, run in enumerate(sorted(slow)[::-1])],
+    )
+    rule = SlowHosts(Thresholds())
+    issues = [issue for _ in range(stages) for issue in rule.take(tasks, 4)]
+    return [(str(issue.evidence.get("executor")), issue.lost_ms) for issue in issues]
+
+
+def test_one_executor_of_a_host_is_slow() -> None:
+    """By the mean of its tasks without the longest: 15 s instead of 5 s; two thirds of its time are lost."""
+    assert slow_executors([15, 15, 15], stages=2) == []
+    assert slow_executors([15, 15, 15]) == [("3", 3 * 30 * S // 4)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        slow_executors([50, 5, 5]),
+        slow_executors([50]),
+        slow_executors([9, 9, 9]),
+        slow_executors([15] * 9),
+        slow_executors([15, 15, 15], host="alone"),
+    ],
+    ids=[
+        "one late task",
+        "a single task",
+        "not twice as long",
+        "it has as many tasks",
+        "on a host of its own",
+    ],
+)
+def test_an_executor_that_is_not_slow(told: list[tuple[str, int | None]]) -> None:
+    assert told == []
+
+
+def test_a_slow_host_says_it_of_all_its_executors() -> None:
+    told = slow_executors([15, 15, 15], shared=(3, 45 * S, 0), quick=(9, 45 * S, 0))
+    assert told == [("None", 3 * 30 * S // 4)]
+
+
 def test_the_driver_alone() -> None:
     """15 minutes of 25, most of them before one place."""
     time = driver(idle_time_ms=10 * MIN)
@@ -150,6 +201,20 @@ def test_a_usual_start_is_no_issue() -> None:
     time = driver(idle_time_ms=1)
     ran(time, 5 * MIN, 6 * MIN)
     assert told(time, 6 * MIN)["idle-cores"].lost_ms == 4 * MIN
+
+
+def test_a_plan_that_is_built_before_the_first_job() -> None:
+    """It takes no job, so only the time before the first one shows it; small applications start sooner."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, 50 * S, 55 * S)
+    issue = told(time, 55 * S)["idle-cores"]
+    assert issue.lost_ms == 30 * S
+    assert "30.0 s before its first stage, beyond the usual 20.0 s" in issue.sentence
+    assert "If it builds a DataFrame in a loop" in issue.advice
+
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, 20 * S, 25 * S)
+    assert told(time, 25 * S) == {}
 
 
 def test_a_streaming_query_waits_for_data() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import read_plans
@@ -127,6 +128,120 @@ def test_the_hint_of_a_missing_broadcast_can_be_written() -> None:
 )
 def test_no_missing_broadcast(healthy: EndedExecution) -> None:
     assert told(joins, healthy) == {}
+
+
+def selective(
+    rows: int, *above: str, filtered: str = "Filter isnotnull(a#1)", scan_s: int | None = 4
+) -> EndedExecution:
+    """Return a join that makes so many of its large side's 1,000 rows; reading those takes so many s of 40."""
+    plan, depth = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand", 3), 1
+    for text in above:
+        plan, depth = plan(depth, text, 3), depth + 1
+    scan = {} if scan_s is None else {"scan_time": scan_s * S}
+    plan(depth, "SortMergeJoin [a#1], [b#2], Inner", 3, rows=rows)(
+        depth + 1, "Exchange hashpartitioning(a#1, 8)", 1, data_size=500 * MIB, shuffle_records_written=1_000
+    )(depth + 2, "Project [a#1, sha2(cast(a#1 as string), 256) AS n#4]", 1)(
+        depth + 3, filtered, 1, rows=1_000
+    )(depth + 4, "Scan parquet db.large", 1, rows=1_000, **scan)(
+        depth + 1, "Exchange hashpartitioning(b#2, 8)", 2, data_size=MIB
+    )(depth + 2, "Scan parquet db.small", 2, rows=9)
+    return executed(plan, s1=(0, 10), s2=(0, 1), s3=(10, 50))
+
+
+@pytest.mark.parametrize(
+    ("execution", "lost_s"),
+    [
+        (selective(100), 36 + 8.1),
+        (
+            selective(100, "Project [a#1, n#4]", "HashAggregate(keys=[n#4], functions=[partial_count(1)])"),
+            44.1,
+        ),
+        (selective(100, "Project [slow_function(a#1)]"), 8.1),
+        (selective(100, "BatchEvalPython [f(a#1)#9], [x#8]"), 8.1),
+        (selective(100, filtered="Filter slow_function(a#1)"), 36),
+        (selective(100, scan_s=None), 36),
+        (selective(100, scan_s=40), 36),
+        (selective(1_000), 0),
+    ],
+    ids=[
+        "nine of ten rows are dropped",
+        "little is done with the others",
+        "a function that may take long",
+        "a Python function",
+        "a filter that may take long",
+        "how long it reads is not known",
+        "it only reads",
+        "no row is dropped",
+    ],
+)
+def test_a_broadcast_saves_what_is_done_with_rows_that_the_join_drops(
+    execution: EndedExecution, lost_s: float
+) -> None:
+    assert told(joins, execution)["missing-broadcast"].lost_ms == round(lost_s * S)
+
+
+@pytest.mark.parametrize(
+    ("other_rows", "kind", "lost_s", "advice"),
+    [(9, "Inner", 14.4, "Broadcast the other side of the join instead, which has 9 rows"),
+     (9, "LeftOuter", 6, "Let Spark shuffle this join"), (900, "Inner", 6, "Let Spark shuffle this join")],
+    ids=["the other side is small", "it cannot be broadcast", "it is as large"],
+)  # fmt: skip
+def test_the_wrong_side_is_broadcast(other_rows: int, kind: str, lost_s: float, advice: str) -> None:
+    """Then its rows are computed although the join drops most of them: 9.99 s of 10 s, without reading them."""
+    plan = Plan()(0, f"BroadcastHashJoin [a#1], [b#2], {kind}", 2, rows=1)(
+        1, "Scan csv db.calls", 2, rows=other_rows
+    )(
+        1,
+        "BroadcastExchange HashedRelationBroadcastMode",
+        None,
+        rows=1_000,
+        data_size=200 * MIB,
+        time_to_build=6 * S,
+    )(2, "Project [b#2, sha2(b#2, 256) AS n#3]", 1)(
+        3, "Scan parquet db.people", 1, rows=1_000, scan_time=6_366
+    )
+    issue = told(joins, executed(plan, s1=(0, 10), s2=(15, 20)))["large-broadcast"]
+    assert issue.lost_ms is not None
+    assert abs(issue.lost_ms - lost_s * S) <= 2
+    assert "for a join on a = b" in issue.sentence
+    assert issue.advice.startswith(advice)
+
+
+def test_sides_without_a_name_are_told_by_their_columns() -> None:
+    plan = Plan()(0, "CartesianProduct", 3)(1, "Project [id#1L AS buyer#2L]", 1, rows=2_000)(
+        1, "Project [id#3L AS seller#4L, (seller#4L + 1) AS next#5L]", 2, rows=1_000
+    )
+    for node, rows in ((1, 2_000), (2, 1_000)):
+        assert plan.measured[1_000 * node].value == rows
+    issue = told(joins, executed(plan, s3=(5, 45)))["cross-join"]
+    assert "the join of buyer and seller, next compares" in issue.sentence
+
+
+def actions(*computed: tuple[int, int, int], text: str = "Scan ExistingRDD[value#1L,score#2]") -> list[Issue]:
+    """Return what is told of a micro-batch whose actions read so many rows, each in a stage of a time."""
+    plans = [
+        Plan()(0, "AppendData noop-table", number)(1, text, number, rows=rows)
+        for number, (rows, _, _) in enumerate(computed)
+    ]
+    return list(computed_again(executed(*plans, **{f"s{n}": (a, b) for n, (_, a, b) in enumerate(computed)})))
+
+
+def test_a_micro_batch_that_is_computed_several_times() -> None:
+    """Each time costs what the quickest action takes, for that is in all of them."""
+    (issue,) = actions((90, 0, 10), (90, 10, 22), (90, 22, 40), (1, 40, 41))
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 20 * S)
+    assert "computes its batch (value, score) 3 times, 10.0 s each" in issue.sentence
+    assert issue.stages == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [actions((90, 0, 10)), actions((90, 0, 10), (1, 10, 20)), actions((0, 0, 10), (0, 10, 20)),
+     actions((90, 0, 10), (90, 10, 20), text="InMemoryTableScan [value#1L]")],
+    ids=["one action", "the other one needs few rows", "no rows", "it is cached"],
+)  # fmt: skip
+def test_a_micro_batch_that_is_computed_once(told: list[Issue]) -> None:
+    assert told == []
 
 
 def scan(kept: int, conditions: str = "[]", partitions: int = 30) -> EndedExecution:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import ManyStateParts, SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.streams import SlowSource, SourceStopped, StreamBehind
 from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan
 
 S = 1_000
 
@@ -106,6 +108,105 @@ def test_a_query_that_keeps_up(interval_ms: int | None, batches: list[Batch]) ->
     assert behind(interval_ms, *batches) is None
 
 
+def timed(*batches: tuple[int, int, int]) -> list[Batch]:
+    """Return micro-batches by when each began, how long it took, both in ms, and how many rows it read."""
+    return [progress(rows, took, timestamp=_moment(begun)) for begun, took, rows in batches]
+
+
+def _moment(ms: int) -> str:
+    return f"2026-01-01T00:{ms // 60_000:02}:{ms % 60_000 // 1_000:02}.{ms % 1_000:03}Z"
+
+
+PUNCTUAL = [(number * 1_500 + number % 3, 400, 10) for number in range(8)]
+"""Micro-batches that begin at multiples of 1.5 s."""
+LATE = [(12_000 + number * 2_000, 2_000, 10) for number in range(6)]
+"""And those that come after them, each later than that."""
+
+
+def test_the_interval_is_known_by_those_that_were_in_time() -> None:
+    issue = behind(None, *timed(*PUNCTUAL, *LATE))
+    assert issue is not None
+    assert (issue.kind, issue.share_ms) == ("stream-behind", 6 * 500)
+    assert "the last 6 micro-batches took longer than the interval of earlier ones, 1.5 s" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [*PUNCTUAL[2:], *LATE],
+        [*((begun + 200 * (begun == 3_002), took, rows) for begun, took, rows in PUNCTUAL), *LATE],
+        [*((begun + 700, took, rows) for begun, took, rows in PUNCTUAL), *LATE],
+        [*((number * 300, 100, 10) for number in range(8)), *LATE],
+        [*PUNCTUAL, *((begun, 1_400, rows) for begun, _, rows in LATE)],
+    ],
+    ids=["too few", "one is not in time", "not since the epoch", "too short to tell", "they are in time"],
+)
+def test_no_interval_is_known(batches: list[tuple[int, int, int]]) -> None:
+    assert behind(None, *timed(*batches)) is None
+
+
+def overrun(factor: float, batches: int = 6, pause_ms: int = 0, per_s: float = 40) -> list[Batch]:
+    """Return micro-batches that each read what came while the one before ran, and take so much longer."""
+    begun_ms, took_ms, found = 0, 1_000, []
+    for _ in range(batches):
+        rows = int(per_s * took_ms / factor / 1_000)
+        found.append((begun_ms, took_ms, rows))
+        begun_ms += took_ms + pause_ms
+        took_ms = int(took_ms * factor)
+    return timed(*found)
+
+
+def test_more_rows_come_than_it_can_process() -> None:
+    issue = behind(None, *overrun(1.5))
+    assert issue is not None
+    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("stream-behind", None, None)
+    assert "each of the last 6 micro-batches read more rows and took longer than" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        overrun(1.5, batches=5),
+        overrun(1.5, pause_ms=200),
+        overrun(1.05, batches=20),
+        overrun(1.12),
+        [(each, 10) for each, _ in overrun(1.5)],
+        [(each, number**3 + 1) for number, (each, _) in enumerate(overrun(1.5))],
+    ],
+    ids=["too few", "it waits", "hardly longer", "not twice as long", "no more rows", "rows come unevenly"],
+)
+def test_batches_that_only_vary(batches: list[Batch]) -> None:
+    assert behind(None, *batches) is None
+
+
+def slow_source(*offsets_ms: int, rows: int = 5) -> tuple[int | None, str] | None:
+    """Return what it costs and what is told, if the source says so late what is new, of 1 s each."""
+    rule, told = SlowSource(), None
+    for ms in offsets_ms:
+        took = {"triggerExecution": S, "latestOffset": ms}
+        sources = [{"description": "FileStreamSource[s3a://lake/clicks]"}, {"description": "Rate"}]
+        told = rule.take({"durationMs": took, "sources": sources}, rows)
+    return (told[0].lost_ms, told[0].sentence) if told else None
+
+
+def test_a_source_that_is_slow_to_say_what_is_new() -> None:
+    told = slow_source(800, 700, 600)
+    assert told is not None
+    assert told[0] == 2_100
+    assert told[1].startswith(
+        "its source s3a://lake/clicks takes 2.1 s to say what is new, 700 ms before each"
+    )
+
+
+@pytest.mark.parametrize(
+    "told",
+    [slow_source(800, 800), slow_source(200, 200, 200), slow_source(800, 800, 800, rows=0)],
+    ids=["too few batches", "most of the time is for other things", "there is nothing new"],
+)
+def test_a_source_that_is_quick(told: object) -> None:
+    assert told is None
+
+
 def operator(rows: int, removed: int = 0) -> dict[str, Any]:
     return {"operatorName": "dedupe", "numRowsTotal": rows, "numRowsRemoved": removed}
 
@@ -120,6 +221,14 @@ def state(rows: list[int], removed: int = 0, **more: Any) -> list[Issue]:
 def test_state_that_only_grows() -> None:
     (issue,) = state([2_000 * number for number in range(1, 12)])
     assert "has grown in 10 of 11 micro-batches, from 2,000 to 22,000 rows" in issue.sentence
+
+
+def test_state_is_named_by_its_columns() -> None:
+    rule = StateGrowth()
+    text = "StreamingDeduplicate [message_id#3L], state info [ checkpoint = a, runId = b#4, opId = 0]"
+    rule.knows([Plan()(0, text, 1, rows=5).root()])
+    issues = [list(rule.take(progress(5, stateOperators=[operator(2_000 * n)])[0])) for n in range(1, 12)]
+    assert "the state of dedupe by message_id has grown" in issues[-1][0].sentence
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,31 @@ def sql(number: int, begun_ms: int, description: str, *texts: str, rows: int = 9
     ]
 
 
+def code_in_batches(*code_s: int) -> int | None:
+    """Return what code costs that takes so long in each micro-batch, besides a job of 10 s."""
+    feed, now_ms = Feed()(r.application_start(), r.executor("Added", 0), r.query_started(0)), S
+    for number, each_s in enumerate(code_s):
+        lasted_ms = (10 + each_s) * S
+        begun = r.batch_begins(now_ms, number)
+        end = r.execution("End", now_ms + lasted_ms, int(begun["executionId"]))
+        batch_job = job(now_ms, [S], 10 * S, job=0, group="run-1", stage_id=number)
+        sink = {"description": "ForeachBatchSink"}
+        feed(begun, *batch_job, end, r.progress(now_ms, number, lasted_ms, sink=sink))
+        now_ms += lasted_ms
+    told = [event.attributes for event in issues(feed(r.terminated()))]
+    of_code = [attributes for attributes in told if attributes["issue"] == "foreach-batch"]
+    return int(str(of_code[-1]["lostMs"])) if of_code else None
+
+
+@pytest.mark.parametrize(
+    ("code_s", "lost_ms"),
+    [((40, 40, 40), 120 * S), ((40,), 40 * S), ((40, 1, 1, 1), None), ((40, 0), None)],
+    ids=["in each", "there is one only", "the first one loads classes", "the others have no code"],
+)
+def test_code_in_foreach_batch(code_s: tuple[int, ...], lost_ms: int | None) -> None:
+    assert code_in_batches(*code_s) == lost_ms
+
+
 FILLS = ("InMemoryTableScan [a#1]", "Project [slow(b#2) AS a#1]", "Scan parquet db.t")
 
 

@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.node import IN_MEMORY, MetricValue, Node
 _INTERNAL = "internal.metrics."
 _MEASURED_BYTES = 8 << 10
 _RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
+_READ = _INTERNAL + "input.bytesRead"
 _SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
 
 
@@ -24,6 +25,7 @@ class ExecutedStage:
         run_ms: how long its tasks ran, in all.
         shuffle_write_ms: how much of that they wrote for shuffles.
         result_bytes: what they sent to the driver.
+        read_bytes: what they read from sources.
     """
 
     id: int
@@ -33,6 +35,7 @@ class ExecutedStage:
     run_ms: int
     shuffle_write_ms: int
     result_bytes: int
+    read_bytes: int = 0
 
     @property
     def wall_ms(self) -> int:
@@ -132,6 +135,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
         sums.get(_RUN, 0),
         sums.get(_SHUFFLE_WRITE_NS, 0) // 1_000_000,
         sums.get(_RESULT, 0),
+        sums.get(_READ, 0),
     )
 
 

@@ -24,6 +24,7 @@ PLAN_METRICS = (
     "number of partitions",
     "spill size",
     "sort time",
+    "scan time",
     "time to start Python workers",
     "time to initialize Python workers",
     "time to run Python workers",
@@ -50,6 +51,7 @@ _PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
 _ONE_LOCATION = re.compile(r"\[([^\],]*)")
 _WRITTEN = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?|dbfs|viewfs|webhdfs|oss|cosn):/[^\s,\]]*")
 _COLUMN = re.compile(r"([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
+_OUTPUT = re.compile(r"([A-Za-z_][\w.]*)#\d+L?(?=[,\]])", re.ASCII)
 _TABLE = re.compile(r"[\w.$-]+")
 _JDBC_TABLE = re.compile(r"JDBCRelation\(([\w.$\"`-]+)\) \[numPartitions=\d+\]")
 _CACHED_TABLE = "Scan In-memory table "
@@ -188,6 +190,13 @@ def _scanned(relation: str) -> str:
 def without_ids(text: str) -> str:
     """Return a node's text without the ids of expressions and plans."""
     return _EXPRESSION_ID.sub("", _PLAN_ID.sub("", text))
+
+
+def outputs(node: Node) -> list[str]:
+    """Return the names of the columns that come out of a node; none if nothing says it."""
+    while node.name not in ("Project", IN_MEMORY) and len(node.children) == 1:
+        node = node.children[0]
+    return list(dict.fromkeys(_OUTPUT.findall(node.text))) if node.name in ("Project", IN_MEMORY) else []
 
 
 def columns(text: str) -> list[str]:

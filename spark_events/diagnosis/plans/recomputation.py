@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
-from spark_events.diagnosis.plans.node import IN_MEMORY, Node, without_ids
+from spark_events.diagnosis.plans.node import IN_MEMORY, Node, outputs, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
@@ -263,4 +263,5 @@ def _title(node: Node) -> str:
     """Return what a part of a plan is, for a sentence."""
     tables = node.tables()
     names = list(dict.fromkeys(each.name for each in node.walk() if each.children and not each.is_exchange))
-    return f"the same {', '.join(names[:3])}" + (f" of {', '.join(tables[:3])}" if tables else "")
+    of = tables or outputs(node)
+    return f"the same {', '.join(names[:3])}" + (f" of {', '.join(of[:3])}" if of else "")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from spark_events.diagnosis.driver_time import DriverTime, WorkDone
+from spark_events.diagnosis.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.executor_churn import ExecutorChurn
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
-from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.one_by_one import OneByOne, is_fetch
+from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.schema_reads import SchemaReads, schema_read
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
 from spark_events.diagnosis.unused_memory import unused_memory
@@ -50,6 +54,9 @@ class ApplicationIssues(Timeless):
         self._warm: dict[str, int] = {}
         self._warm_python: dict[str, int] = {}
         self._recomputation = Recomputation()
+        self._one_by_one = OneByOne()
+        self._schema_reads = SchemaReads()
+        self._evicted = EvictedRdds()
         self._churn = ExecutorChurn()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
@@ -136,6 +143,31 @@ class ApplicationIssues(Timeless):
         self._driver.stage_completed(key, work, time_ms)
         self._take_driver_time(time_ms)
 
+    def fetches(self, place: str, stage: ExecutedStage, beside_ms: int) -> bool:
+        """Called with a stage that has succeeded and is no part of an SQL execution that runs.
+
+        Args:
+            place: in the user's code, or the stage's name.
+            stage: it.
+            beside_ms: for how long other stages ran at the same time.
+
+        Returns:
+            Whether it is one of many partitions that are fetched, and told as an issue of the application.
+        """
+        if stage.tasks != 1 or not is_fetch(place):
+            return False
+        spent = (stage.run_ms, stage.begun_ms, stage.ended_ms, beside_ms)
+        if (issue := self._one_by_one.take(place, *spent, self.cores)) is not None:
+            self._take(issue, stage.ended_ms)
+        return True
+
+    def reads_schema(self, stage: ExecutedStage, info: Mapping[str, Any], beside_ms: int) -> bool:
+        """The same of a stage that is no part of any SQL execution, and may read files for their schema."""
+        read = schema_read(info, max(0, stage.wall_ms - beside_ms), stage.read_bytes)
+        for issue in self._schema_reads.take(read) if read is not None else ():
+            self._take(issue, stage.ended_ms)
+        return read is not None
+
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
         """Return whether the first tasks of a stage that has ended had to wait for what all of them need.
 
@@ -162,6 +194,13 @@ class ApplicationIssues(Timeless):
             measured.failed, measured.failed_ms, measured.first_ms
         )
 
+    def rdds_read(self, info: Mapping[str, Any], stage: EndedStage, time_ms: int) -> None:
+        """Called with a stage that has ended and belongs to no SQL execution, and its ``Stage Info``."""
+        if info.get("Failure Reason") or stage.repeats:
+            return
+        if (issue := self._evicted.take(info, stage.measured, stage.slots)) is not None:
+            self._take(issue, time_ms)
+
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
         if (churn := self._churn.issue()) is not None:
@@ -179,6 +218,8 @@ class ApplicationIssues(Timeless):
 
     def execution_ended(self, ended: EndedExecution, place: str, time_ms: int) -> None:
         """Called with an SQL execution that has ended, and the place in the code that it was for."""
+        for issue in self._schema_reads.execution_ended(ended):
+            self._take(issue, time_ms)
         if self._recomputation.take(ended, place):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms)
@@ -193,7 +234,8 @@ class ApplicationIssues(Timeless):
         self._take_driver_time(time_ms)
         if self._context.run.executions or self._context.run.jobs:  # what they read is not known
             self._recomputation.read_elsewhere()
-        for issue in (self._churn.issue(), *self._recomputation.never_read()):
+        at_end = (*self._schema_reads.end(), *self._recomputation.never_read())
+        for issue in (self._churn.issue(), *at_end):
             if issue is not None:
                 self._take(issue, time_ms)
         lasted_ms = self._lasted_ms(time_ms)

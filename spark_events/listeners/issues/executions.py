@@ -14,7 +14,7 @@ from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, colum
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
-from spark_events.diagnosis.thresholds import PYTHON, SKEW, STRAGGLER, TASK_COUNT, Thresholds
+from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.run import Job
 
 _HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
@@ -28,6 +28,7 @@ _LONG_ARRAYS = (
     "column of the elements, so that all tasks get some."
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
+_SPILLED = "spill size"
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (joins, full_scans, windows_over_all, rewrites)
@@ -101,6 +102,8 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
             sentence=f"{issue.sentence}; {known}",
             advice=f"{_LONG_ARRAYS} {issue.advice}",
         )
+    if issue.kind == SPILL and (spilling := _spilling(nodes)):
+        return replace(issue, sentence=f"{issue.sentence}: {spilling}")
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
         evidence = {**issue.evidence, "shuffle.keys": keys}
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
@@ -119,6 +122,16 @@ def _exploded(nodes: Iterable[Node]) -> tuple[int, int, str] | None:
         if function and of and made >= 2 * of:
             return made, of, " of ".join((function[1], *columns(node.text)[:1]))
     return None
+
+
+def _spilling(nodes: Iterable[Node]) -> str:
+    """Return what in a stage has spilled most, and by which columns; empty if unknown."""
+    spilled = [node for node in nodes if node.metrics.get(_SPILLED)]
+    if not spilled:
+        return ""
+    most = max(spilled, key=lambda node: node.metrics[_SPILLED])
+    by = columns(most.text.partition("]")[0])[:3]
+    return f"{most.name} by {', '.join(by)}" if by else most.name
 
 
 def _shuffled_by(nodes: Iterable[Node]) -> str:

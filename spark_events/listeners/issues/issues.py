@@ -19,6 +19,7 @@ from spark_events.diagnosis.measured import (
     without_reads,
 )
 from spark_events.diagnosis.other_work import OtherWork
+from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.python_times import StagesInPython
@@ -131,9 +132,7 @@ class IssueListener(Timeless):
         ]
         findings += self._of_execution(record, execution, ended, job)
         if execution.batch is not None:
-            self._queries.batch_ended(
-                execution.batch.run_id, ended.lasted_ms, int(record.get("Parts Time") or 0)
-            )
+            self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
                 self._application.cache_may_be_read()
         else:
@@ -175,6 +174,7 @@ class IssueListener(Timeless):
         job = stage.job if stage else None
         executed = read_stage(info, time_ms)
         self._application.stage_completed(key, _work(stage, executed), time_ms)
+        is_told = self._takes_unplanned(key, stage, executed, info)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
         if (job is None or job.run.execution is None) and reads_cache(info):
@@ -183,7 +183,7 @@ class IssueListener(Timeless):
         python = self._in_python.of_stage(info, stage.measured if stage else None)
         if stage is not None and stage.measured is not None:
             stage.python, stage.repeats = python, repeats
-            self._take_measured(key, stage, stage.measured, info, time_ms)
+            self._take_measured(key, stage, stage.measured, info, is_told, time_ms)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
@@ -211,10 +211,30 @@ class IssueListener(Timeless):
 
     # -----------------------------------------------------------------------------------------------------
 
+    def _takes_unplanned(
+        self, key: Key, stage: _Stage | None, executed: ExecutedStage, info: Mapping[str, Any]
+    ) -> bool:
+        """Take a stage of no plan: of a partition that is fetched alone, or of files' schema."""
+        job = stage.job.run if stage is not None and stage.job is not None else None
+        if job is None or job.query or info.get("Failure Reason") or self._run.execution_of(job) is not None:
+            return False
+        beside_ms = self._other_work.beside_ms(key, executed.begun_ms, executed.ended_ms)
+        place = named(str(info.get("Stage Name") or ""), job)
+        if self._application.fetches(place, executed, beside_ms):
+            return True
+        # One that is a part of an SQL execution which nobody has seen begin may be of a write.
+        return job.execution is None and self._application.reads_schema(executed, info, beside_ms)
+
     def _take_measured(
-        self, key: Key, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any], time_ms: int
+        self,
+        key: Key,
+        stage: _Stage,
+        measured: TasksMeasured,
+        info: Mapping[str, Any],
+        is_told: bool,
+        time_ms: int,
     ) -> None:
-        """Find the issues of a stage that has ended."""
+        """Find the issues of a stage that has ended, unless what it costs is told already."""
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
         of_query = bool(stage.job and stage.job.run.query)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
@@ -231,6 +251,10 @@ class IssueListener(Timeless):
         )
         self._application.stage_measured(ended, time_ms)
         job = stage.job
+        if job is not None and not of_query and self._run.execution_of(job.run) is None:
+            self._application.rdds_read(info, ended, time_ms)
+        if is_told:
+            return
         churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
             if issue.kind == RETRIES and churn and not stage.repeats:
@@ -282,6 +306,8 @@ class IssueListener(Timeless):
         issues: list[Issue] = self._executions.issues(ended)
         if execution.batch is None:
             issues += small_files(record.get("Files") or {}, ended, self._thresholds)
+        else:
+            issues += computed_again(ended)
         name = call_site(execution.description)
         return [
             Finding(issue, None, name, ended.lasted_ms, ended.ended_ms, job, 0, execution) for issue in issues

@@ -9,7 +9,9 @@ from typing import Any
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.streams import ManyStateParts, SourceStopped, StateGrowth, StreamBehind
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -26,21 +28,30 @@ _LEAST_SHARE = 0.25
 
 @dataclass(slots=True)
 class _Query:
-    """A run of a streaming query, and what it has lost, by cause and the name of what lost it."""
+    """A run of a streaming query, and what it has lost, by cause and the name of what lost it.
+
+    Attributes:
+        first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
+            micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
+    """
 
     query_id: str
     name: str
     growing: GrowingIssues
     source: SourceStopped
     behind: StreamBehind
+    sources: str = ""
     busy_ms: int = 0
     batches_ms: int = 0
     jobs_ms: int = 0
     own_ms: int = 0
-    own_code_ms: int = 0
+    first_code_ms: int | None = None
+    most_code_ms: int | None = None
+    later_code_ms: int = 0
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
+    slow_source: SlowSource = field(default_factory=SlowSource)
     state_parts: ManyStateParts = field(default_factory=ManyStateParts)
 
 
@@ -97,11 +108,12 @@ class QueryIssues(Timeless):
         query.busy_ms += lasted_ms
         query.jobs_ms += lasted_ms
 
-    def batch_ended(self, run_id: str, lasted_ms: int, parts_ms: int) -> None:
+    def batch_ended(self, run_id: str, ended: EndedExecution, parts_ms: int) -> None:
         """Called when the SQL execution of a micro-batch has ended, with the time of those in it, in ms."""
         query = self._queries.get(run_id)
         if query is not None:
-            query.own_ms += max(0, lasted_ms - max(parts_ms, query.jobs_ms))
+            query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
+            query.state_growth.knows(ended.nodes())
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
         """Called with what one micro-batch has lost, and the names of what lost it."""
@@ -130,24 +142,33 @@ class QueryIssues(Timeless):
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
         query.jobs_ms = query.own_ms = 0
         rows = input_rows(progress)
+        query.sources = sources_of(progress)
+        if progress.get("stateOperators"):
+            of_state = [*query.state_growth.take(progress), query.state_parts.take(progress, self._cores)]
+            self._take(query, run_id, of_state, time_ms)
         issues = [
-            *query.state_growth.take(progress),
-            query.state_parts.take(progress, self._cores),
             query.behind.take(progress, rows),
-            query.source.take(rows, time_ms),
+            query.source.take(rows, time_ms, query.sources),
         ]
         self._take(query, run_id, issues, time_ms)
+        if (slow := query.slow_source.take(progress, rows)) is not None:
+            issue, batches_ms = slow
+            subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
+            query.growing.take(issue, subject, time_ms)
 
     def on_idle(self, record: Record, time_ms: int) -> None:
         """Handle QueryIdle."""
         run_id = str(record[RUN_ID])
         if (query := self._queries.get(run_id)) is not None:
-            self._take(query, run_id, [query.source.take(0, time_ms)], time_ms)
+            self._take(query, run_id, [query.source.take(0, time_ms, query.sources)], time_ms)
 
     def _end(self, run_id: str, time_ms: int) -> None:
         query = self._queries.pop(run_id, None)
-        if query is not None:
-            query.growing.close(time_ms)
+        if query is None:
+            return
+        if query.first_code_ms is not None and query.most_code_ms is None:
+            self._take_code(query, run_id, query.first_code_ms, time_ms)  # there was no other
+        query.growing.close(time_ms)
 
     def _take_batch(
         self, query: _Query, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
@@ -157,20 +178,28 @@ class QueryIssues(Timeless):
         sink = str((progress.get("sink") or {}).get("description") or "")
         if not sink.startswith(_FOREACH):
             return
-        query.own_code_ms += query.own_ms
-        share = query.own_code_ms / max(1, query.batches_ms)
+        if query.first_code_ms is None:
+            query.first_code_ms = query.own_ms
+            return  # until others are known, for the first one also loads classes
+        query.most_code_ms = max(query.most_code_ms or 0, query.own_ms)
+        query.later_code_ms += query.own_ms
+        code_ms = min(query.first_code_ms, query.most_code_ms) + query.later_code_ms
+        self._take_code(query, run_id, code_ms, time_ms)
+
+    def _take_code(self, query: _Query, run_id: str, code_ms: int, time_ms: int) -> None:
+        share = code_ms / max(1, query.batches_ms)
         if share < _LEAST_SHARE:
             return
         issue = Issue(
             FOREACH_BATCH,
             FOREACH_BATCH,
-            query.own_code_ms,
+            code_ms,
             None,
-            f"code in foreachBatch takes {duration(query.own_code_ms)} in the driver, besides the jobs that "
-            f"it runs: {percent(100 * share)} of its micro-batches' time",
+            f"code in foreachBatch takes {duration(code_ms)} in the driver, besides the jobs that it runs: "
+            f"{percent(100 * share)} of its micro-batches' time",
             "Only the driver works in that time: do in Spark, before the sink, what can be done per row "
             "(foreach, mapInPandas, or foreachPartition of the batch), and collect nothing large.",
-            evidence={"foreachBatch.codeMs": query.own_code_ms, "foreachBatch.batchesMs": query.batches_ms},
+            evidence={"foreachBatch.codeMs": code_ms, "foreachBatch.batchesMs": query.batches_ms},
         )
         subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
         query.growing.take(issue, subject, time_ms)

@@ -33,7 +33,7 @@ def one_host_is_slow(work: Work) -> None:
     slow_tasks = context.accumulator(0)
 
     def visit(rows: Iterator[int]) -> Iterator[int]:
-        is_slow = factor > 1 and _own_host() == slow_host
+        is_slow = factor > 1 and _after("--hostname") == slow_host
         if is_slow:
             slow_tasks.add(1)
         time.sleep(usual_ms * (factor if is_slow else 1) / 1_000)
@@ -43,6 +43,39 @@ def one_host_is_slow(work: Work) -> None:
         context.parallelize(range(tasks), tasks).mapPartitions(visit).count()  # slow
     # The other hosts would have shared what this one was too slow for.
     work.defect("slow-node", slow_tasks.value * usual_ms * (factor - 1) / work.cores, slow_host)
+
+
+@case(
+    "slow-executor",
+    master="local-cluster[4,1,1024]",
+    # Executors that start take long where much else runs, and count as the application's time.
+    conf={**_SMALL, "spark.events.issue.min.share": "0.02"},
+)
+def one_executor_is_slow(work: Work) -> None:
+    """On one of four executors of the same host, each task takes some times as long, in several stages."""
+    usual_ms, stages = work.random.randrange(500, 700), work.random.randrange(5, 8)
+    tasks, slow_executor = work.random.randrange(28, 40), str(work.random.randrange(work.cores))
+    factor = work.random.uniform(2.6, 4) if work.bad else 1
+    spark = work.begin(python=True)
+    context = spark.sparkContext
+    _until(lambda: len(_living(context)) == work.cores)
+    context.parallelize(range(4 * work.cores), 4 * work.cores).map(lambda _: time.sleep(0.3)).count()
+    slow_tasks = context.accumulator(0)
+
+    def visit(rows: Iterator[int]) -> Iterator[int]:
+        is_slow = factor > 1 and _after("--executor-id") == slow_executor
+        if is_slow:
+            slow_tasks.add(1)
+        time.sleep(usual_ms * (factor if is_slow else 1) / 1_000)
+        return rows
+
+    for _ in range(stages):
+        context.parallelize(range(tasks), tasks).mapPartitions(visit).count()  # slow
+    work.defect(
+        "slow-executor",
+        slow_tasks.value * usual_ms * (factor - 1) / work.cores,
+        f"executor {slow_executor}",
+    )
 
 
 @case("executor-churn", master="local-cluster[2,1,1024]", conf={**_SMALL, "spark.task.maxFailures": "8"})
@@ -131,12 +164,12 @@ def _next_run(work: Work, spark: SparkSession) -> SparkSession:
     return work.begin()
 
 
-def _own_host() -> str:
-    """Return the host of this executor: its JVM is the parent of the daemon that has forked this worker."""
+def _after(argument: str) -> str:
+    """Return what this executor was given: its JVM is the parent of the daemon that has forked this worker."""
     daemon = os.getppid()
     jvm = Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()[1]
     command = Path(f"/proc/{jvm}/cmdline").read_text().split("\0")
-    return command[command.index("--hostname") + 1]
+    return command[command.index(argument) + 1]
 
 
 def _kill_executors(context: SparkContext, times: int, after_s: float) -> None:

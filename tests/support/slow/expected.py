@@ -49,6 +49,11 @@ KINDS: dict[str, frozenset[str]] = {
         "stream-behind": "stream-behind",
         "state-grows": "state-growth",
         "source-stopped": "source-stopped",
+        "slow-executor": "slow-node",
+        "fetched-one-by-one": "task-count",
+        "schema-inference": "full-scan",
+        "slow-source": "idle-cores",
+        "batch-computed-again": "recomputation",
     }.items()
 }
 """By cause, the issues that say it."""
@@ -57,12 +62,14 @@ BESIDE: dict[str, frozenset[str]] = {
     "executor-churn": frozenset({"retries"}),
     "fetch-failures": frozenset({"executor-churn"}),
     "slow-node": frozenset({"straggler"}),
+    "slow-executor": frozenset({"straggler"}),
     "cache-evicted": frozenset({"gc"}),
     "cache-never-read": frozenset({"gc"}),
     "spill": frozenset({"gc"}),
     "gc": frozenset({"spill"}),
     "broadcast-too-large": frozenset({"gc"}),
     "collect-to-driver": frozenset({"gc"}),
+    "stream-behind": frozenset({"regression"}),
 }
 """By cause, issues that are true beside it, and that do not say it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import time
 from pathlib import Path
 
 from tests.support.slow.case import Work, case, resting, write_parquet
@@ -83,3 +84,29 @@ def _write_days(folder: Path, day: int, rows: int) -> None:
         "note": chance.integers(0, 1 << 60, rows).astype("S"),
     }
     write_parquet(folder / f"day={day}", columns)
+
+
+@case("schema-inference")
+def read_twice_to_find_the_types(work: Work) -> None:
+    """Nobody says what columns a CSV or a JSON file has, so Spark reads all of it before it reads it."""
+    form, rows = work.random.choice(["csv", "json"]), work.random.randrange(350_000, 500_000)
+    path = work.folder / f"deliveries.{form}"
+    with path.open("w") as file:
+        if form == "csv":
+            file.write("parcel,weight,note\n")
+        for row in range(rows):
+            weight, note = row * 7 % 1_009 / 8, f"left at door {row * 31 % 997} of house {row % 89}"
+            file.write(
+                f"{row},{weight},{note}\n"
+                if form == "csv"
+                else f'{{"parcel": {row}, "weight": {weight}, "note": "{note}"}}\n'
+            )
+    spark = work.begin()
+    read = spark.read.option("header", form == "csv")
+    if not work.bad:
+        read = read.schema("parcel long, weight double, note string")
+    begun = time.monotonic()
+    deliveries = read.csv(str(path), inferSchema=work.bad) if form == "csv" else read.json(str(path))  # slow
+    # What the twin takes longer for, because nothing has read the files before, is no cost of the defect.
+    work.defect("schema-inference", 1_000 * (time.monotonic() - begun), "deliveries")
+    deliveries.groupBy("weight").count().write.format("noop").mode("overwrite").save()  # slow

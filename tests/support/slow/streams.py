@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from tests.support.slow.case import Work, case, makespan_ms, resting
@@ -51,6 +52,67 @@ def driver_code_for_each_batch(work: Work) -> None:
     _checkpointed(clicks, work).trigger(availableNow=True).start().awaitTermination()
 
 
+@case("batch-computed-again")
+def several_actions_for_each_batch(work: Work) -> None:
+    """``foreachBatch`` uses its batch several times and does not cache it, so all of it is computed each time."""
+    batches, actions, rows = 4, work.random.randrange(2, 5), work.cores * work.random.randrange(50, 80)
+    once_ms = rows * 25 / work.cores
+    _files(work.folder / "orders", batches, rows)
+    work.defect("batch-computed-again", batches * (actions - 1) * once_ms, "orders")
+    spark = work.begin()
+
+    def store(batch: DataFrame, _: int) -> None:
+        if not work.bad:
+            batch.persist()
+        for action in range(actions):
+            batch.where(f"value % 7 <> {action}").write.format("noop").mode("append").save()  # slow
+        batch.unpersist()
+
+    orders = _stream(spark, work.folder / "orders").repartition(2 * work.cores)
+    stored = orders.selectExpr("value", resting("25") + " AS rested").writeStream.foreachBatch(store)
+    _checkpointed(stored, work).trigger(availableNow=True).start().awaitTermination()
+
+
+@case("slow-source", version="4", conf={"spark.events.issue.idle-cores.time": "60s"})
+def slow_to_say_what_is_new(work: Work) -> None:
+    """A source takes seconds to say up to where a micro-batch goes, as if it listed a large folder.
+
+    Before its query begins, the driver starts Python for it, which is no defect.
+    """
+    from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+
+    batches, seconds = work.random.randrange(5, 8), work.random.uniform(1.2, 2.5)
+    work.defect("slow-source", batches * seconds * 1_000)
+    pause_s = seconds if work.bad else 0
+
+    class Readings(SimpleDataSourceStreamReader):
+        def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+            return {"reading": 0}
+
+        def read(self, start: dict[str, int]) -> tuple[Iterator[tuple[int]], dict[str, int]]:
+            time.sleep(pause_s)
+            first = start["reading"]
+            return iter([(number,) for number in range(first, first + 100)]), {"reading": first + 100}
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "readings"
+
+        def schema(self) -> str:
+            return "value long"
+
+        def simpleStreamReader(self, schema: object) -> SimpleDataSourceStreamReader:  # noqa: N802 - Spark's
+            return Readings()
+
+    spark = work.begin(python=True)
+    spark.dataSource.register(Source)
+    readings = spark.readStream.format("readings").load()  # slow
+    query = _checkpointed(readings.writeStream.format("noop"), work).start()  # slow
+    _batches_done(query, batches)
+    query.stop()
+
+
 @case("stream-straggler")
 def one_task_in_each_batch(work: Work) -> None:
     """In each micro-batch, one task takes seconds longer than the others."""
@@ -86,6 +148,45 @@ def more_than_it_can_do(work: Work) -> None:
     query.stop()
 
 
+@case("stream-slows-down")
+def slower_than_its_trigger(work: Work) -> None:
+    """Micro-batches that were in time at first take longer than the interval in which the next should begin."""
+    early, late, interval_s = 10, 6, work.random.choice([1.0, 1.2, 1.5])
+    busy_ms = int(interval_s * 1_000 * work.random.uniform(1.4, 2.0) / 2)
+    tasks = 2 * work.cores
+    _files(work.folder / "readings", early + late, tasks)
+    work.defect("stream-behind", None, "readings", costed=False)
+    spark = work.begin()
+    ms = f"IF(value >= {early * tasks}, {busy_ms}, 20)" if work.bad else "20"
+    readings = _stream(spark, work.folder / "readings").repartition(tasks).selectExpr("value", resting(ms))
+    writer = _checkpointed(readings.writeStream.format("noop"), work)
+    query = writer.trigger(processingTime=f"{int(interval_s * 1_000)} milliseconds").start()  # slow
+    _batches_done(query, early + late)
+    query.stop()
+
+
+@case("stream-overrun")
+def more_comes_than_it_can_do(work: Work) -> None:
+    """Rows come faster than they are processed, so each micro-batch has more of them than the one before."""
+    per_s, factor = 40, work.random.uniform(1.35, 1.6) if work.bad else 0.2
+    row_ms = int(1_000 * work.cores * factor / per_s)
+    folder, batches = work.folder / "arrivals", 8
+    folder.mkdir()
+    _write_rows(folder, "first", 2 * work.cores)
+    work.defect("stream-behind", None, "arrivals", costed=False)
+    spark = work.begin()
+    arrivals = spark.readStream.schema("value long").json(str(folder)).repartition(2 * work.cores)
+    rested = arrivals.selectExpr("value", resting(str(row_ms)))
+    query = _checkpointed(rested.writeStream.format("noop"), work).start()  # slow
+    stopped = Event()
+    writer = Thread(target=_write_evenly, args=(folder, per_s, stopped))
+    writer.start()
+    _batches_done(query, batches)
+    query.stop()
+    stopped.set()
+    writer.join()
+
+
 @case("state-grows")
 def duplicates_for_ever(work: Work) -> None:
     """``dropDuplicates`` without a watermark keeps each key that there ever was."""
@@ -119,6 +220,20 @@ def no_more_files(work: Work) -> None:
     if work.bad:
         time.sleep(silent_s)
     query.stop()
+
+
+def _write_evenly(folder: Path, rows_per_s: int, stopped: Event) -> None:
+    """Write a file of some rows five times a second."""
+    number = 0
+    while not stopped.wait(0.2):
+        _write_rows(folder, str(number), rows_per_s // 5)
+        number += 1
+
+
+def _write_rows(folder: Path, name: str, rows: int) -> None:
+    hidden = folder / f".{name}.json"
+    hidden.write_text("\n".join(f'{{"value": {row}}}' for row in range(rows)))
+    hidden.rename(folder / f"{name}.json")
 
 
 def _write_files(folder: Path, files: int) -> None:

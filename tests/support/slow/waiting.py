@@ -65,6 +65,28 @@ def everything_as_rows(work: Work) -> None:
         invoices.agg({"invoice_text": "max"}).collect()
 
 
+@case("fetched-one-by-one")
+def partition_after_partition(work: Work) -> None:
+    """``toLocalIterator`` has the partitions computed one after the other, so all cores but one have nothing."""
+    partitions, each = work.cores * work.random.randrange(2, 5), work.random.randrange(500, 900)
+    of_rows, prefetched = work.random.random() < 0.5, work.random.random() < 0.3
+    work.defect("fetched-one-by-one", partitions * each * (1 - 1 / work.cores))
+    spark = work.begin(python=of_rows)
+    if of_rows:
+
+        def scored(rows: Iterator[int]) -> Iterator[int]:
+            time.sleep(each / 1_000)
+            return rows
+
+        visits = spark.sparkContext.parallelize(range(10 * partitions), partitions).mapPartitions(scored)
+        sum(visits.toLocalIterator(prefetched) if work.bad else visits.collect())  # slow
+    else:
+        rows = spark.range(0, 10 * partitions, 1, partitions)
+        rested = rows.selectExpr("id", resting(str(each), "id % 10 = 0"))
+        for _ in rested.toLocalIterator(prefetched) if work.bad else rested.collect():  # slow
+            pass
+
+
 @case("plan-grows")
 def a_column_at_a_time(work: Work) -> None:
     """A loop adds columns one by one, and Spark analyzes the whole plan again for each of them."""

@@ -3,6 +3,7 @@ package io.sparkevents;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.ExceptionFailure;
 import org.apache.spark.ExecutorLostFailure;
@@ -20,6 +21,7 @@ import org.apache.spark.scheduler.TaskInfo;
  */
 public class TaskStatistics {
     private static final int MOST_HOSTS = 100;
+    private static final int MOST_EXECUTORS = 100;
     private static final String[] QUANTITIES = {
         "Duration", "Executor Run Time", "JVM GC Time", "Executor Deserialize Time", "Scheduler Delay",
         "Fetch Wait Time", "Bytes Read", "Records Read", "Bytes Written", "Disk Bytes Spilled"
@@ -30,6 +32,9 @@ public class TaskStatistics {
 
     private final Distribution[] distributions = new Distribution[QUANTITIES.length];
     private final HashMap hosts = new HashMap(); // host -> long[] {tasks, run time, bytes read}
+    private final HashMap executors = new HashMap(); // executor -> Object[] {host, tasks, run time, bytes read}
+    private long withoutInput = 0; // tasks that read nothing from a source, nor from a cache
+    private long withoutInputMs = 0;
     private long firstLaunch = Long.MAX_VALUE;
     private long lastFinish = 0;
     private final ArrayList longestRuns = new ArrayList(); // Object[], see keepLongest; the longest first
@@ -95,6 +100,11 @@ public class TaskStatistics {
             distributions[i].add(values[i]);
         }
         keepLongest(info, run, read);
+        if (metrics.inputMetrics().bytesRead() == 0) {
+            withoutInput++;
+            withoutInputMs += run;
+        }
+        addToExecutor(info, run, read);
         long[] host = (long[]) hosts.get(info.host());
         if (host == null) {
             if (hosts.size() >= MOST_HOSTS) {
@@ -106,6 +116,42 @@ public class TaskStatistics {
         host[0]++;
         host[1] += run;
         host[2] += read;
+    }
+
+    private void addToExecutor(TaskInfo info, long run, long read) {
+        Object[] executor = (Object[]) executors.get(info.executorId());
+        if (executor == null) {
+            if (executors.size() >= MOST_EXECUTORS) {
+                return;
+            }
+            executor = new Object[] {info.host(), new long[3]};
+            executors.put(info.executorId(), executor);
+        }
+        long[] work = (long[]) executor[1];
+        work[0]++;
+        work[1] += run;
+        work[2] += read;
+    }
+
+    /** Returns what each executor has done that shares its host with others: its host, and the three sums. */
+    private TreeMap sharing() {
+        HashMap onHost = new HashMap();
+        for (Object executor : executors.values()) {
+            Object host = ((Object[]) executor)[0];
+            Integer before = (Integer) onHost.get(host);
+            onHost.put(host, Integer.valueOf(before == null ? 1 : before.intValue() + 1));
+        }
+        TreeMap sharing = new TreeMap();
+        for (Object entry : executors.entrySet()) {
+            Object[] executor = (Object[]) ((Map.Entry) entry).getValue();
+            if (((Integer) onHost.get(executor[0])).intValue() > 1) {
+                long[] work = (long[]) executor[1];
+                sharing.put(((Map.Entry) entry).getKey(), new Object[] {
+                    executor[0], Long.valueOf(work[0]), Long.valueOf(work[1]), Long.valueOf(work[2])
+                });
+            }
+        }
+        return sharing;
     }
 
     /** Keeps a task if it is among the longest; of those that are equally long, the first. */
@@ -148,6 +194,8 @@ public class TaskStatistics {
         }
         map.put("Longest Runs", longestRuns);
         map.put("Hosts", new TreeMap(hosts));
+        map.put("Executors", sharing());
+        map.put("Without Input", new long[] {withoutInput, withoutInputMs});
         return map;
     }
 }

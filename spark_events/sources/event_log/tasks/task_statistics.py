@@ -28,7 +28,7 @@ LONGEST_KEPT = 4_096
 """How long a line is at most that is kept whole, in bytes."""
 _DETAILS_END = 1_024
 """Of longer lines, what they begin with is kept, the details of their task, and their metrics."""
-_MOST_HOSTS = 100
+_MOST_HOSTS = _MOST_EXECUTORS = 100
 _MOST_LONGEST = 8
 _LONGEST_REASON = 10_000
 """Of the text of a failed attempt, in characters: what Python raised stands at its end."""
@@ -63,9 +63,9 @@ class TaskStatistics:
     """
 
     __slots__ = (
-        "_between", "_distributions", "_failed", "_fetch_failures", "_first_ms", "_hosts", "_killed",
-        "_last_failure", "_last_ms", "_longest_runs", "_read", "_rows", "readable", "sums",
-        "waiting",
+        "_between", "_distributions", "_executors", "_failed", "_fetch_failures", "_first_ms", "_hosts",
+        "_killed", "_last_failure", "_last_ms", "_longest_runs", "_read", "_rows", "_without_input",
+        "readable", "sums", "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -77,6 +77,8 @@ class TaskStatistics:
         self._rows = 0
         self._distributions = [Distribution() for _ in QUANTITIES]
         self._hosts: dict[str, list[int]] = {}
+        self._executors: dict[str, tuple[str, list[int]]] = {}
+        self._without_input = [0, 0]
         self._first_ms: int | None = None
         self._last_ms = 0
         self._longest_runs: list[tuple[int, int, int, int, str, str]] = []
@@ -171,7 +173,10 @@ class TaskStatistics:
         for quantity, distribution in zip(QUANTITIES, self._distributions, strict=True):
             statistics[quantity] = distribution.summary()
         statistics["Longest Runs"] = [list(run) for run in self._longest_runs]
-        return {**statistics, "Hosts": dict(sorted(self._hosts.items()))}
+        statistics["Hosts"] = dict(sorted(self._hosts.items()))
+        statistics["Executors"] = self._sharing()
+        statistics["Without Input"] = self._without_input[:]
+        return statistics
 
     def _read_lines(self, lines: Sequence[Info]) -> int:
         read = list(read_tasks(lines))
@@ -191,6 +196,8 @@ class TaskStatistics:
         read = tasks.read()
         self._keep_longest(tasks, read)
         self._add_to_hosts(tasks, read)
+        self._add_to_executors(tasks, read)
+        self._add_without_input(tasks)
 
     def _keep_longest(self, tasks: TaskColumns, read: Sequence[int]) -> None:
         """Keep the longest tasks, the longest first; of those that are equally long, the first."""
@@ -230,6 +237,35 @@ class TaskStatistics:
             of_host[0] += count
             of_host[1] += run_ms
             of_host[2] += read_bytes
+
+    def _add_to_executors(self, tasks: TaskColumns, read: Sequence[int]) -> None:
+        for name, host, run_ms, read_bytes in zip(tasks.executor, tasks.host, tasks.run, read, strict=True):
+            executor = name.decode(errors="replace")
+            of_executor = self._executors.get(executor)
+            if of_executor is None:
+                if len(self._executors) >= _MOST_EXECUTORS:
+                    continue
+                of_executor = self._executors[executor] = (host.decode(errors="replace"), [0, 0, 0])
+            work = of_executor[1]
+            work[0] += 1
+            work[1] += run_ms
+            work[2] += read_bytes
+
+    def _sharing(self) -> dict[str, list[str | int]]:
+        """Return what each executor has done that shares its host with others, after its host."""
+        on_host = Counter(host for host, _ in self._executors.values())
+        executors = sorted(self._executors.items())
+        return {name: [host, *work] for name, (host, work) in executors if on_host[host] > 1}
+
+    def _add_without_input(self, tasks: TaskColumns) -> None:
+        without = tasks.input_bytes.count(0)
+        self._without_input[0] += without
+        if without == len(tasks.run):
+            self._without_input[1] += sum(tasks.run)
+        elif without:
+            self._without_input[1] += sum(
+                run_ms for run_ms, size in zip(tasks.run, tasks.input_bytes, strict=True) if not size
+            )
 
     def _ran(self, launched_ms: int, finished_ms: int) -> None:
         self._first_ms = launched_ms if self._first_ms is None else min(self._first_ms, launched_ms)

@@ -1,0 +1,121 @@
+"""The rule about cached RDDs whose partitions are computed again, because the cache does not have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.thresholds import RECOMPUTATION
+
+_MOST_RDDS = 1_000
+
+
+@dataclass(slots=True)
+class _Cached:
+    """A cached RDD; times in ms.
+
+    Attributes:
+        whole_ms: when a stage had computed all of it for the first time, since the epoch.
+        least_run_ms: how long the tasks of a stage ran at least that has computed all of it.
+        times: in how many stages partitions were computed again.
+        again: how many.
+    """
+
+    title: str
+    partitions: int
+    whole_ms: int
+    least_run_ms: int
+    times: int = 0
+    again: int = 0
+    lost_ms: int = 0
+
+
+class EvictedRdds:
+    """Remembers which cached RDDs were computed, and adds up what it costs to compute them again.
+
+    A task that finds its partition in the cache has read it from there, which is measured; one that has to
+    compute it has read nothing, unless it computes it from files. Of those, nothing is told.
+    """
+
+    def __init__(self) -> None:
+        self._cached: dict[int, _Cached] = {}
+
+    def take(self, info: Mapping[str, Any], measured: TasksMeasured, slots: int) -> Issue | None:
+        """Called with each stage that has succeeded; returns what its RDD has cost so far.
+
+        Args:
+            info: its ``Stage Info``.
+            measured: what its tasks measured.
+            slots: how many tasks ran at once.
+        """
+        tasks = int(info.get("Number of Tasks") or 0)
+        rdds = [rdd for rdd in _kept(info) if int(rdd.get("Number of Partitions") or 0) == tasks]
+        if not rdds or measured.tasks != tasks:
+            return None
+        last = max(rdds, key=lambda rdd: int(rdd["RDD ID"]))  # what its tasks look for first
+        begun_ms = int(info.get("Submission Time") or measured.first_ms)
+        ended_ms = int(info.get("Completion Time") or measured.last_ms)
+        known = self._cached.get(int(last["RDD ID"]))
+        if known is None:
+            self._add(rdds, measured, ended_ms)
+            return None
+        if begun_ms < known.whole_ms or not measured.without_input.tasks:
+            return None
+        return self._computed_again(int(last["RDD ID"]), known, measured, slots)
+
+    def _add(self, rdds: list[Mapping[str, Any]], measured: TasksMeasured, ended_ms: int) -> None:
+        for rdd in rdds:
+            if len(self._cached) < _MOST_RDDS:
+                number = int(rdd["RDD ID"])
+                cached = _Cached(_title(rdd), measured.tasks, ended_ms, measured.run.total)
+                self._cached.setdefault(number, cached)
+
+    def _computed_again(
+        self, number: int, cached: _Cached, measured: TasksMeasured, slots: int
+    ) -> Issue | None:
+        again, found = measured.without_input, measured.tasks - measured.without_input.tasks
+        if found:
+            usual_ms = (measured.run.total - again.run_ms) // found
+            more_ms = again.run_ms - again.tasks * usual_ms
+        else:  # what the stage does besides is not known, but the quickest of all has computed it, too
+            more_ms = cached.least_run_ms = min(cached.least_run_ms, measured.run.total)
+        cached.times += 1
+        cached.again += again.tasks
+        cached.lost_ms += max(0, more_ms) // max(1, slots)
+        return _issue(number, cached)
+
+
+def _kept(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the RDDs of a stage that are kept in memory or on disk."""
+    for rdd in info.get("RDD Info") or ():
+        level = rdd.get("Storage Level") or {}
+        if level.get("Use Memory") or level.get("Use Disk"):
+            yield rdd
+
+
+def _title(rdd: Mapping[str, Any]) -> str:
+    name = str(rdd.get("Name") or "")
+    of_its_own = bool(name) and not name.endswith("RDD") and "\n" not in name
+    return f"the RDD {name[:100]}" if of_its_own else f"RDD {rdd['RDD ID']}"
+
+
+def _issue(number: int, cached: _Cached) -> Issue:
+    stages = "one stage" if cached.times == 1 else f"{cached.times:,} stages"
+    return Issue(
+        RECOMPUTATION,
+        f"{RECOMPUTATION} rdd {number}",
+        cached.lost_ms,
+        None,
+        f"{cached.title} is cached and has {cached.partitions:,} partitions, and yet {cached.again:,} are "
+        f"computed again, in {stages}: the cache does not keep them",
+        "It does not fit, or executors went with what they had: persist it with MEMORY_AND_DISK, give "
+        "executors more memory (spark.executor.memory), cache less, or unpersist() what is not needed.",
+        evidence={
+            "recomputation.times": cached.times,
+            "recomputation.cached": True,
+            "recomputation.what": cached.title,
+        },
+    )

@@ -1,0 +1,145 @@
+"""The rules about the state of a streaming query, from its progress: it grows, or has far too many parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.api import Severity
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.node import Node, columns
+from spark_events.diagnosis.thresholds import STATE_GROWTH, TASK_COUNT
+
+_MOST_OPERATORS = 100
+_STATEFUL = {
+    "StreamingDeduplicate": "dedupe",
+    "StreamingDeduplicateWithinWatermark": "dedupeWithinWatermark",
+    "StateStoreSave": "stateStoreSave",
+    "StreamingSymmetricHashJoin": "symmetricHashJoin",
+    "SessionWindowStateStoreSave": "sessionWindowStateStoreSave",
+}
+"""The names of plans' nodes that keep state, and of their operators in a query's progress."""
+_LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
+_MANY_PARTS, _FEW_ROWS = 4, 100
+"""So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
+
+
+@dataclass(slots=True)
+class _State:
+    """The rows of the state of one operator, over the micro-batches of a run."""
+
+    first: int
+    last: int
+    batches: int = 0
+    grew: int = 0
+
+
+class StateGrowth:
+    """Finds state of which nothing is ever removed."""
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[int, str], _State] = {}
+        self._keys: dict[str, str] = {}
+
+    def knows(self, nodes: Iterable[Node]) -> None:
+        """Called with the nodes of a micro-batch's plan, which say by which columns state is kept."""
+        if self._keys:
+            return
+        for node in nodes:
+            if (operator := _STATEFUL.get(node.name)) and (keys := columns(node.text.partition("], ")[0])):
+                self._keys.setdefault(operator, ", ".join(keys[:3]))
+
+    def take(self, progress: Mapping[str, Any]) -> Iterator[Issue]:
+        """Yield what a query's progress shows."""
+        watermark = "watermark" in (progress.get("eventTime") or {})
+        for place, operator in enumerate(progress.get("stateOperators") or ()):
+            issue = self._take(place, operator, watermark)
+            if issue is not None:
+                yield issue
+
+    def _take(self, place: int, operator: Mapping[str, Any], watermark: bool) -> Issue | None:
+        name, rows = str(operator.get("operatorName") or "state"), int(operator.get("numRowsTotal") or 0)
+        if (place, name) not in self._states and len(self._states) >= _MOST_OPERATORS:
+            return None
+        state = self._states.setdefault((place, name), _State(rows, rows))
+        state.batches += 1
+        state.grew += rows > state.last
+        if int(operator.get("numRowsRemoved") or 0) or rows < state.last:
+            self._states[place, name] = _State(rows, rows)
+            return None
+        state.last = rows
+        if watermark or state.batches < _LEAST_BATCHES or rows < max(_LEAST_ROWS, 2 * state.first):
+            return None
+        if state.grew * 10 < state.batches * 9:
+            return None
+        used = int(operator.get("memoryUsedBytes") or 0)
+        keys = f" by {self._keys[name]}" if name in self._keys else ""
+        return Issue(
+            STATE_GROWTH,
+            f"{STATE_GROWTH} {place} {name}",
+            None,
+            None,
+            f"the state of {name}{keys} has grown in {state.grew} of {state.batches} micro-batches, from "
+            f"{state.first:,} to {rows:,} rows, and nothing was removed",
+            "If new keys keep coming, it grows until it no longer fits: set a watermark on an event time by "
+            "which the operator groups or joins (withWatermark), or a timeout or TTL of the state.",
+            Severity.WARN,
+            {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
+        )
+
+
+class ManyStateParts:
+    """Finds state that is divided into far more parts than there are cores, for few rows.
+
+    In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes.
+    """
+
+    def __init__(self) -> None:
+        self._lost_ms = 0
+
+    def take(self, progress: Mapping[str, Any], all_cores: Callable[[], int]) -> Issue | None:
+        """Return what the commits have cost so far that fewer parts would not need.
+
+        Args:
+            progress: of a query.
+            all_cores: says how many cores all executors have; 0 if unknown.
+        """
+        operators = [each for each in progress.get("stateOperators") or () if _parts(each)]
+        cores = all_cores() if operators else 0
+        many = [each for each in operators if _is_many(each, cores)]
+        if not many:
+            return None
+        worst = max(many, key=_commit_ms)
+        for each in many:
+            self._lost_ms += _commit_ms(each) // cores * (_parts(each) - cores) // _parts(each)
+        parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
+        return Issue(
+            TASK_COUNT,
+            f"{TASK_COUNT} state",
+            self._lost_ms,
+            None,
+            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: the "
+            f"last micro-batch changed {rows:,} rows, and committing them took its tasks "
+            f"{duration(_commit_ms(worst))}",
+            "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
+            "first start, so it needs a new checkpoint.",
+            evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
+        )
+
+
+def _is_many(operator: Mapping[str, Any], cores: int) -> bool:
+    """Return whether an operator has several times as many parts as cores, and little to do for each."""
+    parts = _parts(operator)
+    few_rows = int(operator.get("numRowsUpdated") or 0) <= _FEW_ROWS * parts
+    return 0 < _MANY_PARTS * cores <= parts and few_rows
+
+
+def _parts(operator: Mapping[str, Any]) -> int:
+    """Return into how many parts rows are divided; a join of streams has four stores in each."""
+    return int(operator.get("numShufflePartitions") or 0)
+
+
+def _commit_ms(operator: Mapping[str, Any]) -> int:
+    return int(operator.get("commitTimeMs") or 0)

@@ -1,0 +1,95 @@
+"""Issues of stages that belong to no SQL execution, told as what the whole application loses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_events.api import Event
+from tests.support import spark_records as r
+from tests.support.measured_tasks import statistics
+from tests.support.spark_records import T0, Feed, seen
+
+S = 1_000
+LOW = {
+    "spark.events.issue.min.time": "1s",
+    "spark.events.issue.task-count.long": "1s",
+    "spark.events.issue.idle-cores.time": "1h",
+}
+
+
+def job(
+    number: int,
+    begun_ms: int,
+    run_ms: list[int],
+    name: str,
+    rdds: list[dict[str, Any]] | None = None,
+    execution: int | None = None,
+    **measured: Any,
+) -> list[dict[str, Any]]:
+    """Return the records of a job of one stage, whose tasks all begin at its start."""
+    ended_ms = begun_ms + max(run_ms)
+    more = {} if execution is None else {"spark__sql__execution__id": str(execution)}
+    submitted, completed = r.stage("Submitted", begun_ms, number), r.stage("Completed", ended_ms, number)
+    for record in (submitted, completed):
+        record["Stage Info"] |= {
+            "Stage Name": name,
+            "Number of Tasks": len(run_ms),
+            "RDD Info": rdds or [],
+            "Submission Time": T0 + begun_ms,
+        }
+    completed["Stage Info"]["Completion Time"] = T0 + ended_ms
+    tasks = {**r.stage_tasks(ended_ms, None, 1), "Stage ID": number}
+    tasks["Task Statistics"] = statistics(run_ms, **measured)
+    return [
+        r.job_start(begun_ms, number, (number,), **more),
+        submitted,
+        tasks,
+        completed,
+        r.job_end(ended_ms, number),
+    ]
+
+
+def told(*jobs: list[dict[str, Any]], cores: int = 4) -> dict[str, Event]:
+    """Return what was told last of each issue, by its kind."""
+    added = r.executor("Added", 0)
+    added["Executor Info"]["Total Cores"] = cores
+    records = [record for each in jobs for record in each]
+    feed = Feed(extra=LOW)(r.application_start(), added, *records, r.application_end(200 * S))
+    events = seen(feed.end(), "PerformanceIssueEvent")
+    return {str(event.attributes["issue"]): event for event in events}
+
+
+def test_partitions_that_are_fetched_one_by_one() -> None:
+    """As one issue of the application; that each stage has too few tasks is the same, and is not told again."""
+    name = "toLocalIterator at nightly.py:31"
+    found = told(*(job(number, number * 5 * S, [5 * S], name) for number in range(8)))
+    assert set(found) == {"task-count"}
+    assert found["task-count"].attributes["job.kind"] == "application"
+    assert found["task-count"].attributes["lostMs"] == (40 - 10) * S
+    assert name in found["task-count"].attributes["summary"]
+
+
+TEXT = [{"RDD ID": 1, "Name": "FileScanRDD", "Scope": '{"id":"4","name":"Scan text "}'}]
+
+
+@pytest.mark.parametrize(
+    ("execution", "kinds"), [(None, {"full-scan"}), (7, {"task-count"})], ids=["a reader", "a late attach"]
+)
+def test_files_that_are_read_for_their_schema(execution: int | None, kinds: set[str]) -> None:
+    """A part of an SQL execution of which nobody has seen the start may be of a write, and is a stage like any."""
+    assert set(told(job(0, S, [40 * S], "csv at nightly.py:3", TEXT, execution))) == kinds
+
+
+def test_a_cached_rdd_that_is_computed_again() -> None:
+    level = {"Use Memory": True, "Use Disk": False}
+    rdds = [{"RDD ID": 5, "Name": "pictures", "Number of Partitions": 4, "Storage Level": level}]
+    runs = [20 * S] * 4
+    stages = (job(n, n * 30 * S, runs, "count at a.py:3", rdds, Without_Input=[4, 80 * S]) for n in range(3))
+    found = told(*stages)
+    assert found["recomputation"].attributes["lostMs"] == 2 * 80 * S // 4
+    assert (
+        "pictures is cached and has 4 partitions, and yet 8 are"
+        in found["recomputation"].attributes["summary"]
+    )
