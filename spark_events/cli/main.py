@@ -21,6 +21,7 @@ from spark_events.cli import (
     installed,
     lineage,
     mcp,
+    pack,
     replay,
     report,
     run,
@@ -146,6 +147,12 @@ command(
     panel=SET_UP,
 )(check.check)
 command(app, "spark-events doctor", "spark-events doctor --json", panel=SET_UP)(doctor.doctor)
+command(
+    app,
+    "spark-events pack",
+    "spark-events pack /tmp/environment.tar.gz --node-python /usr/bin/python3.11",
+    panel=SET_UP,
+)(pack.pack)
 command(app, "spark-events plugins", "spark-events plugins --json", panel=SET_UP)(installed.plugins)
 command(
     app,

@@ -168,8 +168,9 @@ def _refuse_other_languages(options: Sequence[Option], application: Sequence[str
         return
     given = repr(application[0]) if application else "nothing"
     raise UsageError(
-        f"the application is {given}; expected a Python file (*.py). For jars, Scala, R and SQL, let Spark "
-        "write its event log (spark.eventLog.enabled=true)"
+        f"the application is {given}; expected a Python file (*.py). Jars, Scala, R and SQL cannot attach: "
+        "submit them with spark-submit and spark.eventLog.enabled=true, and report on them with "
+        "spark-events follow"
     )
 
 

@@ -1,4 +1,4 @@
-"""A standalone cluster whose master dies, and comes back with what it has kept on its disk."""
+"""A standalone cluster whose master dies: it comes back with what it has kept on its disk, or another takes over."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tests.support.spark_cluster import running_spark_cluster
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 
-def test_a_query_outlives_the_master(java: str, tmp_path: Path) -> None:
-    """Without a word of it: nothing is down. The master that comes back replaces an executor as before."""
+@pytest.mark.parametrize("masters", [1, 2], ids=["comes back", "another takes over"])
+def test_a_query_outlives_the_master(java: str, tmp_path: Path, masters: int) -> None:
+    """Without a word of it: nothing is down. The master that leads then replaces an executor as before."""
     events_in, go = tmp_path / "events", tmp_path / "go"
     words = (str(APPS / "watched_orders.py"), str(tmp_path / "state"), str(go))
 
@@ -28,7 +29,7 @@ def test_a_query_outlives_the_master(java: str, tmp_path: Path) -> None:
     def batches() -> int:
         return len(of_name(events(), "CheckpointEvent"))
 
-    with running_spark_cluster(recovers=True) as cluster:
+    with running_spark_cluster(recovers=True, masters=masters) as cluster:
         conf = {
             **events_and_spans(events_in),
             "spark.master": cluster.master,
@@ -39,7 +40,10 @@ def test_a_query_outlives_the_master(java: str, tmp_path: Path) -> None:
         cluster.kill_master()
         known = batches()
         app.wait_for(lambda: batches() > known + 2, "it runs without a master")
-        cluster.start_master()
+        if masters == 1:
+            cluster.start_master()
+        else:
+            cluster.wait_for_leader(1)
         assert lost_before_the_end(events()) == []
 
         os.kill(cluster.executors()["0"], signal.SIGKILL)

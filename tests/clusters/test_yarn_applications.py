@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +13,6 @@ import pytest
 from tests.support.applications import App, AppRun, cli
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.paths import APPS, REPO
-from tests.support.requirements import missing
 from tests.support.waiting import wait_until
 from tests.support.yarn_cluster import YarnCluster
 
@@ -62,16 +61,14 @@ def test_one_that_fails(yarn: YarnCluster, tmp_path: Path, mode: tuple[str, ...]
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with spark-events in it, packed as docs/deploy.md says."""
-    if importlib.util.find_spec("venv_pack") is None:
-        missing("no venv-pack: pip install venv-pack setuptools")
     folder = tmp_path_factory.mktemp("environment")
     venv, packed = folder / "venv", folder / "environment.tar.gz"
     subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", str(REPO)]
     subprocess.run(pip, check=True, env=environment, timeout=400)
-    pack = [sys.executable, "-m", "venv_pack", "-p", str(venv), "-o", str(packed)]
-    subprocess.run(pack, check=True)
+    subprocess.run([str(venv / "bin" / "spark-events"), "pack", str(packed)], check=True, env=environment)
+    shutil.rmtree(venv)
     return packed
 
 

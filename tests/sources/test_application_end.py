@@ -90,6 +90,12 @@ EXITED = Ending(3)
             Question.NOTHING,
             Ending(exception="Spark stopped its SparkContext by itself: no block\n\tat a"),
         ),
+        (
+            JvmCause("spark", frames="\n\tat a", said="removed"),
+            EndFacts(said="no block"),
+            Question.NOTHING,
+            Ending(exception="Spark stopped its SparkContext by itself: removed\n\tat a"),
+        ),
         (JvmCause(), EndFacts(raising_at_stop=False, of_program=RAISED), Question.NOTHING, Ending()),
         (JvmCause(), EndFacts(of_program=RAISED), Question.PROGRAM, RAISED),
         (JvmCause(), EndFacts(of_program=EXITED, is_raising=True), Question.PROGRAM, EXITED),

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from spark_events.spark.conf import spark_home
-from tests.support.waiting import free_port, wait_until
+from tests.support.waiting import free_port, is_listening, wait_until
 
 HOST = "127.0.0.1"
 
@@ -25,58 +25,97 @@ class SparkCluster:
         workers: the host of each, an address of this machine.
         cores: of each worker; there may be more than the machine has.
         recovers: whether a master that is started again knows what the one before it knew.
+        masters: how many there are; of several, ZooKeeper says which one leads.
+
+    Attributes:
+        master: the URL of all masters.
     """
 
     def __init__(
-        self, folder: Path, workers: Sequence[str] = (HOST,), cores: int = 2, recovers: bool = False
+        self,
+        folder: Path,
+        workers: Sequence[str] = (HOST,),
+        cores: int = 2,
+        recovers: bool = False,
+        masters: int = 1,
     ) -> None:
         self._folder = folder
         self._hosts = workers
         self._cores = cores
+        self._zookeeper = ZooKeeper(folder) if masters > 1 else None
         recovery = {
             "spark.deploy.recoveryMode": "FILESYSTEM",
             "spark.deploy.recoveryDirectory": str(folder / "recovery"),
         }
-        self._options = [f"-D{key}={value}" for key, value in recovery.items()] if recovers else []
-        self.master = f"spark://{HOST}:{free_port()}"
-        self._master: subprocess.Popen[bytes] | None = None
+        if self._zookeeper is not None:
+            recovery = {
+                "spark.deploy.recoveryMode": "ZOOKEEPER",
+                "spark.deploy.zookeeper.url": self._zookeeper.address,
+            }
+        keeps = recovers or self._zookeeper is not None
+        self._options = [f"-D{key}={value}" for key, value in recovery.items()] if keeps else []
+        self._addresses = [f"{HOST}:{free_port()}" for _ in range(masters)]
+        self.master = f"spark://{','.join(self._addresses)}"
+        self._masters: dict[int, subprocess.Popen[bytes]] = {}
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
-        """Start all, and wait until the master has the workers."""
+        """Start all, and wait until the first master has the workers."""
+        if self._zookeeper is not None:
+            self._zookeeper.start()
         self.start_master()
+        for number in range(1, len(self._addresses)):
+            self._run_master(number)
+            wait_until(
+                lambda number=number: "Starting Spark master" in self._log_of(number), "it stands by", 60
+            )
         for number, host in enumerate(self._hosts):
             size = ["--cores", str(self._cores), "--memory", "2g"]
             own = ["--host", host, *size, "--work-dir", str(self._folder / f"work-{number}"), self.master]
             self._workers.append(self._run(f"worker-{number}", "worker.Worker", own))
         wait_until(
-            lambda: self._log_of_master().count("Registering worker") == len(self._hosts),
+            lambda: self._log_of(0).count("Registering worker") == len(self._hosts),
             "the workers are registered",
             60,
         )
 
     def start_master(self) -> None:
-        """Start the master, and wait until it leads: after a kill, with what it has kept on its disk."""
-        port = self.master.rpartition(":")[2]
-        self._master = self._run("master", "master.Master", ["--host", HOST, "--port", port])
+        """Start the first master, and wait until it leads: after a kill, with what it has kept on its disk."""
+        self._run_master(0)
         # A worker that comes before the master is ready tries again only after many seconds.
-        wait_until(self._leads, "the master is ready", 60)
+        self.wait_for_leader(0)
+
+    def wait_for_leader(self, number: int) -> None:
+        """Wait until a master leads: it has taken over what the one before it knew."""
+
+        def leads() -> bool:
+            log = self._log_of(number)
+            return "New state: ALIVE" in log or "Recovery complete" in log
+
+        wait_until(leads, "the master leads", 60)
 
     def kill_master(self) -> None:
-        """End the master by force; workers and applications go on without it."""
-        assert self._master is not None
-        self._master.kill()
-        self._master.wait(20)
+        """End the first master by force; workers and applications go on without it."""
+        master = self._masters.pop(0)
+        master.kill()
+        master.wait(20)
 
     def stop(self) -> None:
         """End all: the executors first, which would outlive their workers for a moment."""
         for number in range(len(self._workers)):
             for pid in self.executors(number).values():
                 _kill(pid)
-        for process in (*self._workers, self._master):
-            if process is not None:
-                process.kill()
-                process.wait(20)
+        for process in (*self._workers, *self._masters.values()):
+            process.kill()
+            process.wait(20)
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+
+    def drivers(self) -> list[int]:
+        """Return the processes of the drivers that the workers run, in cluster mode."""
+        workers = {str(worker.pid) for worker in self._workers}
+        wrapper = "org.apache.spark.deploy.worker.DriverWrapper"
+        return [pid for pid, (parent, words) in processes().items() if parent in workers and wrapper in words]
 
     def executors(self, worker: int = 0) -> dict[str, int]:
         """Return the process of each executor that a worker runs, by the executor's id."""
@@ -124,25 +163,68 @@ class SparkCluster:
                 env=environment,
             )
 
-    def _leads(self) -> bool:
-        log = self._log_of_master()
-        return "New state: ALIVE" in log or "Recovery complete" in log
-
-    def _log_of_master(self) -> str:
-        running = (self._master, *self._workers)
-        assert all(process and process.poll() is None for process in running), (
-            "a part of the cluster has ended"
+    def _run_master(self, number: int) -> None:
+        port = self._addresses[number].rpartition(":")[2]
+        self._masters[number] = self._run(
+            f"master-{number}", "master.Master", ["--host", HOST, "--port", port]
         )
-        return (self._folder / "master.log").read_text(errors="replace")
+
+    def _log_of(self, number: int) -> str:
+        running = (*self._masters.values(), *self._workers)
+        assert all(process.poll() is None for process in running), "a part of the cluster has ended"
+        return (self._folder / f"master-{number}.log").read_text(errors="replace")
+
+
+class ZooKeeper:
+    """The server whose jar Spark has: one, which says which master leads.
+
+    Args:
+        folder: for its files.
+
+    Attributes:
+        address: where it is asked.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "zookeeper"
+        self._port = free_port()
+        self.address = f"{HOST}:{self._port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        self._folder.mkdir()
+        settings = {
+            "clientPort": self._port,
+            "clientPortAddress": HOST,
+            "dataDir": self._folder,
+            # A session, and with it a master that says nothing, is over after at most twenty of them.
+            "tickTime": 250,
+            "admin.enableServer": "false",
+        }
+        conf = self._folder / "zoo.cfg"
+        conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                ["java", "-Xmx128m", "-cp", f"{spark_home()}/jars/*", main, str(conf)], stdout=log, stderr=log
+            )
+        wait_until(lambda: is_listening(HOST, self._port), "ZooKeeper listens", 60)
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(20)
 
 
 @contextmanager
 def running_spark_cluster(
-    workers: Sequence[str] = (HOST,), cores: int = 2, recovers: bool = False
+    workers: Sequence[str] = (HOST,), cores: int = 2, recovers: bool = False, masters: int = 1
 ) -> Iterator[SparkCluster]:
     """Give a standalone cluster; the arguments are those of ``SparkCluster``."""
     with tempfile.TemporaryDirectory(prefix="spark-cluster-", ignore_cleanup_errors=True) as folder:
-        cluster = SparkCluster(Path(folder), workers, cores, recovers)
+        cluster = SparkCluster(Path(folder), workers, cores, recovers, masters)
         try:
             cluster.start()
             yield cluster

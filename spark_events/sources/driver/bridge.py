@@ -22,6 +22,7 @@ JAVA = JavaUnit(
     (
         "ApplicationExit",
         "EndCause",
+        "SchedulerErrors",
         "LastWord",
         "RecordTexts",
         "RecordQueue",

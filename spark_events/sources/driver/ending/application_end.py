@@ -85,11 +85,13 @@ class JvmCause:
         by: ``signal``, ``exit`` for the JVM's own, ``spark``, or anything else for the program.
         signal: the signal's name.
         frames: of the thread in the JVM that ended it.
+        said: what Spark has logged of the cluster just before it stopped by itself.
     """
 
     by: str = ""
     signal: str = ""
     frames: str = ""
+    said: str = ""
 
 
 class Question(Enum):
@@ -144,7 +146,8 @@ def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
     if cause.by == "exit":
         return of_lost_jvm(facts.jvm_status, cause.frames, facts.said)
     if cause.by == "spark":
-        why = f"{_BY_ITSELF}: {facts.said}" if facts.said else _BY_ITSELF
+        said = cause.said or facts.said
+        why = f"{_BY_ITSELF}: {said}" if said else _BY_ITSELF
         return Ending(exception=f"{why}{cause.frames}")
     if facts.raising_at_stop is False:
         return Ending()

@@ -62,7 +62,7 @@ class EndInquiry:
     def complete(self, record: Record) -> Record:
         """Return Spark's ApplicationEnd with how it came to that."""
         given = record.get(END_CAUSE) or {}
-        cause = JvmCause(*(str(given.get(name) or "") for name in ("by", "signal", "frames")))
+        cause = JvmCause(*(str(given.get(name) or "") for name in ("by", "signal", "frames", "said")))
         ending = conclude(cause, self._answered(cause))
         return {**record, **ending.fields, EXIT_CODE: ending.exit_code or record.get(EXIT_CODE)}
 

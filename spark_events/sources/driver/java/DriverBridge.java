@@ -38,6 +38,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordQueue records;
     private final HashMap stages = new HashMap();
     private final ExecutorStates executors = new ExecutorStates();
+    private final SchedulerErrors errors = new SchedulerErrors();
     private final ExecutionPlans plans;
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
@@ -62,6 +63,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         this.laggingMs = laggingMs;
         this.plans = new ExecutionPlans(planMetrics);
         wanted.addAll(Arrays.asList(wantedOtherEvents));
+        errors.listen();
     }
 
     // -- called by Python ---------------------------------------------------------------------------------------
@@ -101,6 +103,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     /** Says that Python has delivered everything: nothing has to wait for it any longer. */
     public void finish() {
         delivered.countDown();
+        errors.close();
         synchronized (jobs) {
             jobs.clear();
             endedJobs.clear();
@@ -304,7 +307,13 @@ public class DriverBridge extends SparkListener implements Consumer {
         Map cause = lastWord == null ? null : lastWord.cause();
         try {
             String json = JsonProtocol.sparkEventToJsonString(event);
-            String added = mapper.writeValueAsString(cause == null ? EndCause.of(inShutdown) : cause);
+            if (cause == null) {
+                cause = EndCause.of(inShutdown);
+            }
+            if (EndCause.SPARK.equals(cause.get("by"))) {
+                cause.put("said", errors.recent());
+            }
+            String added = mapper.writeValueAsString(cause);
             addJson(json.substring(0, json.lastIndexOf('}')) + ",\"SparkEventsCause\":" + added + "}", false);
         } catch (Throwable error) {
             addEvent(event);
