@@ -116,9 +116,11 @@ bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, 
 	$(BIN)/python -m bench.ctas
 	$(BIN)/python -m bench.deploy
 
-wheel: $(READY) ## Make a wheel in dist, to install elsewhere
+# In a venv of its own: who only wants a wheel needs nothing of what .venv has.
+wheel: ## Make a wheel in dist, to install elsewhere
 	rm -f dist/*.whl
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	test -x build/wheel/bin/pip || $(PYTHON) -m venv build/wheel
+	build/wheel/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 clean: ## Remove what was made, but for downloads

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
+from grafana.source.batch import batch
 from grafana.source.checkpoint_sla import checkpoint_sla
 from grafana.source.fleet import fleet
 from grafana.source.uptime import uptime
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "dashboards" / "spark-events"
 
 def dashboards() -> Iterator[tuple[Path, str]]:
     """Yield each dashboard's file and its text."""
-    for build in (fleet, uptime, checkpoint_sla):
+    for build in (fleet, batch, uptime, checkpoint_sla):
         board = build().build()
         for number, panel in enumerate(board.panels or (), start=1):
             panel.id_val = number

@@ -28,14 +28,15 @@ def checkpoint_sla() -> builders.Dashboard:
     """Return the dashboard."""
     target = objective(
         "Objective in %",
-        "The share of the checkpoints that have to come within the SLA; alerts are made for 99.",
+        "The share of the checkpoints that must meet the SLA; the alerts assume 99.",
         "99",
     )
     board = dashboard(
         "spark-events-checkpoint-sla",
         "Spark checkpoint SLA",
-        "Checkpoints of streaming queries against spark.events.checkpoint.sla: the longest time that there "
-        "may be from one to the next while the query has work.",
+        "Checkpoints of streaming queries against spark.events.checkpoint.sla: how long a query that has "
+        "work may "
+        "go without committing.",
     ).with_variable(target)
     place(board, _numbers(), height=6, width=6)
     place(board, (*_times(), *_budget(), *_batches()), height=8, width=12)
@@ -45,30 +46,31 @@ def checkpoint_sla() -> builders.Dashboard:
 def _numbers() -> list[builders.Panel]:
     return [
         number(
-            "In time",
-            "The share of the checkpoints that came within the SLA, in the time that is shown.",
+            "Met deadline",
+            "The share of the checkpoints in the time range that met the SLA.",
             PromQuery(f"100 * {SHARE_MET}"),
             [(None, RED), (95, AMBER), (99, GREEN)],
             units.Percent,
             2,
         ),
         number(
-            "Late",
-            "Times that no checkpoint came within the SLA, in the time that is shown.",
+            "Missed deadlines",
+            "Checkpoints in the time range that missed the SLA.",
             PromQuery(f"round({SLA_MISSED})"),
             NONE_IS_GOOD,
             decimals=0,
         ),
         number(
             "Overdue now",
-            "Queries that owe a checkpoint for longer than the SLA: how long they have owed it.",
+            "How long each query whose checkpoint is overdue has had work to commit.",
             PromQuery(f"{OVERDUE} or 0 * {latest('spark_query_last_checkpoint_age_seconds')}"),
             NONE_IS_GOOD,
             units.Seconds,
         ),
         number(
             "Budget left",
-            "Of the misses that the objective allows in the time that is shown; below 0 there were more.",
+            "The share of the misses allowed by the objective that is left in the time range; below 0, "
+            "there were more.",
             PromQuery(f"100 * (1 - ({SLA_MISSED} / ({SLA_MET} + {SLA_MISSED})) / {_BUDGET})"),
             [(None, RED), (0, AMBER), (50, GREEN)],
             units.Percent,
@@ -89,23 +91,23 @@ def _times() -> list[builders.Panel]:
     return [
         against_sla(
             "Duration against the SLA",
-            "From trigger to commit, of the last checkpoint at each time.",
+            "The duration of the last checkpoint, from trigger to commit.",
             "spark_query_last_checkpoint_duration_seconds",
         ),
         against_sla(
             "Age of the last checkpoint",
-            "It grows while the query is down, hangs, or has nothing to do.",
+            "Time since the last checkpoint; it grows while the query is down, hangs, or has nothing to do.",
             "spark_query_last_checkpoint_age_seconds",
         ),
         lines(
             "Duration, 95th percentile",
-            "Of the checkpoints around each time, from the histogram's buckets.",
+            "The 95th percentile of checkpoint durations, from the histogram's buckets.",
             [PromQuery(p95)],
             units.Seconds,
         ),
         lines(
             "Checkpoints completed and failed",
-            "A minute.",
+            "Checkpoints completed and failed per minute.",
             [
                 PromQuery(
                     f"60 * sum {BY_QUERY} (rate(spark_query_number_of_{outcome}_checkpoints_total{{{QUERY}}}"
@@ -126,13 +128,14 @@ def _budget() -> list[builders.Panel]:
     return [
         lines(
             "Burn rate of the error budget, fast",
-            "1 uses up the budget by the end of its time; the alert pages at 14.4 over 1 h and 6 over 6 h.",
+            "At 1, the budget lasts exactly for its period; the alert pages at 14.4 over 1 h and at 6 "
+            "over 6 h.",
             [burn("1h"), burn("6h"), PromQuery("vector(14.4)", "page")],
             dashed="page",
         ),
         lines(
             "Burn rate of the error budget, slow",
-            "The alert makes a ticket at 3 over 1 d and 1 over 3 d.",
+            "The alert opens a ticket at 3 over 1 d and at 1 over 3 d.",
             [burn("1d"), burn("3d"), PromQuery("vector(3)", "ticket")],
             dashed="ticket",
         ),
@@ -146,21 +149,25 @@ def _batches() -> list[builders.Panel]:
     return [
         lines(
             "Batch duration against the trigger interval",
-            "A query whose batches take longer than its trigger cannot follow.",
+            "A query whose batches take longer than its trigger interval falls behind.",
             [PromQuery(latest("spark_query_batch_duration_seconds")), interval],
             units.Seconds,
             dashed="trigger .*",
         ),
         lines(
-            "State",
-            "Bytes of all state as of the last checkpoint.",
+            "State size",
+            "The size of all state at the last checkpoint.",
             [PromQuery(latest("spark_query_last_checkpoint_full_size_bytes"))],
             units.BytesIEC,
         ),
-        lines("Rows of state", "Of all operators.", [PromQuery(latest("spark_query_state_rows"))]),
+        lines(
+            "State rows",
+            "Rows in the state of all operators.",
+            [PromQuery(latest("spark_query_state_rows"))],
+        ),
         lines(
             "Backlog",
-            "What the sources have and the query did not read yet, where their offsets are numbers.",
+            "What the sources hold that the query has not read yet, for sources whose offsets are numbers.",
             [PromQuery(f"sum {BY_QUERY} (spark_query_source_backlog{{{QUERY}}})")],
         ),
     ]

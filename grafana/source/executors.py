@@ -18,7 +18,7 @@ def executors() -> list[builders.Panel]:
     return [
         lines(
             "Executor heap",
-            "The fullest executor, the median, and the heap that each is given.",
+            "Heap used by the fullest and the median executor, and the heap each is given.",
             [
                 PromQuery(_of(f"{used}_max_bytes"), "{{app_name}} fullest"),
                 PromQuery(_of(f"{used}_median_bytes"), "{{app_name}} median"),
@@ -28,17 +28,18 @@ def executors() -> list[builders.Panel]:
             dashed=".* limit",
         ),
         number(
-            "Highest heap so far",
-            "Of any executor of the application, in percent of what it is given.",
+            "Peak heap",
+            "The highest heap use of any executor so far, as a share of the heap it is given.",
             PromQuery(f"100 * {_of(f'{used}_peak_bytes')} / {limit}", "{{app_name}}"),
             [(None, GREEN), (80, AMBER), (95, RED)],
             units.Percent,
             0,
         ),
         lines(
-            "Executors lost within an hour",
-            "By reason. out_of_memory is a full heap or a container's limit, killed a SIGKILL without a "
-            "reason that was reported; the details are in ExecutorLostEvents.",
+            "Executors lost (1 h)",
+            "Executors lost in the last hour, by reason: out_of_memory is a full heap or a container's "
+            "limit, killed "
+            "a SIGKILL for which no reason was reported. ExecutorLostEvents have the details.",
             [PromQuery(lost, "{{reason}}")],
         ),
     ]

@@ -46,30 +46,32 @@ def fleet() -> builders.Dashboard:
 def _counts() -> list[builders.Panel]:
     running = f'app_status:spark_application_status:max{{{APP}, status="RUNNING"}} == 1'
     return [
-        number("Applications running", "Whose drivers are up.", _count(running), NEUTRAL),
+        number("Applications running", "Applications whose drivers are up.", _count(running), NEUTRAL),
         number("Queries running", "Streaming queries that are RUNNING.", _count(f"{UP} == 1"), NEUTRAL),
         number(
             "Queries down",
-            "Neither RUNNING nor stopped on purpose; also those whose driver is gone, for a day.",
+            "Queries that are neither RUNNING nor stopped on purpose, including those whose driver "
+            "disappeared within a day.",
             _count(f"{UP} == 0"),
             NONE_IS_GOOD,
         ),
         number(
             "Checkpoints overdue",
-            "Queries that owe a checkpoint for longer than spark.events.checkpoint.sla.",
+            "Queries that have had work to commit for longer than spark.events.checkpoint.sla.",
             _count(OVERDUE),
             NONE_IS_GOOD,
         ),
         number(
             "Failures",
-            "Of applications, queries, jobs and stage attempts, in the time that is shown.",
+            "Failures of applications, queries, jobs and stage attempts in the time range.",
             PromQuery(f"sum {FAILURES} or vector(0)", ""),
             NONE_IS_GOOD,
             decimals=0,
         ),
         number(
             "Records dropped",
-            "By reporters and by the driver bridge, in the time that is shown: so much is missing.",
+            "Records that reporters and the driver bridge dropped in the time range, and that are missing "
+            "therefore.",
             PromQuery(
                 f"(sum(increase(spark_reporter_dropped_total{{{APP}}}[$__range])) or vector(0))"
                 f" + (sum(increase(spark_bridge_dropped_total{{{APP}}}[$__range])) or vector(0))",
@@ -91,20 +93,21 @@ def _queries() -> builders.Panel:
     )
     gone = f'label_replace({UP} == 0, "status", "gone", "", "") unless on (app_name, query_name) {status}'
     columns = [
-        ("", f"{status} or {gone}"),
-        ("up for, h", f"{latest('spark_query_uptime_seconds')} / 3600"),
-        ("restarts", RESTARTS),
-        ("last checkpoint, age in s", latest("spark_query_last_checkpoint_age_seconds")),
-        ("last checkpoint, duration in s", latest("spark_query_last_checkpoint_duration_seconds")),
-        ("input rows/s", latest("spark_query_input_rate_per_second")),
-        ("backlog", f"sum {BY_QUERY} (spark_query_source_backlog{{{QUERY}}})"),
+        ("", f"{status} or {gone}", ""),
+        ("up for", latest("spark_query_uptime_seconds"), units.Seconds),
+        ("restarts", RESTARTS, units.Short),
+        ("last checkpoint, age", latest("spark_query_last_checkpoint_age_seconds"), units.Seconds),
+        ("last checkpoint, duration", latest("spark_query_last_checkpoint_duration_seconds"), units.Seconds),
+        ("input rows/s", latest("spark_query_input_rate_per_second"), units.Short),
+        ("backlog", f"sum {BY_QUERY} (spark_query_source_backlog{{{QUERY}}})", units.Short),
     ]
     return rows(
         "Streaming queries",
-        "Each query by the names that outlive its restarts; restarts in the time that is shown. With status "
-        "gone, its driver died.",
+        "Each query, with its restarts in the time range; status gone means that its driver died. The "
+        "name leads to "
+        "its uptime.",
         columns,
-        ["app_name", "query_name", "status"],
+        {"app_name": "application", "query_name": "query", "status": "status"},
         dict(STATUS_NAMES.values()),
     )
 
@@ -114,11 +117,11 @@ def _applications() -> list[builders.Panel]:
     return [
         states(
             "Applications",
-            "In which status each application is.",
+            "The status of each application over time.",
             PromQuery(APPLICATION_STATUS, "{{app_name}}"),
             STATUS_NAMES,
         ),
-        lines("Tasks that run", "Of all stages of each application.", [PromQuery(tasks, "{{app_name}}")]),
+        lines("Running tasks", "Running tasks of each application.", [PromQuery(tasks, "{{app_name}}")]),
     ]
 
 
@@ -128,22 +131,22 @@ def _reporters() -> list[builders.Panel]:
     reported = f"sum by ({by}) (rate(spark_reporter_reported_total{{{APP}}}[$__rate_interval]))"
     return [
         lines(
-            "Reported",
-            "Events, spans and reports of metrics that were taken.",
+            "Reporter throughput",
+            "Events, spans and metric reports per second that each reporter took.",
             [PromQuery(reported, legend)],
             "cps",
         ),
         lines(
-            "Waiting",
-            "Records in the queues of reporters, and in the driver bridge's.",
+            "Queue depth",
+            "Records waiting in the queues of the reporters and of the driver bridge.",
             [
                 PromQuery(f"max by ({by}) (spark_reporter_queue_depth{{{APP}}})", legend),
                 PromQuery(f"max by (app_name) (spark_bridge_queue_depth{{{APP}}})", "{{app_name}}: bridge"),
             ],
         ),
         lines(
-            "Listeners behind Spark",
-            "How long after Spark's record its event is made.",
+            "Listener lag",
+            "Time between Spark's record and its event.",
             [PromQuery(f"max by (app_name) (spark_bridge_listener_lag_seconds{{{APP}}})", "{{app_name}}")],
             units.Seconds,
         ),

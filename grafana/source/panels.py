@@ -21,6 +21,20 @@ GREEN, AMBER, RED, GRAY, BLUE, PURPLE = "green", "orange", "red", "#8e8e8e", "bl
 Steps = Sequence[tuple[float | None, str]]
 
 
+# From a row of a table to what there is on its application.
+_TO_DETAILS = [
+    {
+        "title": title,
+        "url": f"/d/{uid}?var-app_name=${{__value.raw}}&${{__url_time_range}}&var-datasource=${{datasource}}",
+    }
+    for title, uid in (
+        ("Uptime", "spark-events-uptime"),
+        ("Checkpoint SLA", "spark-events-checkpoint-sla"),
+        ("Batch", "spark-events-batch"),
+    )
+]
+
+
 NEUTRAL: Steps = [(None, "text")]
 NONE_IS_GOOD: Steps = [(None, GREEN), (1, RED)]
 
@@ -155,9 +169,7 @@ def lines(
             models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": RED}),
             models.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}),
         ]
-        # Of the matchers by a pattern, the one that Grafana's schema knows.
-        matcher = models.MatcherConfig("byRegexpOrNames", {"pattern": f"/^{dashed}$/"})
-        panel.with_override(matcher, style)
+        panel.with_override(_named(dashed), style)
     panel = _described(panel, title, description, unit, None)
     for index, target in enumerate(targets):
         panel.with_target(_query(target, index, instant=False))
@@ -210,16 +222,16 @@ def states(
 def rows(
     title: str,
     description: str,
-    columns: Sequence[tuple[str, str]],
-    by: Sequence[str],
+    columns: Sequence[tuple[str, str, str]],
+    by: Mapping[str, str],
     colors: Mapping[str, str],
 ) -> table.Panel:
     """Return a table with a column for each query of some, joined by the labels that they share.
 
     Args:
         title, description: of the panel.
-        columns: name and PromQL of each; one without a name is there for its labels.
-        by: the labels that come first.
+        columns: name, PromQL and unit of each; one without a name is there for its labels.
+        by: the labels that come first, with the names of their columns.
         colors: of some texts in it.
     """
     colored = {text: models.ValueMappingResult(color=color) for text, color in colors.items()}
@@ -236,15 +248,18 @@ def rows(
         .mappings([models.ValueMap(options=colored)])
     )
     panel = _described(panel, title, description, units.Short, 1)
-    hidden, renamed = {"Time": True}, {}
-    for index, (name, expr) in enumerate(columns):
+    hidden, renamed = {"Time": True}, dict(by)
+    for index, (name, expr, unit) in enumerate(columns):
         panel.with_target(_query(PromQuery(expr, ""), index, instant=True).format(PromQueryFormat.TABLE))
         value = f"Value #{_ref(index)}"
         if name:
             renamed[value] = name
+            panel.with_override(_named(name), [models.DynamicConfigValue("unit", unit)])
         else:
             hidden[value] = True
-    order = {name: index for index, name in enumerate([*by, *renamed])}
+    first = next(iter(by.values()))
+    panel.with_override(_named(first), [models.DynamicConfigValue("links", _TO_DETAILS)])
+    order = {name: index for index, name in enumerate(renamed)}
     options = {"excludeByName": hidden, "renameByName": renamed, "indexByName": order}
     return panel.transformations(
         [
@@ -252,6 +267,11 @@ def rows(
             models.DataTransformerConfig("organize", options=options),
         ]
     )
+
+
+def _named(pattern: str) -> models.MatcherConfig:
+    """Match the fields whose names are of a pattern: the schema knows no other matcher by name."""
+    return models.MatcherConfig("byRegexpOrNames", {"pattern": f"/^{pattern}$/"})
 
 
 def _last_value() -> common_builders.ReduceDataOptions:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import units
 
-from grafana.source.executors import executors
 from grafana.source.panels import (
     AMBER,
-    APP,
     GREEN,
     LEGEND,
     RED,
@@ -38,26 +36,14 @@ def uptime() -> builders.Dashboard:
     ).with_variable(target)
     status = states(
         "Status",
-        "In which status each query is; gone: its driver died.",
+        "The status of each query over time; gone means that its driver died.",
         PromQuery(QUERY_STATUS),
         STATUS_NAMES,
     )
     place(board, _numbers(), height=6, width=6)
     place(board, [status], height=9, width=24)
     place(board, _over_time(), height=8, width=12)
-    place(board, executors(), height=8, width=8)
-    place(board, [_lost_time()], height=8, width=24)
     return board
-
-
-def _lost_time() -> builders.Panel:
-    lost = f"sum by (app_name, issue) (increase(spark_application_lost_time_seconds_total{{{APP}}}[1h]))"
-    return lines(
-        "Time lost within an hour",
-        "To performance issues, by kind; the details and what to do are in PerformanceIssueEvents.",
-        [PromQuery(lost, "{{app_name}} {{issue}}")],
-        units.Seconds,
-    )
 
 
 def _over_time() -> list[builders.Panel]:
@@ -65,7 +51,7 @@ def _over_time() -> list[builders.Panel]:
     return [
         lines(
             "Uptime against target",
-            "The share of the last hour, at each time, that each query was up.",
+            "The share of the preceding hour that each query was up.",
             [PromQuery(f"100 * avg_over_time({UP}[1h])"), PromQuery("vector($target)", "target")],
             units.Percent,
             dashed="target",
@@ -73,18 +59,21 @@ def _over_time() -> list[builders.Panel]:
         ),
         bars(
             "Failures by class",
-            "Of queries and what works for them, in the time that is shown: Spark's error condition, or the "
-            "exception's class; USER, SYSTEM or UNKNOWN.",
+            "Failures of queries and their jobs in the time range, by Spark's error condition or the "
+            "exception's "
+            "class, and by type: USER, SYSTEM or UNKNOWN.",
             PromQuery(f"sum by (error, failure_type) {FAILURES} > 0", "{{error}} ({{failure_type}})"),
         ),
         lines(
-            "Up for",
-            "How long each query has been RUNNING without a break.",
+            "Time since last restart",
+            "How long each query has been RUNNING without interruption.",
             [PromQuery(latest("spark_query_uptime_seconds"))],
             units.Seconds,
         ),
         lines(
-            "Restarts within an hour", "Runs but the first, of the hour before.", [PromQuery(hourly_restarts)]
+            "Restarts (1 h)",
+            "Restarts of each query in the last hour.",
+            [PromQuery(hourly_restarts)],
         ),
     ]
 
@@ -94,7 +83,8 @@ def _numbers() -> list[builders.Panel]:
     return [
         number(
             "Uptime",
-            "The share of the time shown that it was up, of that in which it was up or down.",
+            "The share of the time range that each query was up, not counting the time in which it was "
+            "stopped on purpose.",
             PromQuery(f"100 * {_SHARE}"),
             [(None, RED), (99, AMBER), (99.9, GREEN)],
             units.Percent,
@@ -102,21 +92,21 @@ def _numbers() -> list[builders.Panel]:
         ),
         number(
             "Downtime",
-            "In the time that is shown.",
+            "How long each query was down in the time range.",
             PromQuery(f"sum_over_time((1 - {UP})[$__range:$__interval]) * $__interval_ms / 1000"),
             [(None, GREEN), (60, AMBER), (600, RED)],
             units.Seconds,
         ),
         number(
             "Restarts",
-            "Runs but the first, in the time that is shown, in whichever driver.",
+            "Restarts of each query in the time range, also by a new driver.",
             PromQuery(RESTARTS),
             [(None, GREEN), (1, AMBER), (5, RED)],
             decimals=0,
         ),
         number(
             "Time since the last failure",
-            "Of the query, or of a job that worked for it.",
+            "Time since the query, or a job of it, last failed.",
             PromQuery(f"time() - {last_s}", LEGEND),
             [(None, RED), (3_600, AMBER), (86_400, GREEN)],
             units.Seconds,

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, AsWide, err, out, plain, say
+from spark_events.cli.help_without_types import Group
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.registering import command
 from spark_events.ctas.errors import JournalError
@@ -24,6 +25,7 @@ from spark_events.spark.conf import read_conf
 from spark_events.spark.session import QUIET, start_session
 
 app = typer.Typer(
+    cls=Group,
     help="List and recover transactions of atomic CREATE TABLE AS SELECT.",
     no_args_is_help=True,
 )

@@ -40,6 +40,7 @@ from spark_events.cli.console import (
     say,
 )
 from spark_events.cli.ctas import app as ctas
+from spark_events.cli.help_without_types import Group
 from spark_events.cli.registering import command
 from spark_events.cli.sql.main import app as sql
 
@@ -47,6 +48,7 @@ TAGLINE = "Know what your PySpark jobs and streaming queries are doing, without 
 LIVE, PAST, SET_UP, DATA = "Report live", "See what happened", "Set up", "Tables and queries"
 
 app = typer.Typer(
+    cls=Group,
     help=TAGLINE,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

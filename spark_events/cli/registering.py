@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import typer
 from rich.markup import escape
 
+from spark_events.cli.help_without_types import Command
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -31,6 +33,7 @@ def command(
             help=escape(paragraphs(inspect.getdoc(function) or "")),
             epilog=_epilog(examples),
             rich_help_panel=panel,
+            cls=Command,
             **settings,
         )(function)
         return function

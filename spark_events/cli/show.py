@@ -11,7 +11,8 @@ from typing import Annotated
 import orjson
 import typer
 
-from spark_events.api.errors import NothingToReadError
+from spark_events.api import Severity
+from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.formatting import moment
 from spark_events.cli.console import INTERRUPTED, out, plain, print_warnings, say
 from spark_events.cli.options import App, From, Query, Until
@@ -39,6 +40,10 @@ def show(
     name: Annotated[
         str | None, typer.Option(metavar="EVENT", help="Only events of this name, such as JobFailureEvent.")
     ] = None,
+    severity: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Only events of this severity or above, such as warn or error."),
+    ] = None,
     begin: From = None,
     until: Until = None,
     as_json: Annotated[
@@ -51,6 +56,7 @@ def show(
     """
     since_ms = 0 if begin is None else time_of("--from", begin)
     until_ms = float("inf") if until is None else time_of("--until", until)
+    least = _severity("--severity", severity or Severity.TRACE.name)
     lines = EventLines(paths)
     if not follow:
         lines.demand_some()
@@ -60,6 +66,7 @@ def show(
             (app is None or app in (event.attributes.get("app_name"), event.attributes.get("app_id")))
             and (query is None or query == event.attributes.get("query_name"))
             and (name is None or name == event.name)
+            and (Severity.of(event.severity) or Severity.INFO) >= least
             and since_ms <= event.time_ms <= until_ms
         )
 
@@ -81,10 +88,19 @@ def show(
         print_warnings([f"lines that are not events, skipped: {lines.skipped:,}"])
     if not shown:
         raise NothingToReadError(
-            f"none of {read:,} events matches --app, --query, --name, --from and --until"
+            f"none of {read:,} events matches --app, --query, --name, --severity, --from and --until"
             if read
             else "the files have no events"
         )
+
+
+def _severity(option: str, text: str) -> Severity:
+    severity = Severity.of(text)
+    if severity is None:
+        raise UsageError(
+            f"{option} {text}: expected one of {', '.join(each.name.lower() for each in Severity)}"
+        )
+    return severity
 
 
 def _show_new(lines: EventLines, matches: Callable[[StoredEvent], bool], as_json: bool) -> tuple[int, int]:

@@ -53,8 +53,8 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     off = turned_off(conf)
     if not configuration.setups and not problems and not off:
         problems.append(
-            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as in "
-            "conf/spark-defaults.conf (see spark-events paths)"
+            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}: spark-events init writes "
+            "a first configuration, and spark-events paths shows where an example with every key is"
         )
     settings = configuration.settings
     missing = missing_lines(conf, settings.sink_ports, settings.sink_token)

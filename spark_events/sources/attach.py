@@ -33,7 +33,8 @@ Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
 _NO_REPORTER = (
     "no reporter is configured: set spark.events.reporter.<name>.factory.class (to file_log, for example) in "
-    "spark-defaults.conf or with attach(spark, conf=…)"
+    "spark-defaults.conf or with attach(spark, conf=…); spark-events init writes that file, "
+    "and says where Spark looks for it"
 )
 _lock = threading.Lock()
 _attachments: dict[str, Attachment] = {}

@@ -126,9 +126,9 @@ def _become_users_python() -> None:
         os.execv(interpreter, [interpreter, "-m", "spark_events.submit.driver_python", *sys.argv[1:]])
     logger.error(
         "the driver's Python %s has no spark-events, so this application is not reported on: "
-        "%s -m pip install spark-events",
+        "install it there, as in %s",
         interpreter,
-        interpreter,
+        sys.executable,
     )
     os.execv(interpreter, [interpreter, *sys.argv[1:]])
 

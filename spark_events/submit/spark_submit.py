@@ -179,6 +179,7 @@ def _launcher() -> str:
     launcher = str(beside) if beside.is_file() else shutil.which(LAUNCHER)
     if not launcher:
         raise ConfigError(
-            f"{LAUNCHER} is not installed next to {sys.executable}: pip install spark-events there"
+            f"{LAUNCHER} is not next to {sys.executable}: install spark-events there again; "
+            f"it brings {LAUNCHER}"
         )
     return launcher

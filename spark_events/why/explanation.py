@@ -69,8 +69,8 @@ class Explanation:
         """What to say where there is no issue: small ones are not looked for."""
         if self.least_ms is None:
             return (
-                "no performance issue found among the stored events: "
-                f"smaller ones than {LEAST} said, 30 s by default, are not stored"
+                "no performance issue found in the stored events; issues that cost less than the "
+                f"application's {LEAST} (30 s by default) are not stored"
             )
         least = duration(self.least_ms)
         smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > _SMALL_MS else ""

@@ -66,8 +66,13 @@ def test_each_example_is_of_options_that_there_are(path: tuple[str, ...], comman
 
 @pytest.mark.parametrize("path", [pytest.param(each.values[0], id=each.id) for each in ALL])
 def test_options_say_what_they_take(path: tuple[str, ...]) -> None:
-    """Not the name of a type of Python's, but KEY=VALUE, FILE and so on."""
-    assert re.findall(r"(--\S+) <(?:str|path|list\[str\])>", said(*path, "-h")) == []
+    """Not the name of a type of Python's, but KEY=VALUE, FILE and so on, and nothing for a flag."""
+    assert re.findall(r"\S+ <(?:str|path|bool|list\[str\])>", said(*path, "-h")) == []
+
+
+@pytest.mark.parametrize("path", [(), ("ctas",), ("sql",)])
+def test_nor_does_the_help_of_a_group_name_types(path: tuple[str, ...]) -> None:
+    assert "<bool>" not in said(*path, "-h")
 
 
 def test_the_page_has_no_marks_of_a_terminal() -> None:

@@ -74,6 +74,12 @@ def test_all_by_time(folder: Path) -> None:
         (("--app", "app-2"), ["job ran"]),
         (("--query", "orders"), ["query 'orders' failed: ValueError: [x]"]),
         (("--name", "JobStatusChangeEvent", "--app", "shop"), ["application shop runs"]),
+        (("--severity", "warn"), ["query 'orders' failed: ValueError: [x]"]),
+        (("--severity", "Error", "--app", "shop"), ["query 'orders' failed: ValueError: [x]"]),
+        (
+            ("--severity", "info"),
+            ["application shop runs", "job ran", "query 'orders' failed: ValueError: [x]"],
+        ),
     ],
 )
 def test_some(folder: Path, options: tuple[str, ...], said: list[str]) -> None:
@@ -109,7 +115,17 @@ def test_a_collectors_file_and_a_compressed_one(tmp_path: Path) -> None:
     ("arguments", "code", "said"),
     [
         (("nowhere",), 4, "nowhere: no such file or folder; there are no stored events"),
-        ((".", "--query", "carts"), 4, "none of 3 events matches --app, --query, --name, --from and --until"),
+        (
+            (".", "--query", "carts"),
+            4,
+            "none of 3 events matches --app, --query, --name, --severity, --from and --until",
+        ),
+        ((".", "--severity", "fatal"), 4, "none of 3 events matches"),
+        (
+            (".", "--severity", "red"),
+            2,
+            "--severity red: expected one of trace, debug, info, warn, error, fatal",
+        ),
         (("s3://bucket/events",), 2, "show reads files of this machine"),
     ],
 )

@@ -89,7 +89,7 @@ def test_scaled_rules(tmp_path: Path) -> None:
     assert "ratio_rate5m > 14.4 * 0.01" in alerts
     assert "(spark_query_checkpoint_sla_missed_total[20000ms])" in recording
     for text in (alerts, recording):
-        assert not re.search(r"\[\d+[smhd]\]|for: \d+[smhd]$|\* 60", text, re.MULTILINE)
+        assert not re.search(r"\[\d+[smhd]\]|offset \d+[smhd]\b|for: \d+[smhd]$|\* 60", text, re.MULTILINE)
 
 
 @pytest.mark.thorough

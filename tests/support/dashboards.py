@@ -53,6 +53,7 @@ def expanded(expr: str, range_s: int = 3600, variables: Mapping[str, str] | None
         "app_name": ".*",
         "query_name": ".*",
         "target": "99",
+        "every": "3h",
         **(variables or {}),
     }
     filled = re.sub(r"\$(\w+)|\$\{(\w+)\}", lambda found: values[found.group(1) or found.group(2)], expr)

@@ -33,7 +33,7 @@ _MISSED = 4
 def scaled(rules: str, factor: float) -> str:
     """Return a file of rules with all times divided by a factor.
 
-    These are ``for``, the ranges of expressions, and what they write as minutes, ``3 * 60``. Names, such as
+    These are ``for``, the ranges and offsets of expressions, and what they write as minutes, ``3 * 60``. Names, such as
     ``ratio_rate5m``, and texts stay as they are.
 
     Args:
@@ -44,7 +44,9 @@ def scaled(rules: str, factor: float) -> str:
     for rule in [rule for group in file["groups"] for rule in group["rules"]]:
         if "for" in rule:
             rule["for"] = _shorter(rule["for"], factor)
-        expr = re.sub(r"(?<=\[)\w+(?=\])", lambda found: _shorter(found[0], factor), str(rule["expr"]))
+        expr = re.sub(
+            r"(?<=\[)\w+(?=\])|(?<=offset )\w+", lambda found: _shorter(found[0], factor), str(rule["expr"])
+        )
         rule["expr"] = re.sub(r"\* 60\b", f"* {60 / factor:g}", expr)
     return str(yaml.safe_dump(file, sort_keys=False, width=10_000))
 

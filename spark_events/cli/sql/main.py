@@ -20,6 +20,7 @@ from spark_events.cli.console import (
     print_warnings,
     say,
 )
+from spark_events.cli.help_without_types import Group
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.registering import command
 from spark_events.cli.sql import options as own
@@ -28,6 +29,7 @@ from spark_events.spark.conf import read_conf
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 
 app = typer.Typer(
+    cls=Group,
     help="Run streaming SQL queries from a folder of YAML manifests.",
     no_args_is_help=True,
 )

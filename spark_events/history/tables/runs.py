@@ -106,7 +106,7 @@ RUNS = Table(
         Shown("last run", state_of(_STATES, "last_status")),
         Shown("started (UTC)", "last_start_ms", How.MOMENT, PAGE),
         Shown("began\n(UTC)", "last_start_ms", How.MINUTE, TERMINAL),
-        Shown("that is", "last_start_ms", How.AGO),
+        Shown("how long\nago", "last_start_ms", How.AGO),
         Shown("took", "last_duration_ms", How.DURATION),
         Shown("usual", "usual_ms", How.DURATION, PAGE | WIDE),
         Shown("runs", "runs", How.COUNT, PAGE | WIDE),

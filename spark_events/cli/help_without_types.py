@@ -1,0 +1,35 @@
+"""Commands and groups whose help shows no type of Python's: typer writes ``<bool>`` and ``<list[str]>``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+
+class Command(TyperCommand):
+    """A command."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, as their help shows them."""
+        return [_shown(each) for each in super().get_params(ctx)]
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, as their help shows them."""
+        return [_shown(each) for each in super().get_params(ctx)]
+
+
+def _shown(parameter: Any) -> Any:
+    is_flag = isinstance(parameter, TyperOption) and parameter.is_flag
+    if is_flag or (isinstance(parameter, TyperArgument) and parameter.metavar):
+        # An older typer, which shows neither, does not ask.
+        parameter.display_type_rich = _nothing
+    return parameter
+
+
+def _nothing(ctx: Any) -> None:
+    return None
