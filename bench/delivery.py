@@ -44,7 +44,7 @@ _VARIABLES = {
 def records(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield ids and attributes as a change of a query's status has them, beside ``_VARIABLES``."""
     for number in range(count):
-        attributes = {"newJobStatus": "RUNNING", "oldJobStatus": "CREATED", "job.kind": "query"}
+        attributes = {"newJobStatus": "RUNNING", "oldJobStatus": "CREATED", "job_kind": "query"}
         yield f"{number:032x}", {**attributes, "durationMs": number}
 
 

@@ -53,7 +53,11 @@ def table(settings: Iterable[Declared]) -> str:
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Metrics": ("spark.metrics.",),
     "Traces": ("spark.traces.",),
-    "Your own code in tasks": ("spark.events.task", "spark.events.udf", "spark.events.failure.locals"),
+    "Your own code in tasks": (
+        "spark.events.task.enabled",
+        "spark.events.udf",
+        "spark.events.task.failures.include-locals",
+    ),
     "Queues and the end": ("spark.events.bridge.", "spark.events.close."),
     "Event logs": ("spark.events.eventlog.",),
     "Issues": ("spark.events.issue",),

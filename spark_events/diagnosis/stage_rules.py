@@ -177,7 +177,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         evidence={
             "task.index": longest.number,
             "task.host": longest.host,
-            "task.executor": longest.executor,
+            "task.executorId": longest.executor,
             "task.runTimeMs": longest.run_ms,
             "task.readBytes": longest.read_bytes,
             "median.runTimeMs": run.median,
@@ -218,7 +218,7 @@ def lagging_task(
             "live": True,
             "task.index": index,
             "task.host": host,
-            "task.executor": executor,
+            "task.executorId": executor,
             "task.runTimeMs": running_ms,
             "median.runTimeMs": median_ms,
         },

@@ -63,7 +63,7 @@ class ListenerSettings:
         example="60s",
     )
     sla_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.checkpoint.sla.", "<query name>", _SLA, "The value for one query.", example="6h"
+        "spark.events.checkpoint.query-sla.", "<query name>", _SLA, "The value for one query.", example="6h"
     )
     heartbeat_interval_ms: int = setting(
         "spark.events.heartbeat.interval",
@@ -83,7 +83,7 @@ class ListenerSettings:
         example="SIGTERM",
     )
     source_idle_ms: int | None = setting(
-        "spark.events.source.idle",
+        "spark.events.source.idle-timeout",
         _SOURCE_IDLE,
         None,
         "How long a running query may read no rows before a [SourceIdleEvent](events.md#sourceidleevent) is "
@@ -91,7 +91,11 @@ class ListenerSettings:
         example="15min",
     )
     source_idle_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.source.idle.", "<query name>", _SOURCE_IDLE, "The value for one query.", example="6h"
+        "spark.events.source.query-idle-timeout.",
+        "<query name>",
+        _SOURCE_IDLE,
+        "The value for one query.",
+        example="6h",
     )
     failure_enrichers: tuple[str, ...] | None = setting(
         "spark.events.failure.enrichers",
@@ -102,13 +106,13 @@ class ListenerSettings:
         example="type",
     )
     lineage_budget_ms: int = setting(
-        "spark.events.lineage.budget",
+        "spark.events.lineage.timeout",
         types.at_least(1, types.DURATION),
         5_000,
         "Limit for reading the plan of one statement for the [lineage](lineage.md) of its columns.",
     )
     lineage_interval_ms: int = setting(
-        "spark.events.lineage.interval",
+        "spark.events.lineage.progress-interval",
         types.at_least(0, types.DURATION),
         60_000,
         "How often job listeners are told, at most, how far a running streaming query has come: rows and "
@@ -122,20 +126,20 @@ class ListenerSettings:
         example="/var/lib/spark-events",
     )
     dead_after_ms: int = setting(
-        "spark.events.eventlog.dead.after",
+        "spark.events.event-log.idle-timeout",
         types.at_least(1, types.DURATION),
         3_600_000,
         "For `follow`: how long an unfinished log may go without growing before its application is marked "
         "FAILED.",
     )
     poll_interval_ms: int = setting(
-        "spark.events.eventlog.poll.interval",
+        "spark.events.event-log.poll-interval",
         types.at_least(1, types.DURATION),
         2_000,
         "For `follow`: how often to look at the logs.",
     )
     stall_timeout_ms: int = setting(
-        "spark.events.eventlog.stall.timeout",
+        "spark.events.event-log.stall-timeout",
         types.at_least(1, types.DURATION),
         300_000,
         "For `replay`: how long to wait for a stalled reporter.",
@@ -153,13 +157,13 @@ class ListenerSettings:
         "Any of STATE, CURRENT_TIME, TOTAL_TIME: the gauges for each status of an application or a query.",
     )
     job_after_ms: int = setting(
-        "spark.metrics.job.after",
+        "spark.metrics.job.min-duration",
         types.DURATION,
         10_000,
         "Jobs and stages shorter than this get no series of their own: there can be thousands.",
     )
     grace_ms: int = setting(
-        "spark.metrics.grace",
+        "spark.metrics.ended.retention",
         types.DURATION,
         300_000,
         "How long metrics stay after the end of a job or stage, or of a query that did not fail. Those of a "
@@ -167,7 +171,7 @@ class ListenerSettings:
         "failed queries are kept.",
     )
     executor_series: int = setting(
-        "spark.metrics.executors.max",
+        "spark.metrics.max-executors",
         types.at_least(0, types.INT),
         200,
         "How many executors at once have metrics of their own. The metrics of all executors together "
@@ -189,13 +193,13 @@ class ListenerSettings:
         default_text="a random one, under `spark-events run`",
     )
     task_reports: bool = setting(
-        "spark.events.task",
+        "spark.events.task.enabled",
         types.BOOL,
         True,
         "Whether your own Python code can report from [inside tasks](tasks.md).",
     )
     ship_task_module: bool = setting(
-        "spark.events.task.ship",
+        "spark.events.task.ship-module",
         types.BOOL,
         False,
         "Ship `spark_events.task` to executors that lack spark-events. Leave it off where it is installed: "
@@ -209,14 +213,14 @@ class ListenerSettings:
         "end of each query and application. 0 disables it.",
     )
     udf_metrics: bool = setting(
-        "spark.events.udf.metrics",
+        "spark.events.task.measure-udfs",
         types.BOOL,
         False,
         "Measure each Python UDF [as `@task.measured` does](tasks.md#measured-functions). Executors need "
-        "spark-events, or `spark.events.task.ship`.",
+        "spark-events, or `spark.events.task.ship-module`.",
     )
     failed_task_reports: bool = setting(
-        "spark.events.task.failures",
+        "spark.events.task.failures.enabled",
         types.BOOL,
         True,
         "Whether workers send the reports of tasks that fail to a port of the driver: see "
@@ -232,14 +236,14 @@ class ListenerSettings:
         example="9280-9289",
     )
     failure_locals: bool = setting(
-        "spark.events.failure.locals",
+        "spark.events.task.failures.include-locals",
         types.BOOL,
         False,
         "Include the failing function's local variables in reports of failed tasks. They may be personal "
         "data; those whose names `spark.redaction.regex` matches are masked.",
     )
     receiver_names: bool = setting(
-        "spark.metrics.names.apachesparkreceiver",
+        "spark.metrics.apachesparkreceiver.enabled",
         types.BOOL,
         False,
         "Also report the metrics of the OpenTelemetry Collector's apachesparkreceiver, under its names: see "
@@ -252,7 +256,7 @@ class ListenerSettings:
         "Detail of each checkpoint's trace: see [spans](spans.md).",
     )
     trace_detail: str = setting(
-        "spark.traces.detail",
+        "spark.traces.tasks.enabled",
         types.choice(STAGES, TASKS),
         STAGES,
         "With `task`, [tasks with Python code](tasks.md#spans-of-all-tasks) have spans as well.",
@@ -269,7 +273,7 @@ class ListenerSettings:
         "spark.traces.sampling.ratio", types.RATIO, 1.0, "Share of all traces to report, from 0 to 1."
     )
     bridge_queue_bytes: int = setting(
-        "spark.events.bridge.queue.bytes",
+        "spark.events.bridge.queue.max-bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
         "How much the driver bridge may hold before it drops records.",

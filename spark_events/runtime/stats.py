@@ -13,8 +13,8 @@ DROP_CAUSES: Mapping[str, str] = {
     "queue_full": "the queue in memory was full (queue.size, queue.bytes)",
     "not_open": "the reporter could not be opened",
     "close": "they were not delivered before the end (spark.events.close.timeout)",
-    "journal_full": "the journal was full (journal.max.bytes)",
-    "journal_age": "they were older than journal.max.age",
+    "journal_full": "the journal was full (journal.max-bytes)",
+    "journal_age": "they were older than journal.max-age",
     "journal_damaged": "the journal was damaged; each damaged place counts as one",
     "dead_letters_full": "the file of refused records was full",
 }

@@ -105,7 +105,7 @@ def test_without_a_reporter(logs: Path) -> None:
         ),
         (["{logs}/README.md"], 4, "no event log at"),
         (["{logs}", "--on-spark"], 2, "--on-spark and --output need each other"),
-        (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 3, "eventlog.stall.timeout"),
+        (["{logs}", "--conf", "spark.events.event-log.stall-timeout=x"], 3, "eventlog.stall.timeout"),
     ],
 )
 def test_what_is_wrong(logs: Path, arguments: list[str], code: int, said: str) -> None:

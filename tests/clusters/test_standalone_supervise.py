@@ -90,7 +90,7 @@ def test_a_driver_that_is_killed(story: Story) -> None:
     assert story.run.code == 0, story.run.err[-3000:]
     assert statuses(story.first, "application") == ["CREATED", "RUNNING", "FAILED"]
     assert statuses(story.first, "query") == ["CREATED", "RUNNING", "FAILED"]
-    (failure,) = of_name(story.first, "JobFailureEvent", job__kind="application")
+    (failure,) = of_name(story.first, "JobFailureEvent", job_kind="application")
     assert failure["attributes"]["exception.message"] == "the driver's JVM is gone"
 
 
@@ -111,7 +111,7 @@ def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
     """As those of an application in Scala or Java: the first never gets its end, and counts as dead after a while."""
     conf = {
         "spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory",
-        "spark.events.eventlog.dead.after": "1s",
+        "spark.events.event-log.idle-timeout": "1s",
     }
     before = len(Collecting.instances)
     follower = Follower(str(story.folder), conf, LogPositions(tmp_path / "state"), complete_too=True)
@@ -120,7 +120,7 @@ def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
         follower.poll()
         of: dict[str, list[str]] = {}
         for event in (event for reporter in Collecting.instances[before:] for event in reporter.events):
-            if event.name == "JobStatusChangeEvent" and event.attributes.get("job.kind") == kind:
+            if event.name == "JobStatusChangeEvent" and event.attributes.get("job_kind") == kind:
                 of.setdefault(str(event.variables["app_id"]), []).append(
                     str(event.attributes["newJobStatus"])
                 )

@@ -19,13 +19,13 @@ SINCE_4 = pytest.mark.skipif(
     pyspark.__version__.startswith("3."), reason="Spark 3 does not measure the time in Python functions"
 )
 THRESHOLDS = {
-    "spark.events.issue.min.time": "800ms",
-    "spark.events.issue.min.bytes": "1m",
-    "spark.events.issue.task-count.many": "300",
-    "spark.events.issue.task-count.short": "200ms",
-    "spark.events.issue.task-count.long": "2s",
-    "spark.events.issue.idle-cores.time": "2s",
-    "spark.events.issue.idle-cores.share": "0.01",
+    "spark.events.issue.min-duration": "800ms",
+    "spark.events.issue.min-bytes": "1m",
+    "spark.events.issue.task-count.max-tasks": "300",
+    "spark.events.issue.task-count.min-task-duration": "200ms",
+    "spark.events.issue.task-count.max-task-duration": "2s",
+    "spark.events.issue.idle-cores.min-duration": "2s",
+    "spark.events.issue.idle-cores.min-ratio": "0.01",
 }
 
 
@@ -104,14 +104,14 @@ def test_small_files(slow: Slow) -> None:
     costs = {event["attributes"]["summary"].split()[0]: event["attributes"]["lostBytes"] for event in told}
     assert costs == {"reads": 499 * (4 << 20), "writes": 100 * (4 << 20)}
     assert len(told) == 2
-    assert {event["attributes"]["job.kind"] for event in told} == {"sql_execution"}
+    assert {event["attributes"]["job_kind"] for event in told} == {"sql_execution"}
 
 
 def test_idle_cores(slow: Slow) -> None:
     told = [event["attributes"] for event in of_name(slow.live, "PerformanceIssueEvent", issue="idle-cores")]
-    assert len({issue["issue.id"] for issue in told}) == 1
-    (issue,) = (issue for issue in told if issue["issue.state"] == "CLOSED")
-    assert issue["job.kind"] == "application"
+    assert len({issue["issueId"] for issue in told}) == 1
+    (issue,) = (issue for issue in told if issue["issueState"] == "CLOSED")
+    assert issue["job_kind"] == "application"
     assert issue["lostMs"] >= 2_000
 
 

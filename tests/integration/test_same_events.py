@@ -113,12 +113,12 @@ def test_events_are_the_same(both: Both) -> None:
         if name == "CheckpointEvent":
             assert LOCATION not in replayed[event_id]["attributes"]
             allowed = {LOCATION}
-        if attributes["job.kind"] == "query":
+        if attributes["job_kind"] == "query":
             allowed |= END_OF_QUERY
         if attributes.get("query_name") == "bounded" and attributes.get("newJobStatus") == "FINISHED":
             allowed |= {"newJobStatus", "body"}
         other = replayed[event_id]
-        if attributes["job.kind"] == "job" and name == "JobFailureEvent":
+        if attributes["job_kind"] == "job" and name == "JobFailureEvent":
             assert in_the_task(attributes[STACK]) == in_the_task(other["attributes"][STACK])
             allowed |= {STACK, *PLACE}
         found = differing(event, other)

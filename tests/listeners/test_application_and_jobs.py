@@ -16,7 +16,7 @@ def test_application_that_finishes() -> None:
     assert new_statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
     assert events[-1].attributes["durationMs"] == 5_000
     assert events[-1].attributes["oldJobStatus"] == "RUNNING"
-    assert events[-1].observed_time_ms == T0 + 5_000
+    assert events[-1].time_ms == T0 + 5_000
     assert "oldJobStatus" not in events[0].attributes
 
 
@@ -122,11 +122,11 @@ def test_stage_that_is_tried_again() -> None:
     )
     (failure,) = seen(feed.end(), "JobFailureEvent")
 
-    assert failure.attributes["job.kind"] == "stage"
+    assert failure.attributes["job_kind"] == "stage"
     assert failure.attributes["canRestart"] == "true"
     assert failure.attributes["exception.type"] == "org.apache.spark.shuffle.FetchFailedException"
     assert failure.attributes["failureLabel.type"] == "SYSTEM"
-    assert failure.observed_time_ms == T0 + 30
+    assert failure.time_ms == T0 + 30
 
 
 def test_stage_that_fails_for_good_is_the_jobs_failure() -> None:
@@ -139,7 +139,7 @@ def test_stage_that_fails_for_good_is_the_jobs_failure() -> None:
         r.job_end(31, message="Job aborted due to stage failure"),
     )
 
-    assert [event.attributes["job.kind"] for event in seen(feed.end(), "JobFailureEvent")] == ["job"]
+    assert [event.attributes["job_kind"] for event in seen(feed.end(), "JobFailureEvent")] == ["job"]
 
 
 def test_all_subtasks() -> None:

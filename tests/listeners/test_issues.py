@@ -79,7 +79,7 @@ def test_of_a_job() -> None:
     assert feed.gauge("app.lost.straggler.lostTime") == LOST_MS
     (event,) = issues(feed)
 
-    assert event.observed_time_ms == T0 + 10 + 130 * S
+    assert event.time_ms == T0 + 10 + 130 * S
     assert event.severity.name == "WARN"
     assert event.attributes["issue"] == "straggler"
     assert (event.attributes["lostMs"], event.attributes["durationMs"]) == (LOST_MS, 130 * S)
@@ -122,7 +122,9 @@ def test_what_issues_cost_is_no_more_than_the_run_took(jobs: list[tuple[int, int
         records += [(begun_ms, record) for record in of_job[:2]]
         records += [(begun_ms + lasted_ms, record) for record in of_job[2:]]
     records.sort(key=itemgetter(0))
-    feed = Feed(extra={"spark.events.issue.min.time": "1s"})(r.application_start(), r.executor("Added", 0))
+    feed = Feed(extra={"spark.events.issue.min-duration": "1s"})(
+        r.application_start(), r.executor("Added", 0)
+    )
     end_ms = max((time_ms for time_ms, _ in records), default=0)
     told = issues(feed(*(record for _, record in records), r.application_end(end_ms)))
     latest = by_cost(issue_of(event.attributes) for event in told)
@@ -138,12 +140,12 @@ def test_what_costs_little_of_a_long_job_is_not_told() -> None:
 def test_what_costs_less_than_half_a_minute_is_not_told() -> None:
     tail = [35 * S, 6 * S, 6 * S, 6 * S]
     assert issues(Feed()(r.application_start(), *job(10, tail, lasted_ms=40 * S))) == []
-    low = {"spark.events.issue.min.time": "20s"}
+    low = {"spark.events.issue.min-duration": "20s"}
     assert len(issues(Feed(extra=low)(r.application_start(), *job(10, tail, lasted_ms=40 * S)))) == 1
 
 
 def test_a_kind_that_nobody_wants() -> None:
-    feed = Feed(extra={"spark.events.issues": "skew,gc"})
+    feed = Feed(extra={"spark.events.issue.kinds": "skew,gc"})
     assert issues(feed(r.application_start(), *job(10, TAIL))) == []
 
 
@@ -162,7 +164,7 @@ def test_a_task_that_lags_is_told_while_there_is_time() -> None:
     warning, verdict = issues(live)
 
     assert warning.attributes["live"] is True
-    assert warning.observed_time_ms == T0 + 10 + 50 * S
+    assert warning.time_ms == T0 + 10 + 50 * S
     assert [verdict] == issues(Feed()(r.application_start(), *job(10, TAIL)))
 
 
@@ -175,13 +177,13 @@ def test_micro_batches_add_up() -> None:
     assert feed.gauge("app.issue.straggler.issues") == 1
     first, doubled, last = issues(feed(r.terminated()))
 
-    assert first.attributes["job.kind"] == "query"
+    assert first.attributes["job_kind"] == "query"
     assert first.variables["query_name"] == "orders"
     assert (first.attributes["lostMs"], first.attributes["stages"]) == (35 * S, 5)
     assert "in 5 stages so far" in first.body
     assert doubled.attributes["lostMs"] == last.attributes["lostMs"] == 70 * S
-    assert [event.attributes["issue.state"] for event in (first, doubled, last)] == ["OPEN", "OPEN", "CLOSED"]
-    assert len({event.attributes["issue.id"] for event in (first, doubled, last)}) == 1
+    assert [event.attributes["issueState"] for event in (first, doubled, last)] == ["OPEN", "OPEN", "CLOSED"]
+    assert len({event.attributes["issueId"] for event in (first, doubled, last)}) == 1
     assert len({event.id for event in (first, doubled, last)}) == 3
     assert feed.gauge("app.lost.straggler.lostTime") == 70 * S
 
@@ -196,9 +198,11 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
         r.execution("End", 131 * S, 7),
     ]
     (silent,) = issues(Feed()(r.application_start(), *records))
-    (told,) = issues(Feed(extra={"spark.events.issue.sql": "true"})(r.application_start(), *records))
+    (told,) = issues(
+        Feed(extra={"spark.events.issue.include-description": "true"})(r.application_start(), *records)
+    )
 
-    assert silent.attributes["sqlExecutionId"] == told.attributes["sqlExecutionId"] == 7
+    assert silent.attributes["sql_execution_id"] == told.attributes["sql_execution_id"] == 7
     assert "description" not in silent.attributes
     assert told.attributes["description"] == sql[:200]
 
@@ -268,7 +272,7 @@ def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties
     begins["Properties"] = properties
     size = {"Name": "internal.metrics.resultSize", "Value": 400 << 20}
     ends["Stage Info"] |= {"Accumulables": [size], "Completion Time": T0 + 20 * S}
-    feed = Feed(extra={"spark.events.issue.idle-cores.time": "10min"})
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "10min"})
     feed(r.application_start(), r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends)
     feed(r.job_end(20 * S), *job(100 * S, [S], 130 * S, job=1, stage_id=1), r.application_end(300 * S))
     told = {event.attributes["issue"] for event in issues(feed)}
@@ -293,10 +297,10 @@ def test_of_an_application() -> None:
     by_kind = {event.attributes["issue"]: event for event in issues(feed)}
 
     assert set(by_kind) == {"idle-cores", "memory"}
-    assert by_kind["idle-cores"].observed_time_ms == T0 + 3_600 * S
+    assert by_kind["idle-cores"].time_ms == T0 + 3_600 * S
     assert by_kind["idle-cores"].attributes["lostMs"] == 3_597 * S
     assert by_kind["memory"].attributes["lostBytes"] == (8 << 30) - (5 << 28)
-    assert {event.attributes["job.kind"] for event in by_kind.values()} == {"application"}
+    assert {event.attributes["job_kind"] for event in by_kind.values()} == {"application"}
 
 
 def test_what_ends_is_forgotten() -> None:

@@ -13,9 +13,9 @@ from tests.support.spark_records import T0, Feed, seen
 
 S = 1_000
 LOW = {
-    "spark.events.issue.min.time": "1s",
-    "spark.events.issue.task-count.long": "1s",
-    "spark.events.issue.idle-cores.time": "1h",
+    "spark.events.issue.min-duration": "1s",
+    "spark.events.issue.task-count.max-task-duration": "1s",
+    "spark.events.issue.idle-cores.min-duration": "1h",
 }
 
 
@@ -66,7 +66,7 @@ def test_partitions_that_are_fetched_one_by_one() -> None:
     name = "toLocalIterator at nightly.py:31"
     found = told(*(job(number, number * 5 * S, [5 * S], name) for number in range(8)))
     assert set(found) == {"task-count"}
-    assert found["task-count"].attributes["job.kind"] == "application"
+    assert found["task-count"].attributes["job_kind"] == "application"
     assert found["task-count"].attributes["lostMs"] == (40 - 10) * S
     assert name in found["task-count"].attributes["summary"]
 

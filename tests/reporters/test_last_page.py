@@ -26,7 +26,7 @@ from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events.api import ReporterConfig
 from tests.support.waiting import http_get
 
-options = {"port": sys.argv[1], "linger": "60s"}
+options = {"port": sys.argv[1], "linger.timeout": "60s"}
 reporter = PrometheusReporterFactory().create(ReporterConfig("spark.metrics.reporter.prom.", options))
 reporter.open()
 http_get(reporter.destination)
@@ -40,7 +40,7 @@ class Served:
 
     def __init__(self, port: int, options: dict[str, str]) -> None:
         self.port = port
-        config = ReporterConfig(PREFIX, {"port": str(port), "linger": "60s", **options})
+        config = ReporterConfig(PREFIX, {"port": str(port), "linger.timeout": "60s", **options})
         self.reporter: PrometheusReporter = PrometheusReporterFactory().create(config)
         self.counter = Counter()
         group = ScopeGroup(Registry(()), ("spark",), (), {}, {})
@@ -87,7 +87,7 @@ def test_the_end_is_scraped(serve: Callable[..., Served]) -> None:
     wait_until(lambda: not served.listening, "the port is free")
 
 
-@pytest.mark.parametrize("options", [{}, {"linger": "0"}])
+@pytest.mark.parametrize("options", [{}, {"linger.timeout": "0"}])
 def test_nobody_waits(serve: Callable[..., Served], options: dict[str, str]) -> None:
     """Nothing is left of a driver that nobody scraped, or that should not linger."""
     served = serve(**options)

@@ -29,7 +29,7 @@ def serve() -> Iterator[Callable[..., PrometheusReporter]]:
     def start(**options: str) -> PrometheusReporter:
         values = {
             "port": "0",
-            "linger": "0",
+            "linger.timeout": "0",
             **{key.replace("__", "."): value for key, value in options.items()},
         }
         reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, values))

@@ -40,7 +40,7 @@ class Following:
         self.logs.mkdir(exist_ok=True)
         self.conf = {
             "spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory",
-            "spark.events.eventlog.dead.after": "1h",
+            "spark.events.event-log.idle-timeout": "1h",
             **{f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()},
         }
         self.complete_too = False
@@ -238,7 +238,7 @@ def test_a_dead_application(
     assert new_statuses(following.events, "application") == ["CREATED", "RUNNING", "FAILED"]
     assert new_statuses(following.events, "query") == ["CREATED", "RUNNING", "FAILED"]
     failed = [event for event in following.events if event.name == "JobFailureEvent"]
-    assert "spark.events.eventlog.dead.after" in failed[-1].attributes["exception.message"]
+    assert "spark.events.event-log.idle-timeout" in failed[-1].attributes["exception.message"]
     assert "is marked FAILED" in caplog.text
     assert following.state_of("app-1") == DEAD
     following.stop()
@@ -500,7 +500,7 @@ def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     following.conf["spark.metrics.reporter.m.factory.class"] = (
         "tests.support.plugins:CollectingMetricsFactory"
     )
-    following.conf["spark.metrics.grace"] = "1h"
+    following.conf["spark.metrics.ended.retention"] = "1h"
     following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
     following.stop()
     following.start()
@@ -622,7 +622,7 @@ def test_series_of_many_applications(tmp_path: Path) -> None:
     following = Following(tmp_path)
     prefix = "spark.metrics.reporter.m."
     following.conf[prefix + "factory.class"] = "tests.support.plugins:CollectingMetricsFactory"
-    following.conf[prefix + "max.series.per.metric"] = "2"
+    following.conf[prefix + "max-series-per-metric"] = "2"
     following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
     following.stop()
     following.start()

@@ -29,8 +29,8 @@ _CONF = {
     "spark.events.reporter.told.factory.class": "tests.support.told_by_log:EventsFactory",
     "spark.traces.reporter.told.factory.class": "tests.support.told_by_log:SpansFactory",
     "spark.metrics.reporter.told.factory.class": "tests.support.told_by_log:MetricsFactory",
-    "spark.traces.detail": "task",
-    "spark.events.issue.min.time": "1ms",
+    "spark.traces.tasks.enabled": "task",
+    "spark.events.issue.min-duration": "1ms",
 }
 _WAIT_MS = 60_000
 _OF_NOW = {
@@ -50,7 +50,7 @@ class _Told(EventReporter, SpanReporter, MetricReporter):
         self._metrics: dict[tuple[str, str], Metric] = {}
 
     def notify_of_added_event(self, event: Event) -> None:
-        told = [event.id, event.name, event.class_scope, event.observed_time_ms, event.severity, event.body]
+        told = [event.id, event.name, event.class_scope, event.time_ms, event.severity, event.body]
         self._add(
             "event", f"{event.id} {event.name}", [*told, _sorted(event.variables), _sorted(event.attributes)]
         )

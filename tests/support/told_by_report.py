@@ -47,12 +47,12 @@ def busy() -> list[Story]:
     ):
         issue = {"issue": f"skew{number}", "subject": "stage 4.0", "summary": MARKUP, "advice": "[b]salt[/b]"}
         at = 12 * HOUR + number * MIN
-        hourly.event(at, "PerformanceIssueEvent", **{"job.kind": "stage", **issue, **more})
+        hourly.event(at, "PerformanceIssueEvent", **{"job_kind": "stage", **issue, **more})
     for number in range(45):
         counter = {"counter": f"rows {number:02}", "count": 1_000 * number, "labels": "shop=berlin"}
         hourly.event(12 * HOUR + number, "TaskCounterEvent", **counter)
     for number in range(3):  # that end at once
-        executor = {"job.kind": "executor", "executor_id": str(number), "reason": "idle_timeout"}
+        executor = {"job_kind": "executor", "executor_id": str(number), "reason": "idle_timeout"}
         hourly.event(12 * HOUR + MIN, "ExecutorLostEvent", **executor)
     stories.append(fleet()[1])  # once more
     hourly.event(12 * HOUR, "RecordsDroppedEvent", cause="queue_full", count=1_234)
@@ -86,7 +86,7 @@ def _replay(log: Path, folder: Path) -> None:
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder),
-        "spark.events.issue.min.time": "1ms",
+        "spark.events.issue.min-duration": "1ms",
     }
     report_whole(log, conf, _WAIT_MS)
 

@@ -42,9 +42,9 @@ class Tasks:
             **conf,
             "spark.metrics.reporter.prom.factory.class": "prometheus",
             "spark.metrics.reporter.prom.port": str(port),
-            "spark.metrics.reporter.prom.max.series": "5000",
-            "spark.events.failure.locals": "true",
-            "spark.events.udf.metrics": "true",
+            "spark.metrics.reporter.prom.max-series": "5000",
+            "spark.events.task.failures.include-locals": "true",
+            "spark.events.task.measure-udfs": "true",
             **events_and_spans(folder / "live"),
         }
         app = App([sys.executable, str(APPS / "tasks.py"), str(folder)], conf, folder)
@@ -204,7 +204,7 @@ def test_a_foreach_batch_function(tasks: Tasks) -> None:
         assert (checkpoint["attributes"]["checkpointId"], span["attributes"]["batch"]) == (number, number)
         assert span["attributes"]["traceparent"] == f"00-{span['traceId']}-{span['spanId']}-01"
         assert span["attributes"]["around"] == f"{span['traceId']} {span['spanId']}"
-    told = of_name(tasks.events, "Writing", query_name="batches", job__kind="query")
+    told = of_name(tasks.events, "Writing", query_name="batches", job_kind="query")
     assert [event["attributes"]["batch"] for event in told] == [0, 1]
 
 

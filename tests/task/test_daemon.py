@@ -24,9 +24,9 @@ class EveryTask:
     def __init__(self, folder: Path, conf: dict[str, str]) -> None:
         conf = {
             **events_and_spans(folder / "live"),
-            "spark.traces.detail": "task",
-            "spark.events.failure.locals": "true",
-            "spark.events.udf.metrics": "true",
+            "spark.traces.tasks.enabled": "task",
+            "spark.events.task.failures.include-locals": "true",
+            "spark.events.task.measure-udfs": "true",
             **conf,
         }
         run = App([sys.executable, str(APPS / "every_task.py"), str(folder)], conf, folder).end()
@@ -81,7 +81,7 @@ def test_why_a_task_failed(followed: EveryTask) -> None:
         "udf.call": 248,  # the partition begins with 750
     }
     assert expected.items() <= failed["attributes"].items()
-    failures = of_name(followed.events, "JobFailureEvent", job__kind="job")
+    failures = of_name(followed.events, "JobFailureEvent", job_kind="job")
     assert len(failures) == 1
     for event in failures:
         assert expected.items() <= event["attributes"].items()

@@ -265,7 +265,7 @@ class ExecutorListener:
             self._too_many_said = True
             logger.warning(
                 "more than %d executors at once: further ones get no metrics of their own "
-                "(spark.metrics.executors.max); the metrics of all executors together include them",
+                "(spark.metrics.max-executors); the metrics of all executors together include them",
                 most,
             )
         return self._shown < most

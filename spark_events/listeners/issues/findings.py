@@ -83,7 +83,7 @@ class Subjects:
                 "stageAttempt": attempt,
                 "stageName": finding.name or None,
                 "jobId": job.id if job else None,
-                "sqlExecutionId": job.execution if job else None,
+                "sql_execution_id": job.execution if job else None,
                 "description": self._described(job) if job else None,
                 **_code(job, time_ms),
             },
@@ -100,7 +100,7 @@ class Subjects:
             "its time",
             finding.wall_ms,
             {
-                "sqlExecutionId": execution.id,
+                "sql_execution_id": execution.id,
                 "description": self._tellable(execution.description),
                 **_code(finding.job, execution.begun_ms + finding.wall_ms),
             },

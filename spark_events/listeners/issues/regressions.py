@@ -127,7 +127,7 @@ class RegressionListener:
             name = _name(description)
             entity = Entity("sql_execution", str(execution), f"SQL execution {execution} ({name})")
             work = Work(name, plan=str(record.get("Plan Shape") or ""))
-            self._executions[execution] = _Running(entity, {"sqlExecutionId": execution}, time_ms, work)
+            self._executions[execution] = _Running(entity, {"sql_execution_id": execution}, time_ms, work)
 
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""

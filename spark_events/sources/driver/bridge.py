@@ -153,7 +153,7 @@ class DriverBridge:
 
 _ASK_SPARK_S = 10.0
 CAUSES: Mapping[str, str] = {
-    "queue_full": "the driver bridge's queue was full (spark.events.bridge.queue.bytes)",
+    "queue_full": "the driver bridge's queue was full (spark.events.bridge.queue.max-bytes)",
     "listener_bus": "Spark's listener bus was full (spark.scheduler.listenerbus.eventqueue.capacity)",
     "unreadable": "Spark could not write them as JSON, or they cannot be read",
 }

@@ -49,7 +49,7 @@ def one_host_is_slow(work: Work) -> None:
     "slow-executor",
     master="local-cluster[4,1,1024]",
     # Executors that start take long where much else runs, and count as the application's time.
-    conf={**_SMALL, "spark.events.issue.min.share": "0.02"},
+    conf={**_SMALL, "spark.events.issue.min-ratio": "0.02"},
 )
 def one_executor_is_slow(work: Work) -> None:
     """On one of four executors of the same host, each task takes some times as long, in several stages."""
@@ -134,7 +134,7 @@ def shuffle_data_is_lost(work: Work) -> None:
 @case(
     "memory-unused",
     master="local-cluster[1,2,2048]",
-    conf={"spark.executor.memory": "512m", "spark.events.issue.min.bytes": "512m"},
+    conf={"spark.executor.memory": "512m", "spark.events.issue.min-bytes": "512m"},
     bad={"spark.executor.memory": "2g"},
 )
 def most_of_the_heap_is_free(work: Work) -> None:

@@ -73,7 +73,7 @@ def several_actions_for_each_batch(work: Work) -> None:
     _checkpointed(stored, work).trigger(availableNow=True).start().awaitTermination()
 
 
-@case("slow-source", version="4", conf={"spark.events.issue.idle-cores.time": "60s"})
+@case("slow-source", version="4", conf={"spark.events.issue.idle-cores.min-duration": "60s"})
 def slow_to_say_what_is_new(work: Work) -> None:
     """A source takes seconds to say up to where a micro-batch goes, as if it listed a large folder.
 
