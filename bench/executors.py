@@ -46,7 +46,7 @@ def _listeners() -> tuple[Registry, SparkListeners]:
     conf = {
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": "0",
-        "spark.metrics.reporter.prom.max.series": "100000",
+        "spark.metrics.reporter.prom.max-series": "100000",
     }
     configuration = read_configuration(conf, ApplicationInfo("bench", "app-1"))
     registry = Registry(configuration.setups)

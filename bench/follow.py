@@ -96,7 +96,7 @@ def _conf(folder: Path, collector: str) -> dict[str, str]:
         "spark.events.reporter.file.path": str(folder / "events"),
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": "9249-9299",
-        "spark.events.eventlog.poll.interval": "1s",
+        "spark.events.event-log.poll-interval": "1s",
     }
     more = {
         "spark.traces.reporter.file.factory.class": "file_log",

@@ -122,7 +122,7 @@ class DataRead:
 
 @dataclass(frozen=True)
 class JobProgressEvent(JobStatusChangedEvent):
-    """A streaming query has come further: at most one for each ``spark.events.lineage.interval``.
+    """A streaming query has come further: at most one for each ``spark.events.lineage.progress-interval``.
 
     Attributes:
         batch: the number of its last micro-batch.

@@ -179,10 +179,10 @@ JOURNAL_DIR = Option.optional(
     "local folder for records that are not delivered yet; without it they wait in memory",
 )
 JOURNAL_MAX_BYTES = Option(
-    "journal.max.bytes", types.at_least(65_536, types.SIZE), 256 << 20, "maximum size of the journal"
+    "journal.max-bytes", types.at_least(65_536, types.SIZE), 256 << 20, "maximum size of the journal"
 )
 JOURNAL_MAX_AGE = Option.optional(
-    "journal.max.age",
+    "journal.max-age",
     types.at_least(1_000, types.DURATION),
     "older records are dropped and counted; no limit by default",
 )

@@ -45,7 +45,7 @@ def follow(
     """Report all applications that write Spark event logs into a folder, until you stop it.
 
     A restart continues where it stopped. An application whose log has no end and does not grow for
-    spark.events.eventlog.dead.after is reported as FAILED.
+    spark.events.event-log.idle-timeout is reported as FAILED.
     """
     from spark_events.sources.event_log.follow import Follower
     from spark_events.sources.event_log.reading.log_positions import LogPositions, default_path

@@ -57,7 +57,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             "conf/spark-defaults.conf (see spark-events paths)"
         )
     settings = configuration.settings
-    missing = missing_lines(conf, settings.sink_ports, settings.sink_token)
+    missing = missing_lines(conf, settings.sink_ports)
     return CheckResult(
         reporters,
         [configuration.redactor.text(problem) for problem in problems],
@@ -122,13 +122,13 @@ def unused_daemon(conf: Mapping[str, str], settings: ListenerSettings) -> Iterat
     if conf.get(_KEY) != _OURS:
         return
     if not settings.task_reports:
-        yield f"{_KEY}: {_OURS} has nothing to do, because spark.events.task is false"
+        yield f"{_KEY}: {_OURS} has nothing to do, because spark.events.task.enabled is false"
     if conf.get("spark.python.use.daemon", "true").lower() == "false":
         yield f"{_KEY}: {_OURS} does not run, because spark.python.use.daemon is false"
     if settings.ship_task_module:
         yield (
             f"{_KEY}: {_OURS} has to be installed on executors, or every Python task fails; "
-            "spark.events.task.ship comes too late for it"
+            "spark.events.task.ship-module comes too late for it"
         )
 
 

@@ -92,7 +92,7 @@ class TransactionJournal:
             winner = self.read(transaction.txid)
             raise FencedError(
                 f"transaction {transaction.txid} of {transaction.path} was ended by {winner.owner}, "
-                f"because its driver was silent for longer than spark.events.ctas.lease "
+                f"because its driver was silent for longer than spark.events.ctas.lease.duration "
                 f"({self._settings.lease_ms} ms): it is {winner.state.value}"
             )
         if state.terminal:

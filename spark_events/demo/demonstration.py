@@ -38,7 +38,7 @@ _SPARK = {
 }
 
 
-SHORT = {"spark.events.issue.min.time": "500ms", "spark.events.issue.sql": "true"}
+SHORT = {"spark.events.issue.min-duration": "500ms", "spark.events.issue.include-description": "true"}
 """The demo's jobs are so short that nobody would ask what made them slow; its texts are no secrets."""
 
 

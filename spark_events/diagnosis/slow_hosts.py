@@ -36,7 +36,7 @@ class SlowHosts:
             slots: how many tasks ran at once.
         """
         for host, ratio in _slower(measured.hosts):
-            if ratio < self._thresholds.slow_node_ratio:
+            if ratio < self._thresholds.slow_node_factor:
                 continue
             if host not in self._hosts and len(self._hosts) >= _MOST_HOSTS:
                 continue

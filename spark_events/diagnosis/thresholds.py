@@ -73,160 +73,160 @@ _USUAL_MIN_TIME_MS, _USUAL_IDLE_MS, _USUAL_LONG_TASK_MS = 30_000, 120_000, 60_00
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From when on something is worth an event; durations are in ms, sizes in bytes, shares from 0 to 1."""
+    """From when on something is worth an event; durations are in ms, sizes in bytes, ratios from 0 to 1."""
 
     kinds: tuple[str, ...] = setting(
-        "spark.events.issues",
+        "spark.events.issue.kinds",
         types.some_of(*KINDS),
         KINDS,
         "The [issues](why.md) to look for.",
     )
     min_time_ms: int = setting(
-        "spark.events.issue.min.time",
+        "spark.events.issue.min-duration",
         types.DURATION,
         _USUAL_MIN_TIME_MS,
         "Ignore issues that cost less time than this.",
     )
     min_share: float = setting(
-        "spark.events.issue.min.share",
+        "spark.events.issue.min-ratio",
         types.RATIO,
         0.05,
         "Ignore issues that cost less than this share of the affected job's, query's or application's time.",
     )
     min_bytes: int = setting(
-        "spark.events.issue.min.bytes",
+        "spark.events.issue.min-bytes",
         types.SIZE,
         1 << 30,
         "Ignore spills to disk, unused memory and small files below this size.",
     )
-    skew_ratio: int = setting(
-        "spark.events.issue.skew.ratio",
-        types.at_least(1, types.INT),
-        3,
+    skew_factor: float = setting(
+        "spark.events.issue.skew.min-factor",
+        types.FACTOR,
+        3.0,
         "`skew`, `straggler`: report a stage whose longest task takes at least this many times the median.",
     )
-    running_ratio: int = setting(
-        "spark.events.issue.straggler.running.ratio",
-        types.at_least(1, types.INT),
-        3,
-        "`straggler`: the same ratio for a task that is still running once 75 % of the tasks have finished.",
+    running_factor: float = setting(
+        "spark.events.issue.straggler.min-factor",
+        types.FACTOR,
+        3.0,
+        "`straggler`: the same factor for a task that is still running once 75 % of the tasks have finished.",
     )
-    slow_node_ratio: int = setting(
-        "spark.events.issue.slow-node.ratio",
-        types.at_least(1, types.INT),
-        2,
+    slow_node_factor: float = setting(
+        "spark.events.issue.slow-node.min-factor",
+        types.FACTOR,
+        2.0,
         "`slow-node`: report a host on which tasks take at least this many times as long as elsewhere.",
     )
     slow_node_stages: int = setting(
-        "spark.events.issue.slow-node.stages",
+        "spark.events.issue.slow-node.min-stages",
         types.at_least(1, types.INT),
         3,
         "`slow-node`: in at least this many stages.",
     )
     gc_warn: float = setting(
-        "spark.events.issue.gc.warn",
+        "spark.events.issue.gc.warn-ratio",
         types.RATIO,
         0.10,
         "`gc`: report garbage collection that takes at least this share of the tasks' run time.",
     )
     gc_error: float = setting(
-        "spark.events.issue.gc.error", types.RATIO, 0.20, "`gc`: the share from which it is an ERROR."
+        "spark.events.issue.gc.error-ratio", types.RATIO, 0.20, "`gc`: the share from which it is an ERROR."
     )
     memory_unused: float = setting(
-        "spark.events.issue.memory.unused",
+        "spark.events.issue.memory.max-used-ratio",
         types.RATIO,
         0.50,
         "`memory`: report a heap that is never fuller than this in any executor.",
     )
     idle_share: float = setting(
-        "spark.events.issue.idle-cores.share",
+        "spark.events.issue.idle-cores.min-ratio",
         types.RATIO,
         0.20,
         "`idle-cores`: report an application in which no stage runs for at least this share of its time.",
     )
     idle_time_ms: int = setting(
-        "spark.events.issue.idle-cores.time",
+        "spark.events.issue.idle-cores.min-duration",
         types.DURATION,
         _USUAL_IDLE_MS,
         "`idle-cores`, `loop-of-small-jobs`: the least time in which no stage runs; unless it is set, in "
-        "proportion less where `spark.events.issue.min.time` is below 30 s.",
+        "proportion less where `spark.events.issue.min-duration` is below 30 s.",
     )
     many_tasks: int = setting(
-        "spark.events.issue.task-count.many",
+        "spark.events.issue.task-count.max-tasks",
         types.at_least(1, types.INT),
         5_000,
         "`task-count`: more tasks than this in a stage are too many if they are short.",
     )
     short_task_ms: int = setting(
-        "spark.events.issue.task-count.short",
+        "spark.events.issue.task-count.min-task-duration",
         types.DURATION,
         500,
         "`task-count`: tasks are short if their median is below this.",
     )
     long_task_ms: int = setting(
-        "spark.events.issue.task-count.long",
+        "spark.events.issue.task-count.max-task-duration",
         types.DURATION,
         _USUAL_LONG_TASK_MS,
         "`task-count`: fewer tasks than cores are too few if they take longer than this; unless it "
-        "is set, in proportion less where `spark.events.issue.min.time` is below 30 s.",
+        "is set, in proportion less where `spark.events.issue.min-duration` is below 30 s.",
     )
     many_files: int = setting(
-        "spark.events.issue.small-files.many",
+        "spark.events.issue.small-files.max-files",
         types.at_least(1, types.INT),
         100,
         "`small-files`: more files than this are too many if they are small.",
     )
     small_file_bytes: int = setting(
-        "spark.events.issue.small-files.size",
+        "spark.events.issue.small-files.min-file-bytes",
         types.SIZE,
         3 << 20,
         "`small-files`: files are small if their mean size is below this.",
     )
     failed_share: float = setting(
-        "spark.events.issue.retries.share",
+        "spark.events.issue.retries.min-ratio",
         types.RATIO,
         0.10,
         "`retries`: report a stage in which at least this share of the task attempts failed.",
     )
     python_share: float = setting(
-        "spark.events.issue.python.share",
+        "spark.events.issue.python.min-ratio",
         types.RATIO,
         0.50,
         "`python`: report Python functions that take at least this share of the tasks' run time.",
     )
-    explosion_ratio: int = setting(
-        "spark.events.issue.exploding-join.ratio",
-        types.at_least(2, types.INT),
-        10,
+    explosion_factor: float = setting(
+        "spark.events.issue.exploding-join.min-factor",
+        types.FACTOR,
+        10.0,
         "`exploding-join`: report a join that makes at least this many times the rows of its larger side.",
     )
     explosion_rows: int = setting(
-        "spark.events.issue.exploding-join.rows",
+        "spark.events.issue.exploding-join.min-rows",
         types.at_least(1, types.INT),
         100_000,
         "`exploding-join`: and at least this many rows; `cross-join`: at least this many pairs.",
     )
     small_side_bytes: int = setting(
-        "spark.events.issue.missing-broadcast.size",
+        "spark.events.issue.missing-broadcast.max-bytes",
         types.SIZE,
         10 << 20,
         "`missing-broadcast`: largest size of a join's smaller side that should be broadcast.",
     )
     broadcast_bytes: int = setting(
-        "spark.events.issue.large-broadcast.size",
+        "spark.events.issue.large-broadcast.min-bytes",
         types.SIZE,
         96 << 20,
         "`large-broadcast`: report broadcasts of at least this size. Spark allocates up to 64 MiB for "
         "however few rows.",
     )
     scan_kept: float = setting(
-        "spark.events.issue.full-scan.kept",
+        "spark.events.issue.full-scan.max-kept-ratio",
         types.RATIO,
         0.20,
         "`full-scan`: report a scan of all partitions if a filter keeps at most this share of their rows.",
     )
     silence_ms: int = setting(
-        "spark.events.issue.source-stopped.time",
+        "spark.events.issue.source-stopped.min-duration",
         types.DURATION,
         600_000,
         "`source-stopped`: report a source without rows for this long, and for five times as long as before.",
@@ -241,19 +241,19 @@ class Thresholds:
         example="s3a://ops/spark-runs",
     )
     past_runs: int = setting(
-        "spark.events.issue.regression.runs",
+        "spark.events.issue.regression.max-runs",
         types.at_least(5, types.INT),
         20,
         "`regression`: maximum number of earlier runs, or micro-batches, to compare with.",
     )
-    regression_percent: int = setting(
-        "spark.events.issue.regression.percent",
-        types.at_least(100, types.INT),
-        150,
-        "`regression`: report what takes at least this percentage of those runs' 95th percentile.",
+    regression_factor: float = setting(
+        "spark.events.issue.regression.min-factor",
+        types.FACTOR,
+        1.5,
+        "`regression`: report what takes at least this many times those runs' 95th percentile.",
     )
     tell_sql: bool = setting(
-        "spark.events.issue.sql",
+        "spark.events.issue.include-description",
         types.BOOL,
         False,
         "Include in issues the first 200 characters of the description of the job or SQL execution, which "

@@ -24,8 +24,6 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 )
 """Flink's levels of detail, each with all of the one before it."""
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
-STAGES, TASKS = "stage", "task"
-"""What has spans at most: stages, or also each task with Python code."""
 ENABLED = "SPARK_EVENTS_ENABLED"
 """The environment variable that turns everything off."""
 _SLA = types.at_least(1, types.DURATION)
@@ -63,7 +61,7 @@ class ListenerSettings:
         example="60s",
     )
     sla_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.checkpoint.sla.", "<query name>", _SLA, "The value for one query.", example="6h"
+        "spark.events.checkpoint.query-sla.", "<query name>", _SLA, "The value for one query.", example="6h"
     )
     heartbeat_interval_ms: int = setting(
         "spark.events.heartbeat.interval",
@@ -83,7 +81,7 @@ class ListenerSettings:
         example="SIGTERM",
     )
     source_idle_ms: int | None = setting(
-        "spark.events.source.idle",
+        "spark.events.source.idle-timeout",
         _SOURCE_IDLE,
         None,
         "How long a running query may read no rows before a [SourceIdleEvent](events.md#sourceidleevent) is "
@@ -91,7 +89,11 @@ class ListenerSettings:
         example="15min",
     )
     source_idle_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.source.idle.", "<query name>", _SOURCE_IDLE, "The value for one query.", example="6h"
+        "spark.events.source.query-idle-timeout.",
+        "<query name>",
+        _SOURCE_IDLE,
+        "The value for one query.",
+        example="6h",
     )
     failure_enrichers: tuple[str, ...] | None = setting(
         "spark.events.failure.enrichers",
@@ -101,14 +103,14 @@ class ListenerSettings:
         default_text="all installed",
         example="type",
     )
-    lineage_budget_ms: int = setting(
-        "spark.events.lineage.budget",
+    lineage_timeout_ms: int = setting(
+        "spark.events.lineage.timeout",
         types.at_least(1, types.DURATION),
         5_000,
         "Limit for reading the plan of one statement for the [lineage](lineage.md) of its columns.",
     )
     lineage_interval_ms: int = setting(
-        "spark.events.lineage.interval",
+        "spark.events.lineage.progress-interval",
         types.at_least(0, types.DURATION),
         60_000,
         "How often job listeners are told, at most, how far a running streaming query has come: rows and "
@@ -121,21 +123,21 @@ class ListenerSettings:
         "Local folder that stores the number of restarts, so that it survives the driver.",
         example="/var/lib/spark-events",
     )
-    dead_after_ms: int = setting(
-        "spark.events.eventlog.dead.after",
+    log_idle_timeout_ms: int = setting(
+        "spark.events.event-log.idle-timeout",
         types.at_least(1, types.DURATION),
         3_600_000,
         "For `follow`: how long an unfinished log may go without growing before its application is marked "
         "FAILED.",
     )
     poll_interval_ms: int = setting(
-        "spark.events.eventlog.poll.interval",
+        "spark.events.event-log.poll-interval",
         types.at_least(1, types.DURATION),
         2_000,
         "For `follow`: how often to look at the logs.",
     )
     stall_timeout_ms: int = setting(
-        "spark.events.eventlog.stall.timeout",
+        "spark.events.event-log.stall-timeout",
         types.at_least(1, types.DURATION),
         300_000,
         "For `replay`: how long to wait for a stalled reporter.",
@@ -152,22 +154,22 @@ class ListenerSettings:
         (CURRENT_TIME,),
         "Any of STATE, CURRENT_TIME, TOTAL_TIME: the gauges for each status of an application or a query.",
     )
-    job_after_ms: int = setting(
-        "spark.metrics.job.after",
+    min_job_duration_ms: int = setting(
+        "spark.metrics.job.min-duration",
         types.DURATION,
         10_000,
         "Jobs and stages shorter than this get no series of their own: there can be thousands.",
     )
-    grace_ms: int = setting(
-        "spark.metrics.grace",
+    retention_ms: int = setting(
+        "spark.metrics.ended.retention",
         types.DURATION,
         300_000,
         "How long metrics stay after the end of a job or stage, or of a query that did not fail. Those of a "
         "failed query stay until it is restarted; at most the 100 most recent "
         "failed queries are kept.",
     )
-    executor_series: int = setting(
-        "spark.metrics.executors.max",
+    max_executors: int = setting(
+        "spark.metrics.max-executors",
         types.at_least(0, types.INT),
         200,
         "How many executors at once have metrics of their own. The metrics of all executors together "
@@ -181,21 +183,14 @@ class ListenerSettings:
         "[metrics](executor-metrics.md). Off without it.",
         example="9270-9279",
     )
-    sink_token: str | None = setting(
-        "spark.metrics.executors.sink.token",
-        types.STRING,
-        None,
-        "Prefix that the names of received metrics must have; others are dropped.",
-        default_text="a random one, under `spark-events run`",
-    )
     task_reports: bool = setting(
-        "spark.events.task",
+        "spark.events.task.enabled",
         types.BOOL,
         True,
         "Whether your own Python code can report from [inside tasks](tasks.md).",
     )
     ship_task_module: bool = setting(
-        "spark.events.task.ship",
+        "spark.events.task.ship-module",
         types.BOOL,
         False,
         "Ship `spark_events.task` to executors that lack spark-events. Leave it off where it is installed: "
@@ -209,14 +204,14 @@ class ListenerSettings:
         "end of each query and application. 0 disables it.",
     )
     udf_metrics: bool = setting(
-        "spark.events.udf.metrics",
+        "spark.events.task.measure-udfs",
         types.BOOL,
         False,
         "Measure each Python UDF [as `@task.measured` does](tasks.md#measured-functions). Executors need "
-        "spark-events, or `spark.events.task.ship`.",
+        "spark-events, or `spark.events.task.ship-module`.",
     )
     failed_task_reports: bool = setting(
-        "spark.events.task.failures",
+        "spark.events.task.failures.enabled",
         types.BOOL,
         True,
         "Whether workers send the reports of tasks that fail to a port of the driver: see "
@@ -232,14 +227,14 @@ class ListenerSettings:
         example="9280-9289",
     )
     failure_locals: bool = setting(
-        "spark.events.failure.locals",
+        "spark.events.task.failures.include-locals",
         types.BOOL,
         False,
         "Include the failing function's local variables in reports of failed tasks. They may be personal "
         "data; those whose names `spark.redaction.regex` matches are masked.",
     )
     receiver_names: bool = setting(
-        "spark.metrics.names.apachesparkreceiver",
+        "spark.metrics.apachesparkreceiver.enabled",
         types.BOOL,
         False,
         "Also report the metrics of the OpenTelemetry Collector's apachesparkreceiver, under its names: see "
@@ -251,11 +246,11 @@ class ListenerSettings:
         ONE_SPAN,
         "Detail of each checkpoint's trace: see [spans](spans.md).",
     )
-    trace_detail: str = setting(
-        "spark.traces.detail",
-        types.choice(STAGES, TASKS),
-        STAGES,
-        "With `task`, [tasks with Python code](tasks.md#spans-of-all-tasks) have spans as well.",
+    task_spans: bool = setting(
+        "spark.traces.tasks.enabled",
+        types.BOOL,
+        False,
+        "Whether [tasks with Python code](tasks.md#spans-of-all-tasks) have spans as well.",
     )
     trace_parent: TraceParent | None = setting(
         "spark.traces.parent",
@@ -269,25 +264,14 @@ class ListenerSettings:
         "spark.traces.sampling.ratio", types.RATIO, 1.0, "Share of all traces to report, from 0 to 1."
     )
     bridge_queue_bytes: int = setting(
-        "spark.events.bridge.queue.bytes",
+        "spark.events.bridge.queue.max-bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
-        "How much the driver bridge may hold before it drops records.",
-    )
-    bridge_drop_policy: str = setting(
-        "spark.events.bridge.drop.policy",
-        types.DROP_POLICY,
-        "oldest",
-        "What a full driver bridge drops: `oldest` or `newest`. Routine records are dropped first, "
+        "How much the driver bridge may hold before it drops its oldest records: routine ones first, "
         "beginnings and ends last.",
     )
     scopes: ScopeFormats = ScopeFormats()
     thresholds: Thresholds = field(default_factory=Thresholds)
-
-    @property
-    def bridge_drop_oldest(self) -> bool:
-        """Whether a full bridge drops its oldest records, or else the new ones."""
-        return self.bridge_drop_policy == "oldest"
 
     def detailed(self, level: str) -> bool:
         """Return whether the spans of checkpoints are at least as detailed as a level requires."""

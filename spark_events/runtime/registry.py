@@ -254,7 +254,7 @@ class Registry:
             "journalAge": (lambda: worker.oldest_age_ms, "ms", age),
         }
         if worker in self._limits:
-            above = "Series left out because of max.series and max.series.per.metric."
+            above = "Series left out because of max-series and max-series-per-metric."
             readings["series"] = (lambda: self._series_of(worker)[0], "{series}", "Series that it reports.")
             readings["seriesAboveLimit"] = (lambda: self._series_of(worker)[1], "{series}", above)
         register_gauges(group, readings)

@@ -190,7 +190,7 @@ class SeriesLimit:
             if not self._has_many_names:
                 self._has_many_names = True
                 logger.warning(
-                    "%s has reached max.series with ever new names, such as %s: all further names are left "
+                    "%s has reached max-series with ever new names, such as %s: all further names are left "
                     "out; what differs should be a variable",
                     self._title,
                     ".".join((*group.logical_scope, name)),
@@ -200,7 +200,7 @@ class SeriesLimit:
             make = _OVERFLOWS.get(metric.type)  # none for gauges, whose values have no sum
             self._overflows[key] = overflow = make(metric) if make else None
             logger.warning(
-                "%s has reached max.series or max.series.per.metric: further series of %s %s",
+                "%s has reached max-series or max-series-per-metric: further series of %s %s",
                 self._title,
                 ".".join((*group.logical_scope, name)),
                 "are left out" if overflow is None else "share one with otel.metric.overflow=true",

@@ -64,13 +64,13 @@ class ReporterSettings:
         "What to leave out, in the same form; overrides filter.includes.",
     )
     queue_size: int = setting(
-        "queue.size",
+        "queue.max-items",
         types.at_least(1, types.INT),
         10_000,
         "Maximum number of queued items; beyond it, items are dropped and counted.",
     )
     queue_bytes: int = setting(
-        "queue.bytes",
+        "queue.max-bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
         "Approximate memory that waiting items may take before some are dropped and counted.",
@@ -83,7 +83,7 @@ class ReporterSettings:
         "first, failures and ends last.",
     )
     max_series: int = setting(
-        "max.series",
+        "max-series",
         types.at_least(1, types.INT),
         20_000,
         "For metric reporters: how many series there may be, of each application. Further counters and "
@@ -92,7 +92,7 @@ class ReporterSettings:
         "`spark_reporter_series_above_limit`.",
     )
     max_series_of_metric: int = setting(
-        "max.series.per.metric", types.at_least(1, types.INT), 2_000, "The same for each metric."
+        "max-series-per-metric", types.at_least(1, types.INT), 2_000, "The same for each metric."
     )
 
     @property

@@ -47,7 +47,9 @@ def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:
     if conf is None:
         return {}, []
     if not isinstance(conf, Mapping):
-        return {}, [f"conf is a {type(conf).__name__}; expected a mapping of keys such as spark.events.task"]
+        return {}, [
+            f"conf is a {type(conf).__name__}; expected a mapping of keys such as spark.events.task.enabled"
+        ]
     texts, problems = {}, []
     for key, value in conf.items():
         if not isinstance(key, str):

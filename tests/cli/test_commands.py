@@ -87,7 +87,7 @@ def test_check_names_each_mistake(tmp_path: Path) -> None:
 def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
     """``spark.metrics.`` is Spark's as well: only what looks like a key of ours is one that is misspelled."""
     lines = (
-        "spark.metrics.graze 1s",
+        "spark.metrics.ended.retentoin 1s",
         "spark.metrics.scope.qurey x",
         "spark.metrics.conf.*.sink.csv.period 1",
     )
@@ -102,19 +102,19 @@ def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
 
     assert done.returncode == 3
     assert [line.split(" allowed:")[0] for line in errors] == [
-        "error spark.metrics.graze: unknown key; did you mean 'spark.metrics.grace'?",
+        "error spark.metrics.ended.retentoin: unknown key; did you mean 'spark.metrics.ended.retention'?",
         "error spark.metrics.scope.qurey: unknown key; did you mean 'spark.metrics.scope.query'?",
     ]
 
 
 def test_check_knows_the_keys_of_atomic_tables(tmp_path: Path) -> None:
     good = GOOD.format(path=tmp_path)
-    keys = "spark.events.ctas.lease 1min\nspark.events.ctas.grace later\nspark.events.ctas.journal.dirr x"
+    keys = "spark.events.ctas.lease.duration 1min\nspark.events.ctas.replaced-files.retention later\nspark.events.ctas.journal.dirr x"
     done = run("check", "--properties-file", properties(tmp_path, f"{good}\n{keys}"))
     errors = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("error")]
     assert done.returncode == 3
     assert [line.split(";")[0] for line in errors] == [
-        "error spark.events.ctas.grace: 'later' is not allowed",
+        "error spark.events.ctas.replaced-files.retention: 'later' is not allowed",
         "error spark.events.ctas.journal.dirr: unknown key",
     ]
 
@@ -168,7 +168,7 @@ def test_plugins() -> None:
     assert all(row["distribution"] == "spark-events" and not row["problem"] for row in rows)
     options = {option["name"]: option for option in found["event reporter", "file_log"]["options"]}
     assert options["path"]["required"]
-    assert options["rotate.size"]["default"] == "67108864 bytes"
+    assert options["rotate.max-bytes"]["default"] == "67108864 bytes"
     assert "exporter.endpoint: string" in run("plugins").stdout
 
 

@@ -29,9 +29,9 @@ class Daemon:
             "spark.events.reporter.file.path": str(folder / "events"),
             "spark.metrics.reporter.prom.factory.class": "prometheus",
             "spark.metrics.reporter.prom.port": str(free_port()),
-            "spark.metrics.grace": "0",
-            "spark.events.eventlog.poll.interval": "200ms",
-            "spark.events.eventlog.dead.after": dead_after,
+            "spark.metrics.ended.retention": "0",
+            "spark.events.event-log.poll-interval": "200ms",
+            "spark.events.event-log.idle-timeout": dead_after,
             "spark.events.checkpoint.sla": "1h",
         }
         options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
@@ -135,8 +135,8 @@ def test_wrong_configuration(tmp_path: Path) -> None:
         (4, (str(tmp_path / "nope"),), "no such file or folder"),
         (
             3,
-            (str(tmp_path), "--conf", "spark.events.eventlog.dead.after=soon"),
-            "spark.events.eventlog.dead.after",
+            (str(tmp_path), "--conf", "spark.events.event-log.idle-timeout=soon"),
+            "spark.events.event-log.idle-timeout",
         ),
         (3, (str(tmp_path), "--state", "/proc/nope/x"), "/proc/nope/x: cannot be used"),
     ):

@@ -25,9 +25,12 @@ def test_one_that_is_right(conf: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("conf", "said"),
     [
-        ({"spark.events.task": "false"}, "has nothing to do, because spark.events.task is false"),
+        (
+            {"spark.events.task.enabled": "false"},
+            "has nothing to do, because spark.events.task.enabled is false",
+        ),
         ({"spark.python.use.daemon": "false"}, "does not run, because spark.python.use.daemon is false"),
-        ({"spark.events.task.ship": "true"}, "spark.events.task.ship comes too late for it"),
+        ({"spark.events.task.ship-module": "true"}, "spark.events.task.ship-module comes too late for it"),
     ],
 )
 def test_one_that_goes_with_nothing_else(conf: dict[str, str], said: str) -> None:

@@ -21,11 +21,11 @@ FILE = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.repor
 OWN = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory"}
 OTHER = {
     "spark.events.enabled": "false",
-    "spark.events.task": "false",
-    "spark.events.task.failures": "false",
-    "spark.traces.detail": "task",
+    "spark.events.task.enabled": "false",
+    "spark.events.task.failures.enabled": "false",
+    "spark.traces.tasks.enabled": "true",
     "spark.events.checkpoint.sla": "7s",
-    "spark.events.checkpoint.sla.": "7s",
+    "spark.events.checkpoint.query-sla.": "7s",
     "spark.metrics.job.status.enable": "STATE",
     "spark.metrics.scope.delimiter": "_",
     "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_TASK",

@@ -27,9 +27,9 @@ def session(java: str, warehouse: Path) -> Iterator[Any]:
         database: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
         f"{database}.url": f"jdbc:derby:;databaseName={warehouse}/.database;create=true",
         f"{database}.driver": "org.apache.derby.jdbc.EmbeddedDriver",
-        "spark.events.ctas.grace": "1h",
+        "spark.events.ctas.replaced-files.retention": "1h",
         "spark.events.ctas.lock.timeout": "20s",
-        "spark.events.ctas.stragglers.timeout": "60s",
+        "spark.events.ctas.abort.timeout": "60s",
     }
     with local_spark("ctas", warehouse, conf) as session:
         yield session

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 def start(folder: Path, how: str) -> App:
     (folder / "warehouse").mkdir()
-    conf = {**configuration("memory", folder), "spark.events.ctas.stragglers.timeout": "5s"}
+    conf = {**configuration("memory", folder), "spark.events.ctas.abort.timeout": "5s"}
     return App([sys.executable, str(APPS / "ctas_slow.py"), how], conf, folder)
 
 
@@ -93,6 +93,6 @@ def test_the_commands(java: str, tmp_path: Path, started: Command, command: Comm
     assert "ABORTED" in command("list").stdout
     wrong = command("recover", "nothing")
     assert (wrong.returncode, "has no transaction 'nothing'" in wrong.stderr) == (3, True)
-    wrong = command("list", "--conf", "spark.events.ctas.lease=soon")
+    wrong = command("list", "--conf", "spark.events.ctas.lease.duration=soon")
     assert wrong.returncode == 3
-    assert "spark.events.ctas.lease: 'soon' is not allowed; expected a duration" in wrong.stderr
+    assert "spark.events.ctas.lease.duration: 'soon' is not allowed; expected a duration" in wrong.stderr

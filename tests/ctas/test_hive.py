@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 def found(java: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("hive")
     (folder / "warehouse").mkdir()
-    conf = {**configuration("hive", folder), "spark.events.ctas.grace": "1h"}
+    conf = {**configuration("hive", folder), "spark.events.ctas.replaced-files.retention": "1h"}
     ended = App([sys.executable, str(APPS / "ctas_hive.py"), str(folder)], conf, folder).end()
     assert ended.code == 0, ended.out[-2000:] + ended.err[-3000:]
     result: dict[str, Any] = json.loads(ended.out.splitlines()[-1])

@@ -241,9 +241,10 @@ def test_a_journal_that_cannot_be_written_to(session: Any, tmp_path: Path) -> No
 
 
 def test_settings_and_their_errors() -> None:
-    conf = {"spark.sql.warehouse.dir": "hdfs://nn/wh/", "spark.events.ctas.lease": "1min"}
+    conf = {"spark.sql.warehouse.dir": "hdfs://nn/wh/", "spark.events.ctas.lease.duration": "1min"}
     assert read_settings(conf) == CtasSettings("hdfs://nn/wh/.ctas", 60_000)
     with pytest.raises(
-        ConfigError, match=r"spark.events.ctas.grace: 'long' is not allowed; expected a duration"
+        ConfigError,
+        match=r"spark.events.ctas.replaced-files.retention: 'long' is not allowed; expected a duration",
     ):
-        read_settings({**conf, "spark.events.ctas.grace": "long"})
+        read_settings({**conf, "spark.events.ctas.replaced-files.retention": "long"})

@@ -40,7 +40,7 @@ def conf(tmp_path: Path) -> dict[str, str]:
         f"{spans}.path": str(tmp_path / "events"),
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": str(free_port()),
-        "spark.metrics.reporter.prom.linger": "0",
+        "spark.metrics.reporter.prom.linger.timeout": "0",
     }
 
 

@@ -28,7 +28,7 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
         "spark.app.name": "from-defaults",
         "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
         "spark.metrics.job.status.enable": "STATE,CURRENT_TIME,TOTAL_TIME",
-        "spark.metrics.job.after": "0",
+        "spark.metrics.job.min-duration": "0",
         "spark.events.checkpoint.sla": "1h",
         "spark.executor.heartbeatInterval": "1s",  # executors measure themselves that often
         "spark.executor.processTreeMetrics.enabled": "true",

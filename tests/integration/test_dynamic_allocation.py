@@ -48,7 +48,7 @@ class Scaling:
         self.least, self.reason = least, reason
         conf = {
             **conf,
-            "spark.metrics.grace": "8s",
+            "spark.metrics.ended.retention": "8s",
             "spark.metrics.executors.sink.port": str(free_port()),
             "spark.metrics.conf.executor.sink.sparkEvents.period": "1",
             "spark.dynamicAllocation.enabled": "true",

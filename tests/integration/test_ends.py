@@ -129,7 +129,7 @@ def followed(logs: Path, folder: Path) -> list[Event]:
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder / "followed"),
-        "spark.events.eventlog.dead.after": "1s",
+        "spark.events.event-log.idle-timeout": "1s",
     }
     options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     command = cli("follow", str(logs), "--complete-too", "--state", str(folder / "state"), *options)

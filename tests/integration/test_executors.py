@@ -55,8 +55,8 @@ class Lost:
             **conf,
             "spark.task.maxFailures": "1",
             "spark.metrics.executors.sink.port": str(free_port()),
-            "spark.metrics.names.apachesparkreceiver": "true",
-            "spark.metrics.job.after": "0",
+            "spark.metrics.apachesparkreceiver.enabled": "true",
+            "spark.metrics.job.min-duration": "0",
         }
         command = cli("run", "--master", "local-cluster[2,2,512]", str(APPS / "executors.py"), str(folder))
         app = App(command, conf, folder)

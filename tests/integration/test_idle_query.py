@@ -34,7 +34,7 @@ def reporting(events: Path) -> dict[str, str]:
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(events),
         "spark.events.checkpoint.sla": "5s",
-        "spark.events.source.idle": "12s",  # Spark says after 10 s that it is idle
+        "spark.events.source.idle-timeout": "12s",  # Spark says after 10 s that it is idle
     }
 
 

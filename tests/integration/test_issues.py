@@ -19,13 +19,13 @@ SINCE_4 = pytest.mark.skipif(
     pyspark.__version__.startswith("3."), reason="Spark 3 does not measure the time in Python functions"
 )
 THRESHOLDS = {
-    "spark.events.issue.min.time": "800ms",
-    "spark.events.issue.min.bytes": "1m",
-    "spark.events.issue.task-count.many": "300",
-    "spark.events.issue.task-count.short": "200ms",
-    "spark.events.issue.task-count.long": "2s",
-    "spark.events.issue.idle-cores.time": "2s",
-    "spark.events.issue.idle-cores.share": "0.01",
+    "spark.events.issue.min-duration": "800ms",
+    "spark.events.issue.min-bytes": "1m",
+    "spark.events.issue.task-count.max-tasks": "300",
+    "spark.events.issue.task-count.min-task-duration": "200ms",
+    "spark.events.issue.task-count.max-task-duration": "2s",
+    "spark.events.issue.idle-cores.min-duration": "2s",
+    "spark.events.issue.idle-cores.min-ratio": "0.01",
 }
 
 

@@ -26,8 +26,8 @@ class Nights:
 
     def __init__(self, folder: Path) -> None:
         thresholds = {
-            "spark.events.issues": "regression",
-            "spark.events.issue.min.time": "3s",  # longer than the stage of a usual night
+            "spark.events.issue.kinds": "regression",
+            "spark.events.issue.min-duration": "3s",  # longer than the stage of a usual night
             "spark.events.issue.regression.dir": str(folder / "past"),
         }
         conf = {

@@ -22,7 +22,7 @@ def issues(
 ) -> tuple[AppRun, list[Event]]:
     """Run an application, and return its issues, after a replay has given the same."""
     (folder / "logs").mkdir(parents=True)
-    thresholds = {"spark.events.issue.min.time": "100ms", **thresholds}
+    thresholds = {"spark.events.issue.min-duration": "100ms", **thresholds}
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder / "live"),
@@ -48,7 +48,7 @@ def figures(events: list[Event]) -> dict[str, Any]:
 @pytest.mark.parametrize(("rows", "found"), [(3_500_000, True), (100_000, False)])
 def test_garbage_collection(java: str, tmp_path: Path, rows: int, found: bool) -> None:
     """A heap that is nearly full of what lives is collected again and again; one that has room is not."""
-    only = {"spark.events.issues": "gc", "spark.driver.memory": "500m"}
+    only = {"spark.events.issue.kinds": "gc", "spark.driver.memory": "500m"}
     _, told = issues(tmp_path, "local[2]", only, "garbage.py", str(rows))
     assert bool(told) == found
     assert all(event["attributes"]["gcShare"] >= 0.1 for event in told)
@@ -56,7 +56,11 @@ def test_garbage_collection(java: str, tmp_path: Path, rows: int, found: bool) -
 
 def test_a_slow_host(java: str, tmp_path: Path) -> None:
     """On one of three hosts, tasks take four times as long: it is named, with what that cost within a fifth."""
-    only = {"spark.events.issues": "slow-node", "spark.executor.memory": "512m", "spark.locality.wait": "0"}
+    only = {
+        "spark.events.issue.kinds": "slow-node",
+        "spark.executor.memory": "512m",
+        "spark.locality.wait": "0",
+    }
     with running_spark_cluster(HOSTS, cores=1) as cluster:
         run, told = issues(tmp_path / "slow", cluster.master, only, "slow_host.py", HOSTS[2], "3")
         _, of_twin = issues(tmp_path / "twin", cluster.master, only, "slow_host.py", "none", "3")

@@ -23,8 +23,8 @@ def test_many_jobs_end_with_flat_memory(java: str, tmp_path: Path) -> None:
         **events_and_spans(tmp_path / "events"),
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": str(port),
-        "spark.metrics.job.after": "0",
-        "spark.metrics.grace": "1s",
+        "spark.metrics.job.min-duration": "0",
+        "spark.metrics.ended.retention": "1s",
         "spark.log.level": "ERROR",
     }
     app = App(cli("run", "--master", "local[2]", str(APPS / "many_jobs.py"), str(JOBS)), conf, tmp_path)

@@ -24,7 +24,7 @@ def test_tpch_is_silent(java: str, tmp_path: Path) -> None:
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(tmp_path / "live"),
-        "spark.events.issue.min.time": "1s",
+        "spark.events.issue.min-duration": "1s",
         "spark.driver.memory": "2g",
         # A heap that begins small collects garbage three times as often, which is no fault of a query.
         "spark.driver.extraJavaOptions": "-Xms2g -XX:+AlwaysPreTouch",

@@ -326,7 +326,7 @@ def test_a_plan_that_takes_too_long_has_its_tables(spark: Any) -> None:
     sums = ", ".join(f"sum(id + {i}) AS s{i}" for i in range(500))
     plan = spark.sql(f"SELECT {sums} FROM customers")._jdf.queryExecution().analyzed()
     graph = GraphBuilder(read_plan(spark, plan, budget_ms=0), Catalogs()).build()
-    assert "spark.events.lineage.budget" in graph.incomplete
+    assert "spark.events.lineage.timeout" in graph.incomplete
     assert [dataset.table for vertex in graph.sources for dataset in vertex.datasets] == ["customers"]
 
 

@@ -104,7 +104,7 @@ def test_reasons(reason: str, expected: str) -> None:
 
 def test_each_has_metrics_and_all_have_them_together() -> None:
     """Gauges show the last heartbeat; counters grow; those of all stay when one has gone."""
-    feed = Feed(extra={"spark.metrics.grace": "60s"})
+    feed = Feed(extra={"spark.metrics.ended.retention": "60s"})
     feed(r.application_start(), *(r.executor("Added", 0, str(n)) for n in range(3)))
     feed(measured(1_000, {"0": 10, "1": 30, "2": 20, "driver": 99}, MinorGCCount=2, TotalGCTime=7))
     feed(measured(2_000, {"0": 5}, MinorGCCount=5, TotalGCTime=9))
@@ -142,17 +142,17 @@ def test_processes_that_nobody_measures_have_no_metrics() -> None:
 
 def test_of_very_many_only_some_have_metrics_of_their_own(caplog: pytest.LogCaptureFixture) -> None:
     """It is said once; when one goes, there is room again; all are in the sums."""
-    feed = Feed(extra={"spark.metrics.executors.max": "2"})
+    feed = Feed(extra={"spark.metrics.max-executors": "2"})
     feed(r.application_start(), *(r.executor("Added", 0, str(n)) for n in range(4)))
     with caplog.at_level(logging.WARNING, "spark_events"):
         feed(measured(1_000, dict.fromkeys("0123", 1)), measured(2_000, dict.fromkeys("0123", 1)))
     assert len([name for name in feed.names() if name.endswith(HEAP)]) == 2
     assert feed.gauge("app.executorHeapUsedSum") == 4
     assert [
-        record.message for record in caplog.records if "spark.metrics.executors.max" in record.message
+        record.message for record in caplog.records if "spark.metrics.max-executors" in record.message
     ] == [
         "more than 2 executors at once: further ones get no metrics of their own "
-        "(spark.metrics.executors.max); the metrics of all executors together include them"
+        "(spark.metrics.max-executors); the metrics of all executors together include them"
     ]
     feed(lost(3_000, "0", "Command exited with code 1"), measured(4_000, {"3": 1}))
     assert f"app.executor.3.{HEAP}" in feed.names()

@@ -122,7 +122,9 @@ def test_what_issues_cost_is_no_more_than_the_run_took(jobs: list[tuple[int, int
         records += [(begun_ms, record) for record in of_job[:2]]
         records += [(begun_ms + lasted_ms, record) for record in of_job[2:]]
     records.sort(key=itemgetter(0))
-    feed = Feed(extra={"spark.events.issue.min.time": "1s"})(r.application_start(), r.executor("Added", 0))
+    feed = Feed(extra={"spark.events.issue.min-duration": "1s"})(
+        r.application_start(), r.executor("Added", 0)
+    )
     end_ms = max((time_ms for time_ms, _ in records), default=0)
     told = issues(feed(*(record for _, record in records), r.application_end(end_ms)))
     latest = by_cost(issue_of(event.attributes) for event in told)
@@ -138,12 +140,12 @@ def test_what_costs_little_of_a_long_job_is_not_told() -> None:
 def test_what_costs_less_than_half_a_minute_is_not_told() -> None:
     tail = [35 * S, 6 * S, 6 * S, 6 * S]
     assert issues(Feed()(r.application_start(), *job(10, tail, lasted_ms=40 * S))) == []
-    low = {"spark.events.issue.min.time": "20s"}
+    low = {"spark.events.issue.min-duration": "20s"}
     assert len(issues(Feed(extra=low)(r.application_start(), *job(10, tail, lasted_ms=40 * S)))) == 1
 
 
 def test_a_kind_that_nobody_wants() -> None:
-    feed = Feed(extra={"spark.events.issues": "skew,gc"})
+    feed = Feed(extra={"spark.events.issue.kinds": "skew,gc"})
     assert issues(feed(r.application_start(), *job(10, TAIL))) == []
 
 
@@ -196,7 +198,9 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
         r.execution("End", 131 * S, 7),
     ]
     (silent,) = issues(Feed()(r.application_start(), *records))
-    (told,) = issues(Feed(extra={"spark.events.issue.sql": "true"})(r.application_start(), *records))
+    (told,) = issues(
+        Feed(extra={"spark.events.issue.include-description": "true"})(r.application_start(), *records)
+    )
 
     assert silent.attributes["sqlExecutionId"] == told.attributes["sqlExecutionId"] == 7
     assert "description" not in silent.attributes
@@ -268,7 +272,7 @@ def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties
     begins["Properties"] = properties
     size = {"Name": "internal.metrics.resultSize", "Value": 400 << 20}
     ends["Stage Info"] |= {"Accumulables": [size], "Completion Time": T0 + 20 * S}
-    feed = Feed(extra={"spark.events.issue.idle-cores.time": "10min"})
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "10min"})
     feed(r.application_start(), r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends)
     feed(r.job_end(20 * S), *job(100 * S, [S], 130 * S, job=1, stage_id=1), r.application_end(300 * S))
     told = {event.attributes["issue"] for event in issues(feed)}

@@ -298,7 +298,7 @@ def test_backlog(end: object, latest: object, expected: float | None) -> None:
 
 def test_failures() -> None:
     """They are counted by error and type, and leave with their query; of very many errors the first."""
-    feed = Feed(extra={"spark.metrics.grace": "1s"})(application_start())
+    feed = Feed(extra={"spark.metrics.ended.retention": "1s"})(application_start())
     for number in range(60):
         run = f"run-{number}"
         feed(query_started(number, run=run), terminated(run=run, exception=f"org.x.Boom{number}: bad"))

@@ -31,8 +31,8 @@ from tests.support.receiver_table import METRICS
 from tests.support.spark_records import Feed
 
 MIB = 1 << 20
-ON = {"spark.metrics.names.apachesparkreceiver": "true"}
-AT_ONCE = {**ON, "spark.metrics.job.after": "0", "spark.metrics.grace": "60s"}
+ON = {"spark.metrics.apachesparkreceiver.enabled": "true"}
+AT_ONCE = {**ON, "spark.metrics.job.min-duration": "0", "spark.metrics.ended.retention": "60s"}
 GIVEN = {"driver": OF_THE_DRIVER, "executor": OF_EXECUTORS, "stage": OF_STAGES, "job": OF_JOBS}
 OF_THE_APPLICATION = {"spark.application.id": "app-1", "spark.application.name": "app"}
 
@@ -184,8 +184,8 @@ def test_counts_only_grow() -> None:
 
 
 def test_stages_come_and_go() -> None:
-    """After ``job.after``, with what was counted until then; the last figures stay for ``grace``."""
-    feed = Feed(extra={**ON, "spark.metrics.job.after": "10s", "spark.metrics.grace": "60s"})
+    """After ``job.min-duration``, with what was counted until then; the last figures stay for ``ended.retention``."""
+    feed = Feed(extra={**ON, "spark.metrics.job.min-duration": "10s", "spark.metrics.ended.retention": "60s"})
     feed(r.application_start(), status(1_000, Stages=[running_stage(numCompleteTasks=3, numActiveTasks=2)]))
     assert series(feed.tick(9_000), "stage") == {}
     feed.tick(10_000)
@@ -207,7 +207,7 @@ def test_stages_come_and_go() -> None:
 
 def test_what_spark_forgot_goes_too() -> None:
     """An executor, a job or a stage that is in no reading any more."""
-    feed = Feed(extra={**AT_ONCE, "spark.metrics.grace": "0"})(r.application_start(), everything())
+    feed = Feed(extra={**AT_ONCE, "spark.metrics.ended.retention": "0"})(r.application_start(), everything())
     assert all(series(feed, kind) for kind in ("executor", "stage", "job"))
     feed(status(2_000)).tick(2_001)
     assert not any(series(feed, kind) for kind in ("executor", "stage", "job"))

@@ -14,7 +14,7 @@ from tests.support import spark_records as r
 from tests.support.spark_records import Feed
 
 TASKS = {"Running": 1, "Finished": 2, "Failed": 1}
-SHOWN = {"spark.metrics.job.after": "0"}
+SHOWN = {"spark.metrics.job.min-duration": "0"}
 ALL, NOT_ALL = "ALL_RUNNING_OR_FINISHED", "NOT_ALL_RUNNING_OR_FINISHED"
 
 
@@ -44,8 +44,8 @@ def test_work_of_the_application() -> None:
 
 
 def test_jobs_and_stages_that_take_time_have_series_of_their_own() -> None:
-    """They come after ``job.after``, and leave ``grace`` after the end."""
-    feed = Feed(extra={"spark.metrics.job.after": "10s", "spark.metrics.grace": "60s"})
+    """They come after ``job.min-duration``, and leave ``ended.retention`` after the end."""
+    feed = Feed(extra={"spark.metrics.job.min-duration": "10s", "spark.metrics.ended.retention": "60s"})
     feed(r.application_start(), r.job_start(0, 7, (0, 1)), r.stage("Submitted", 100))
     assert "app.job.7.numTasks" not in feed.tick(9_000).names()
     feed.tick(10_100)
@@ -68,7 +68,7 @@ def test_jobs_and_stages_that_take_time_have_series_of_their_own() -> None:
 
 def test_short_jobs_have_none() -> None:
     """However many there are: nobody could read them."""
-    feed = Feed(extra={"spark.metrics.job.after": "10s"})(r.application_start())
+    feed = Feed(extra={"spark.metrics.job.min-duration": "10s"})(r.application_start())
     before = feed.names()
     for job in range(500):
         feed(r.job_start(job * 10, job), r.job_end(job * 10 + 5, job)).tick(job * 10 + 9)
@@ -180,7 +180,7 @@ def test_rocksdb_and_rows() -> None:
 
 def test_a_query_that_ended_on_purpose_leaves() -> None:
     """After the grace; one that failed stays, for it is down; a restart within the grace goes on."""
-    feed = Feed(extra={"spark.metrics.grace": "60s"})(r.application_start(), r.query_started(0))
+    feed = Feed(extra={"spark.metrics.ended.retention": "60s"})(r.application_start(), r.query_started(0))
     feed(r.progress(10, 0), r.terminated()).tick(30_000)
     feed(r.query_started(40_000, run="run-2")).tick(90_000)
     assert feed.gauge("app.query.orders.inputRows") == 7
@@ -198,7 +198,7 @@ def test_a_query_that_ended_on_purpose_leaves() -> None:
 
 def test_the_late_end_of_a_run_does_not_end_the_one_after_it() -> None:
     """The metrics stay, and the metric ``info`` tells of the run that goes on."""
-    feed = Feed(extra={"spark.metrics.grace": "1s"})(r.application_start(), r.query_started(0))
+    feed = Feed(extra={"spark.metrics.ended.retention": "1s"})(r.application_start(), r.query_started(0))
     feed(r.query_started(10, run="run-2"), r.terminated("run-1")).tick(10_000)
     assert "app.query.orders.uptime" in feed.names()
     assert feed.metrics is not None

@@ -26,7 +26,7 @@ from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events.api import ReporterConfig
 from tests.support.waiting import http_get
 
-options = {"port": sys.argv[1], "linger": "60s"}
+options = {"port": sys.argv[1], "linger.timeout": "60s"}
 reporter = PrometheusReporterFactory().create(ReporterConfig("spark.metrics.reporter.prom.", options))
 reporter.open()
 http_get(reporter.destination)
@@ -40,7 +40,7 @@ class Served:
 
     def __init__(self, port: int, options: dict[str, str]) -> None:
         self.port = port
-        config = ReporterConfig(PREFIX, {"port": str(port), "linger": "60s", **options})
+        config = ReporterConfig(PREFIX, {"port": str(port), "linger.timeout": "60s", **options})
         self.reporter: PrometheusReporter = PrometheusReporterFactory().create(config)
         self.counter = Counter()
         group = ScopeGroup(Registry(()), ("spark",), (), {}, {})
@@ -58,7 +58,7 @@ def serve() -> Iterator[Callable[..., Served]]:
     made: list[Served] = []
 
     def start(port: int | None = None, **options: str) -> Served:
-        named = {key.replace("__", "."): value for key, value in options.items()}
+        named = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
         made.append(Served(port or free_port(), named))
         return made[-1]
 
@@ -87,7 +87,7 @@ def test_the_end_is_scraped(serve: Callable[..., Served]) -> None:
     wait_until(lambda: not served.listening, "the port is free")
 
 
-@pytest.mark.parametrize("options", [{}, {"linger": "0"}])
+@pytest.mark.parametrize("options", [{}, {"linger.timeout": "0"}])
 def test_nobody_waits(serve: Callable[..., Served], options: dict[str, str]) -> None:
     """Nothing is left of a driver that nobody scraped, or that should not linger."""
     served = serve(**options)
@@ -99,7 +99,7 @@ def test_nobody_waits(serve: Callable[..., Served], options: dict[str, str]) -> 
 
 def test_nobody_comes(serve: Callable[..., Served]) -> None:
     """It does not wait longer than it may."""
-    served = serve(linger="100ms")
+    served = serve(linger__timeout="100ms")
     http_get(served.url)
     served.reporter.close()
     wait_until(lambda: not served.listening, "the port is free")

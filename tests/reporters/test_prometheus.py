@@ -27,7 +27,9 @@ PREFIX = "spark.metrics.reporter.prom."
 
 
 def reporter_at(port: str) -> PrometheusReporter:
-    reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, {"port": port, "linger": "0"}))
+    reporter = PrometheusReporterFactory().create(
+        ReporterConfig(PREFIX, {"port": port, "linger.timeout": "0"})
+    )
     reporter.open()
     return reporter
 

@@ -29,8 +29,8 @@ def serve() -> Iterator[Callable[..., PrometheusReporter]]:
     def start(**options: str) -> PrometheusReporter:
         values = {
             "port": "0",
-            "linger": "0",
-            **{key.replace("__", "."): value for key, value in options.items()},
+            "linger.timeout": "0",
+            **{key.replace("__", ".").replace("_", "-"): value for key, value in options.items()},
         }
         reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, values))
         made.append(reporter)

@@ -133,7 +133,10 @@ def test_secret_in_the_clear(conf: dict[str, str], warned: bool) -> None:
 
 def test_no_secret_in_a_problem() -> None:
     """A key that Spark redacts is redacted in messages about its value."""
-    conf = {"spark.events.reporter.x.factory.class": "console", "spark.events.reporter.x.queue.size": SECRET}
+    conf = {
+        "spark.events.reporter.x.factory.class": "console",
+        "spark.events.reporter.x.queue.max-items": SECRET,
+    }
     assert SECRET in read_configuration(conf).problems[0]
 
     assert SECRET not in read_configuration({**conf, "spark.redaction.regex": "queue"}).problems[0]

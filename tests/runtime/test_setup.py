@@ -77,8 +77,8 @@ def test_all_mistakes_of_a_reporter_at_once() -> None:
         {
             **FILE,
             "spark.events.reporter.file.pahth": "/tmp",
-            "spark.events.reporter.file.rotate.size": "big",
-            "spark.events.reporter.file.queue.size": "0",
+            "spark.events.reporter.file.rotate.max-bytes": "big",
+            "spark.events.reporter.file.queue.max-items": "0",
             "spark.events.reporter.file.filter.includes": "a:b:c",
         }
     )
@@ -86,7 +86,7 @@ def test_all_mistakes_of_a_reporter_at_once() -> None:
     keys = sorted(
         line.split(": ")[0].removeprefix("spark.events.reporter.file.") for line in problems.splitlines()
     )
-    assert keys == ["filter.includes", "pahth", "queue.size", "rotate.size"]
+    assert keys == ["filter.includes", "pahth", "queue.max-items", "rotate.max-bytes"]
     assert "unknown option; did you mean 'path'?" in problems
 
 

@@ -40,8 +40,11 @@ class Following:
         self.logs.mkdir(exist_ok=True)
         self.conf = {
             "spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory",
-            "spark.events.eventlog.dead.after": "1h",
-            **{f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()},
+            "spark.events.event-log.idle-timeout": "1h",
+            **{
+                f"spark.events.{key.replace('__', '.').replace('_', '-')}": value
+                for key, value in conf.items()
+            },
         }
         self.complete_too = False
         self._before = len(Collecting.instances)
@@ -228,7 +231,7 @@ def test_a_dead_application(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FAILED with its query, at the time of its last record; and RUNNING again should its log go on."""
-    following = Following(tmp_path, eventlog__dead__after="60s")
+    following = Following(tmp_path, event_log__idle_timeout="60s")
     following.write("app-1.inprogress", *LINES[:-3])
     following.poll()
     assert "FAILED" not in new_statuses(following.events, "application")
@@ -238,7 +241,7 @@ def test_a_dead_application(
     assert new_statuses(following.events, "application") == ["CREATED", "RUNNING", "FAILED"]
     assert new_statuses(following.events, "query") == ["CREATED", "RUNNING", "FAILED"]
     failed = [event for event in following.events if event.name == "JobFailureEvent"]
-    assert "spark.events.eventlog.dead.after" in failed[-1].attributes["exception.message"]
+    assert "spark.events.event-log.idle-timeout" in failed[-1].attributes["exception.message"]
     assert "is marked FAILED" in caplog.text
     assert following.state_of("app-1") == DEAD
     following.stop()
@@ -258,7 +261,7 @@ def test_a_dead_application(
 
 def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a pause of the machine, an application has as long as ever to go on."""
-    following = Following(tmp_path, eventlog__dead__after="60s")
+    following = Following(tmp_path, event_log__idle_timeout="60s")
     following.write("app-1.inprogress", *LINES[:-3])
     following.poll()
     set_clock(monkeypatch, 7_200_000)
@@ -500,7 +503,7 @@ def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     following.conf["spark.metrics.reporter.m.factory.class"] = (
         "tests.support.plugins:CollectingMetricsFactory"
     )
-    following.conf["spark.metrics.grace"] = "1h"
+    following.conf["spark.metrics.ended.retention"] = "1h"
     following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
     following.stop()
     following.start()
@@ -518,7 +521,7 @@ def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     following.write("a.inprogress", *SampleLog("a").end())
     following.poll()
     assert apps("uptime") == {"a", "b"}
-    following.follower._settings = dataclasses.replace(following.follower._settings, grace_ms=0)
+    following.follower._settings = dataclasses.replace(following.follower._settings, retention_ms=0)
     following.poll()
     wait_until(lambda: apps("uptime") == {"b"}, "the series of what has ended are gone")
 
@@ -622,7 +625,7 @@ def test_series_of_many_applications(tmp_path: Path) -> None:
     following = Following(tmp_path)
     prefix = "spark.metrics.reporter.m."
     following.conf[prefix + "factory.class"] = "tests.support.plugins:CollectingMetricsFactory"
-    following.conf[prefix + "max.series.per.metric"] = "2"
+    following.conf[prefix + "max-series-per-metric"] = "2"
     following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
     following.stop()
     following.start()

@@ -67,8 +67,8 @@ def problems(text: str) -> list[str]:
             "stop.timeout",
         ),
         (
-            GOOD + "sparkProperties:\n  spark.events.sql.restart-strategy: often\n",
-            "m.yaml:5: sparkProperties.spark.events.sql.restart-strategy:",
+            GOOD + "sparkProperties:\n  spark.events.sql.restart-strategy.type: often\n",
+            "m.yaml:5: sparkProperties.spark.events.sql.restart-strategy.type:",
             "'often' is not allowed; expected fixed-delay or none",
         ),
         (

@@ -72,7 +72,7 @@ def test_a_query_that_has_failed_for_good_can_be_stopped(bench: Bench) -> None:
     """Otherwise it starts again with its application."""
     with bench.hosting():
         bench.shop.order(1)
-        bench.deploy(bench.shop.manifest(sparkProperties={"spark.events.sql.restart-strategy": "none"}))
+        bench.deploy(bench.shop.manifest(sparkProperties={"spark.events.sql.restart-strategy.type": "none"}))
         bench.shop.wait_ids(bench.shop.cheap_ids())
         (bench.shop.folder / "out").rename(bench.shop.folder / "away")
         (bench.shop.folder / "out").write_text("no folder")

@@ -18,8 +18,8 @@ def configuration(catalog: str, folder: Path, server: PostgreSql | None = None) 
         "spark.master": "local[6]",
         "spark.log.level": "OFF",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.events.ctas.lease": "2s",
-        "spark.events.ctas.grace": "0s",
+        "spark.events.ctas.lease.duration": "2s",
+        "spark.events.ctas.replaced-files.retention": "0s",
     }
     if catalog in ("hive", "delta"):
         conf |= {

@@ -86,7 +86,7 @@ def _replay(log: Path, folder: Path) -> None:
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder),
-        "spark.events.issue.min.time": "1ms",
+        "spark.events.issue.min-duration": "1ms",
     }
     report_whole(log, conf, _WAIT_MS)
 

@@ -27,7 +27,7 @@ class Told:
     """The listeners of an application that the test tells records of."""
 
     def __init__(self, *secrets: str, **conf: str) -> None:
-        keys = {f"{PREFIX}{key.replace('__', '.')}": value for key, value in conf.items()}
+        keys = {f"{PREFIX}{key.replace('__', '.').replace('_', '-')}": value for key, value in conf.items()}
         setups, errors = read_all_setups(keys, APPLICATION)
         assert not errors, errors
         Collecting.instances.clear()

@@ -42,9 +42,9 @@ class Tasks:
             **conf,
             "spark.metrics.reporter.prom.factory.class": "prometheus",
             "spark.metrics.reporter.prom.port": str(port),
-            "spark.metrics.reporter.prom.max.series": "5000",
-            "spark.events.failure.locals": "true",
-            "spark.events.udf.metrics": "true",
+            "spark.metrics.reporter.prom.max-series": "5000",
+            "spark.events.task.failures.include-locals": "true",
+            "spark.events.task.measure-udfs": "true",
             **events_and_spans(folder / "live"),
         }
         app = App([sys.executable, str(APPS / "tasks.py"), str(folder)], conf, folder)

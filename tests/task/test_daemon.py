@@ -24,9 +24,9 @@ class EveryTask:
     def __init__(self, folder: Path, conf: dict[str, str]) -> None:
         conf = {
             **events_and_spans(folder / "live"),
-            "spark.traces.detail": "task",
-            "spark.events.failure.locals": "true",
-            "spark.events.udf.metrics": "true",
+            "spark.traces.tasks.enabled": "true",
+            "spark.events.task.failures.include-locals": "true",
+            "spark.events.task.measure-udfs": "true",
             **conf,
         }
         run = App([sys.executable, str(APPS / "every_task.py"), str(folder)], conf, folder).end()

@@ -256,7 +256,7 @@ def test_variables_that_compute_when_they_are_shown() -> None:
 def application(java: str, tmp_path: Path) -> list[dict[str, Any]]:
     conf = {
         "spark.master": "local[1]",
-        "spark.events.failure.locals": "true",
+        "spark.events.task.failures.include-locals": "true",
         **events_and_spans(tmp_path / "live"),
     }
     run = App([sys.executable, str(APPS / "odd_values.py")], conf, tmp_path).end()

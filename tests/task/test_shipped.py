@@ -1,4 +1,4 @@
-"""Executors on which spark-events is not installed: ``spark.events.task.ship`` sends them what tasks need."""
+"""Executors on which spark-events is not installed: ``spark.events.task.ship-module`` sends them what tasks need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bare_python(folder: Path) -> Path:
 def test_it_is_sent(java: str, tmp_path: Path) -> None:
     conf = {
         "spark.master": "local-cluster[1,2,1024]",
-        "spark.events.task.ship": "true",
+        "spark.events.task.ship-module": "true",
         **events_and_spans(tmp_path / "live"),
     }
     python, places = bare_python(tmp_path), tmp_path / "places"

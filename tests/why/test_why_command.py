@@ -302,8 +302,8 @@ def test_against_another_run(folder: Path) -> None:
         ),
         (
             3,
-            ("app-1", "--conf", "spark.events.issue.min.share=2"),
-            "spark.events.issue.min.share: '2' is not allowed",
+            ("app-1", "--conf", "spark.events.issue.min-ratio=2"),
+            "spark.events.issue.min-ratio: '2' is not allowed",
         ),
     ],
 )
@@ -408,14 +408,15 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     reporter = "spark.events.reporter.f"
     conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=of-quick")
     subprocess.run(cli("replay", "quick", *conf), cwd=folder, check=True, capture_output=True)
-    of_log = why(folder, "quick", "--conf", "spark.events.issue.min.time=12s")
+    of_log = why(folder, "quick", "--conf", "spark.events.issue.min-duration=12s")
     stored = why(folder, "of-quick", "--app", "sample")
 
     assert (of_log.returncode, stored.returncode) == (0, 0), stored.stderr
     assert "1 min from" in stored.stdout
     assert "no cause known to spark-events cost 12.0 s or more; for smaller ones" in of_log.stdout
     assert (
-        "smaller ones than spark.events.issue.min.time said, 30 s by default, are not stored" in stored.stdout
+        "smaller ones than spark.events.issue.min-duration said, 30 s by default, are not stored"
+        in stored.stdout
     )
 
 

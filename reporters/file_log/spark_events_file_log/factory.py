@@ -17,14 +17,17 @@ from spark_events_file_log.files import RotatedFile, Rotation
 from spark_events_file_log.reporter import FileLogEventReporter, FileLogJobListener, FileLogSpanReporter
 
 PATH = Option.must("path", types.LOCAL_PATH, "folder of the files, such as file:///folder or /folder")
-SIZE = Option("rotate.size", types.at_least(1024, types.SIZE), 64 << 20, "size at which a file is full")
+SIZE = Option("rotate.max-bytes", types.at_least(1024, types.SIZE), 64 << 20, "size at which a file is full")
 AGE = Option.optional(
     "rotate.interval",
     types.at_least(1000, types.DURATION),
     "how long to write to one file; no limit by default",
 )
 KEEP = Option(
-    "retention.files", types.at_least(1, types.INT), 20, "how many files to keep for each application name"
+    "retention.max-files",
+    types.at_least(1, types.INT),
+    20,
+    "how many files to keep for each application name",
 )
 FSYNC = Option(
     "fsync",

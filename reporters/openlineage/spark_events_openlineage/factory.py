@@ -40,7 +40,7 @@ TIMEOUT = Option(
     5_000,
     "http: how long one request may take",
 )
-API_KEY = Option.optional("transport.api.key", option_types.SECRET, "http: sent as a bearer token")
+API_KEY = Option.optional("transport.api-key", option_types.SECRET, "http: sent as a bearer token")
 PATH = Option.optional(
     "transport.path", option_types.LOCAL_PATH, "file: the file to which events are appended"
 )
@@ -58,19 +58,19 @@ MORE = Option(
     "more options of the client for the transport, key=value;…; a password may be env:NAME or file:/path",
 )
 READS = Option(
-    "include.reads",
+    "include-reads",
     option_types.BOOL,
     False,
     "also report statements that write nothing, such as df.show() and df.collect()",
 )
 APPLICATIONS = Option(
-    "include.applications",
+    "include-applications",
     option_types.BOOL,
     True,
     "also report the run of each application, the parent of its jobs",
 )
 MOST_INPUTS = Option(
-    "column.lineage.max.inputs",
+    "column-lineage.max-inputs",
     option_types.at_least(0, option_types.INT),
     100_000,
     "how many inputs the columns of one event may have; more are left out, and the event says so",
@@ -82,7 +82,7 @@ PARENT = Option.optional(
     "spark.openlineage.parentJobNamespace, parentJobName and parentRunId say, or OPENLINEAGE_PARENT_ID",
 )
 ROOT_PARENT = Option.optional(
-    "root.parent",
+    "root-parent",
     option_types.STRING,
     "the same for the outermost run; by default spark.openlineage.rootParentJobNamespace, rootParentJobName "
     "and rootParentRunId, or OPENLINEAGE_ROOT_PARENT_ID",

@@ -30,7 +30,7 @@ AUTH_PASSWORD = Option.optional("auth.password", types.SECRET, "the user's passw
 AUTH_TOKEN = Option.optional("auth.token", types.SECRET, "the token of bearer authentication")
 _AUTH = (AUTH_USERNAME, AUTH_PASSWORD, AUTH_TOKEN)
 LINGER = Option(
-    "linger",
+    "linger.timeout",
     types.DURATION,
     60_000,
     "how long, at most, another process serves the last values to those who scraped; 0 for not at all",

@@ -105,7 +105,7 @@ public class PlanFacts {
     public boolean isOutOfTime() {
         if (!outOfTime && ++steps % STEPS_BETWEEN_LOOKS_AT_CLOCK == 0 && System.nanoTime() > deadlineNs) {
             outOfTime = true;
-            setIncomplete("the plan took longer than spark.events.lineage.budget");
+            setIncomplete("the plan took longer than spark.events.lineage.timeout");
         }
         return outOfTime;
     }

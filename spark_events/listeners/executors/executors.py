@@ -87,7 +87,7 @@ class ExecutorListener:
         self._losses = ExecutorLosses(context)
         self._tasks_of_removed: dict[str, Any] = {}
         # An executor has nothing to show before it has measured something.
-        self._series = PassingSeries(0, context.settings.grace_ms)
+        self._series = PassingSeries(0, context.settings.retention_ms)
         self._shown = 0
         self._too_many_said = False
         self._group = context.scopes.application()
@@ -251,12 +251,12 @@ class ExecutorListener:
             executor.series.take(gauges, grown)
 
     def _has_room(self) -> bool:
-        most = self._context.settings.executor_series
+        most = self._context.settings.max_executors
         if self._shown >= most and not self._too_many_said:
             self._too_many_said = True
             logger.warning(
                 "more than %d executors at once: further ones get no metrics of their own "
-                "(spark.metrics.executors.max); the metrics of all executors together include them",
+                "(spark.metrics.max-executors); the metrics of all executors together include them",
                 most,
             )
         return self._shown < most

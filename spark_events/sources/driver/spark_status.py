@@ -67,7 +67,7 @@ def open_spark_status(spark_context: Any, log: OnceLog) -> SparkStatus | None:
         return SparkStatus(spark_context, log)
     except Exception as error:  # whatever Janino says of Spark's internals
         logger.error(
-            "spark.metrics.names.apachesparkreceiver: no metrics under these names, for Spark's status "
+            "spark.metrics.apachesparkreceiver.enabled: no metrics under these names, for Spark's status "
             "store cannot be read here: %s",
             error,
         )

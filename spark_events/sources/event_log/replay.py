@@ -120,7 +120,7 @@ class Replay:
 
         Raises:
             ConfigError: a reporter cannot be opened.
-            StalledError: a reporter has taken nothing for ``spark.events.eventlog.stall.timeout``.
+            StalledError: a reporter has taken nothing for ``spark.events.event-log.stall-timeout``.
         """
         for files, log in logs:
             yield from self._run_log(LogReplay(files, log, self._start))

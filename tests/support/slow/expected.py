@@ -67,14 +67,14 @@ BESIDE: dict[str, frozenset[str]] = {
 """By cause, issues that are true beside it, and that do not say it."""
 
 THRESHOLDS = {
-    "spark.events.issue.min.time": "1s",
-    "spark.events.issue.min.bytes": "16m",
-    "spark.events.issue.idle-cores.time": "4s",
-    "spark.events.issue.source-stopped.time": "10s",
-    "spark.events.issue.task-count.many": "1000",
-    "spark.events.issue.task-count.long": "3s",
+    "spark.events.issue.min-duration": "1s",
+    "spark.events.issue.min-bytes": "16m",
+    "spark.events.issue.idle-cores.min-duration": "4s",
+    "spark.events.issue.source-stopped.min-duration": "10s",
+    "spark.events.issue.task-count.max-tasks": "1000",
+    "spark.events.issue.task-count.max-task-duration": "3s",
 }
 """Settings for applications that take seconds instead of hours."""
 
-ON_EXECUTORS = {"spark.events.issue.min.bytes": "2g"}
+ON_EXECUTORS = {"spark.events.issue.min-bytes": "2g"}
 """Where executors are processes of their own: half a gigabyte is the smallest heap, and is hardly used."""

@@ -147,7 +147,7 @@ class TaskReports:
             return replace(link, host=host, port=self._receiver.port, token=token)
         logger.error(
             "cannot receive reports of failed tasks at %s: %s; set spark.events.task.failures.port to a port "
-            "that is free, or spark.events.task.failures to false",
+            "that is free, or spark.events.task.failures.enabled to false",
             listened,
             problem,
         )

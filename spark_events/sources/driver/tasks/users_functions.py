@@ -156,7 +156,9 @@ class MeasuredUdfs:
         from pyspark.sql.udf import UserDefinedFunction
 
         if not _CREATE.begin(UserDefinedFunction, self):
-            logger.warning("spark.events.udf.metrics: this PySpark makes UDFs differently; none is measured")
+            logger.warning(
+                "spark.events.task.measure-udfs: this PySpark makes UDFs differently; none is measured"
+            )
 
     def end(self) -> None:
         """Measure no further UDFs, unless another attachment does."""
