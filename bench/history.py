@@ -31,13 +31,13 @@ _WAYS = {
 HEAD = (
     '{"eventName":"%s","eventId":"%032x","timeUnixNano":"%d000000","observedTimeUnixNano":"%d123456",'
     '"severityNumber":9,"severityText":"INFO","scope":"spark_events.listeners","body":"%s",'
-    '"attributes":{"app_name":"%s","app_id":"app-%d",%s"job.kind":"%s"}}\n'
+    '"attributes":{"app_name":"%s","app_id":"app-%d",%s"job_kind":"%s"}}\n'
 )
 CHECKPOINT = (
     '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","checkpointId":%d,"fullSize":104857600,'
     '"checkpointedSize":-1,"metadataSize":-1,"checkpointStatus":"COMPLETED","isUnaligned":"false",'
     '"checkpointType":"Checkpoint","durationMs":%d,"walCommitMs":12,"commitOffsetsMs":9,"sinceLastMs":%d,'
-    '"owedMs":%d,"numInputRows":50000,"checkpointLocation":"s3a://checkpoints/orders",'
+    '"owedMs":%d,"inputRows":50000,"checkpointLocation":"s3a://checkpoints/orders",'
 )
 _STATUS = '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","newJobStatus":"%s",'
 _JOB = '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","job_id":"%d","newJobStatus":"%s",'
@@ -97,10 +97,10 @@ _DUCKDB = """
 create table events as
   select any_value(struct_pack(t := timeUnixNano::bigint // 1000000, name := eventName, a := attributes)) as e
   from read_ndjson('{folder}/*.jsonl', columns = {{
-    eventName: 'varchar', eventId: 'varchar', timeUnixNano: 'varchar', attributes: 'struct("job.kind" varchar,
+    eventName: 'varchar', eventId: 'varchar', timeUnixNano: 'varchar', attributes: 'struct("job_kind" varchar,
     app_name varchar, query_name varchar, run_id varchar, newJobStatus varchar, checkpointStatus varchar,
     durationMs bigint, owedMs bigint, errorClass varchar, "failureLabel.type" varchar)'}})
-  where attributes."job.kind" <> 'job'
+  where attributes."job_kind" <> 'job'
   group by eventId;
 create table intervals as
   select e.a.app_name as app, e.a.query_name as query, e.a.newJobStatus as status, e.t as since,

@@ -30,7 +30,7 @@ class Sink(LogsServiceServicer):
         for resource in request.resource_logs:
             for scope in resource.scope_logs:
                 for record in scope.log_records:
-                    kinds = [a.value.string_value for a in record.attributes if a.key == "job.kind"]
+                    kinds = [a.value.string_value for a in record.attributes if a.key == "job_kind"]
                     self.received.append((record.event_name, kinds[0], record.time_unix_nano, now))
         return ExportLogsServiceResponse()
 

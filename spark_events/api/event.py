@@ -50,7 +50,7 @@ class Event:
         id: the same in every replay of the same occurrence, so that consumers can drop duplicates.
         name: such as ``JobStatusChangeEvent``; matched by filters.
         class_scope: which part of the framework saw it; OTLP's instrumentation scope.
-        observed_time_ms: when it happened according to Spark's own record, in ms since the epoch.
+        time_ms: when it happened according to Spark's own record, in ms since the epoch.
         severity: as in OpenTelemetry.
         body: one sentence for a person; may be empty.
         attributes: what happened, as values that OTLP and JSON can carry.
@@ -60,7 +60,7 @@ class Event:
     id: str
     name: str
     class_scope: str
-    observed_time_ms: int
+    time_ms: int
     severity: Severity = Severity.INFO
     body: str = ""
     attributes: Attributes = field(default_factory=dict)
@@ -118,11 +118,11 @@ class EventBuilder:
         self._id = event_id if type(event_id) is str else text_of(event_id)
         return self
 
-    def set_observed_time_ms(self, time_ms: int) -> EventBuilder:
+    def set_time_ms(self, time_ms: int) -> EventBuilder:
         """Set when it happened, in ms since the epoch; the default is the current time."""
         at_ms = time_of(time_ms)
         if at_ms is None:
-            drop("event", "EventBuilder.set_observed_time_ms", time_ms, "is no time")
+            drop("event", "EventBuilder.set_time_ms", time_ms, "is no time")
         else:
             self._time_ms = at_ms
         return self

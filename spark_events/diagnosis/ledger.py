@@ -38,33 +38,37 @@ PYTHON = "Python functions"
 COMPUTING = "reading, computing and writing"
 UNKNOWN = "tasks that measured nothing"
 ACCOUNTS = {
-    WAITING: Account("timeUse.waitingForExecutors", "stages have no executors to run on"),
+    WAITING: Account("timeUseMs.waitingForExecutors", "stages have no executors to run on"),
     DRIVER: Account(
-        "timeUse.driver", "no job nor query runs: the program computes, waits, or calls something else"
+        "timeUseMs.driver", "no job nor query runs: the program computes, waits, or calls something else"
     ),
     QUERY: Account(
-        "timeUse.driverInQueries", "no stage runs: Spark's driver plans, lists files, collects or commits"
+        "timeUseMs.driverInQueries", "no stage runs: Spark's driver plans, lists files, collects or commits"
     ),
     BATCH: Account(
-        "timeUse.microBatch", "no job runs within a micro-batch: foreachBatch code, planning, commits"
+        "timeUseMs.microBatch", "no job runs within a micro-batch: foreachBatch code, planning, commits"
     ),
-    STREAM: Account("timeUse.queryIdle", "a streaming query runs, and no job nor micro-batch"),
-    IDLE: Account("timeUse.idleCores", "stages run, with fewer tasks than there are cores, or uneven ones"),
-    SCHEDULING: Account("timeUse.scheduling", "tasks wait for a core, or are sent, unpacked and sent back"),
-    PYTHON_START: Account("timeUse.pythonStart", "tasks wait for Python workers that start (since Spark 4)"),
+    STREAM: Account("timeUseMs.queryIdle", "a streaming query runs, and no job nor micro-batch"),
+    IDLE: Account("timeUseMs.idleCores", "stages run, with fewer tasks than there are cores, or uneven ones"),
+    SCHEDULING: Account("timeUseMs.scheduling", "tasks wait for a core, or are sent, unpacked and sent back"),
+    PYTHON_START: Account(
+        "timeUseMs.pythonStart", "tasks wait for Python workers that start (since Spark 4)"
+    ),
     REPEATED: Account(
-        "timeUse.repeated",
+        "timeUseMs.repeated",
         "attempts of tasks that failed or were killed, and stages that run again after they had succeeded",
     ),
-    SHUFFLE: Account("timeUse.shuffleWait", "tasks wait for what other tasks wrote"),
-    SHUFFLE_WRITE: Account("timeUse.shuffleWrite", "tasks write what other tasks read"),
-    GC: Account("timeUse.gc", "the JVMs of tasks collect garbage"),
+    SHUFFLE: Account("timeUseMs.shuffleWait", "tasks wait for what other tasks wrote"),
+    SHUFFLE_WRITE: Account("timeUseMs.shuffleWrite", "tasks write what other tasks read"),
+    GC: Account("timeUseMs.gc", "the JVMs of tasks collect garbage"),
     PYTHON: Account(
-        "timeUse.python",
+        "timeUseMs.python",
         "tasks wait for Python: all that those of RDDs do there; of DataFrames, since Spark 4, its functions",
     ),
-    COMPUTING: Account("timeUse.computing", "everything else tasks do; Spark does not break it down further"),
-    UNKNOWN: Account("timeUse.unmeasured", "tasks run, and their metrics are zero"),
+    COMPUTING: Account(
+        "timeUseMs.computing", "everything else tasks do; Spark does not break it down further"
+    ),
+    UNKNOWN: Account("timeUseMs.unmeasured", "tasks run, and their metrics are zero"),
 }
 """The accounts, in the order in which they are shown."""
 

@@ -177,7 +177,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         evidence={
             "task.index": longest.number,
             "task.host": longest.host,
-            "task.executor": longest.executor,
+            "task.executorId": longest.executor,
             "task.runTimeMs": longest.run_ms,
             "task.readBytes": longest.read_bytes,
             "median.runTimeMs": run.median,
@@ -218,7 +218,7 @@ def lagging_task(
             "live": True,
             "task.index": index,
             "task.host": host,
-            "task.executor": executor,
+            "task.executorId": executor,
             "task.runTimeMs": running_ms,
             "median.runTimeMs": median_ms,
         },
@@ -270,7 +270,7 @@ def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | Non
 def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a stage has many tiny tasks, or too few for the cores that there are."""
     measured, run = stage.measured, stage.measured.run
-    evidence = {"tasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
+    evidence = {"numTasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
     if measured.tasks > thresholds.many_tasks and run.median < thresholds.short_task_ms:
         delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
         around_ms = delay.total + start.total
@@ -329,7 +329,7 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "failedTasks": measured.failed,
             "failedTimeMs": measured.failed_ms,
             "fetchFailures": measured.fetch_failures,
-            "tasks": measured.tasks,
+            "numTasks": measured.tasks,
         },
     )
 
@@ -355,7 +355,7 @@ def _made_again(stage: EndedStage) -> Issue:
         None,
         f"{count} again for {duration(stage.wall_ms)}: what the stage had written was gone",
         _KEEP_SHUFFLES,
-        evidence={"tasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
+        evidence={"numTasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
     )
 
 

@@ -40,5 +40,5 @@ def unused_memory(peaks: Mapping[str, int], heap: int, thresholds: Thresholds) -
         f"Try spark.executor.memory={-(-enough >> 20)}m, {than_needed}, or more tasks at once in each "
         "executor (spark.executor.cores).",
         Severity.INFO,
-        {"heapHighest": highest, "heapLimit": heap, "executors": len(peaks)},
+        {"heapUsed.highest": highest, "memoryLimit.heap": heap, "executors": len(peaks)},
     )

@@ -28,7 +28,7 @@ class Entity:
     """The subject of an event.
 
     Attributes:
-        kind: its ``job.kind``, such as ``query`` or ``executor``; of what has only spans, ``sql_execution``.
+        kind: its ``job_kind``, such as ``query`` or ``executor``; of what has only spans, ``sql_execution``.
         id: what distinguishes it from others of its kind in the application, such as a run id.
         title: its name in sentences.
         query_name: the streaming query that it is or belongs to; empty if none.
@@ -77,8 +77,8 @@ class Emitter:
             occasion: what distinguishes it from the entity's other events, and is the same in a replay.
             status: the status that it is counted under; empty if it has none.
         """
-        event.set_observed_time_ms(time_ms).set_id(self.digest(16, entity, event.name, *occasion))
-        event.set_attribute("job.kind", entity.kind)
+        event.set_time_ms(time_ms).set_id(self.digest(16, entity, event.name, *occasion))
+        event.set_attribute("job_kind", entity.kind)
         group.add_event(event)
         self._count(event.name, entity, status)
 
@@ -186,7 +186,7 @@ class Traces:
         self._align(span, place)
         if self.is_sampled(place.trace_id):
             span.set_ids(place.trace_id, place.span_id, place.parent_span_id)
-            group.add_span(span.set_attribute("job.kind", entity.kind))
+            group.add_span(span.set_attribute("job_kind", entity.kind))
 
     def is_sampled(self, trace_id: str) -> bool:
         """Return whether the spans of a trace are reported."""

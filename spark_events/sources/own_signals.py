@@ -85,7 +85,7 @@ class OwnSignals:
     def event(self, name: str, body: str, severity: Severity | str, attributes: Mapping[str, Any]) -> None:
         """Report an event."""
         event = Event.builder(_SCOPE, name).set_body(body).set_severity(severity)
-        self._group.add_event(event.set_attribute("job.kind", "application").set_attributes(attributes))
+        self._group.add_event(event.set_attribute("job_kind", "application").set_attributes(attributes))
 
     @contextmanager
     def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[SpanBuilder]:
@@ -95,7 +95,7 @@ class OwnSignals:
         span_id = secrets.token_hex(8)
         parent = around[-1] if around else application.span_id
         span = Span.builder(_SCOPE, name).set_ids(application.trace_id, span_id, parent)
-        span.set_routine(False).set_attribute("job.kind", "application").set_attributes(attributes)
+        span.set_routine(False).set_attribute("job_kind", "application").set_attributes(attributes)
         entered = _open.set((*around, span_id))
         start_ms = time.time_ns() // 1_000_000
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from spark_events.api.toolkit.formatting import cost, duration
 
 _OF_AN_ISSUE = frozenset(
-    ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
+    ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job_kind")
 )
 _LARGEST = 2**53
 """Of the whole numbers that JSON's readers take."""
@@ -76,7 +76,7 @@ def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """
     latest: dict[str, FoundIssue] = {}
     for number, issue in enumerate(issues):
-        latest[str(issue.evidence.get("issue.id") or number)] = issue
+        latest[str(issue.evidence.get("issueId") or number)] = issue
     return _sorted(latest.values())
 
 

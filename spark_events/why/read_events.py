@@ -32,7 +32,7 @@ class _Run:
     def take(self, time_ms: int, attributes: Mapping[str, Any]) -> None:
         """Called with each change: of the application itself, its queries and jobs."""
         self.first_ms, self.last_ms = min(self.first_ms, time_ms), max(self.last_ms, time_ms)
-        if attributes.get("job.kind") == "application":
+        if attributes.get("job_kind") == "application":
             self.ended = attributes.get("newJobStatus") in _ENDS
 
 

@@ -120,6 +120,6 @@ class _Reading:
 def _is_canceled_job(event: Event) -> bool:
     """Return whether a job was canceled; when a streaming query stops, its jobs always are."""
     attributes = event.all_attributes
-    of_program = attributes.get("job.kind") == "job" and "query_name" not in attributes
+    of_program = attributes.get("job_kind") == "job" and "query_name" not in attributes
     canceled = attributes.get("newJobStatus") == JobStatus.CANCELED.value
     return event.name == JOB_STATUS_CHANGE and of_program and canceled

@@ -23,7 +23,7 @@ from spark_events.history.reading.stored_forms import otlp_value
 from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.spark.file_systems import open_file_system
 
-_MARK = b'"timeUse.'
+_MARK = b'"timeUseMs.'
 _ATTRIBUTES = "attributes"
 _LONGEST_LINE = 16 << 20
 _MOST_MS = 2**53

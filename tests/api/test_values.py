@@ -11,10 +11,10 @@ from spark_events.api import Counter, Event, Failure, Gauge, Histogram, Meter, S
 def test_event_takes_variables_and_attributes() -> None:
     """An attribute wins over a variable of its name; an unknown value is left out."""
     builder = Event.builder("scope", "MyEvent").set_attribute("a", 1).set_attribute("unknown", None)
-    event = builder.set_severity(Severity.WARN).set_observed_time_ms(5).build({"a": "x", "b": "y"})
+    event = builder.set_severity(Severity.WARN).set_time_ms(5).build({"a": "x", "b": "y"})
 
     assert event.all_attributes == {"a": 1, "b": "y"}
-    assert (event.severity, event.observed_time_ms) == (Severity.WARN, 5)
+    assert (event.severity, event.time_ms) == (Severity.WARN, 5)
 
 
 def test_event_without_id_gets_one_of_its_own() -> None:

@@ -43,7 +43,7 @@ def test_nothing_raises(value: Any, other: Any) -> None:
         histogram.update(each)
     assert counter.count >= 1
     assert math.isfinite(histogram.snapshot().sum) or histogram.snapshot().count > 1
-    event = Event.builder(value, other).set_id(value).set_observed_time_ms(value).set_severity(other)
+    event = Event.builder(value, other).set_id(value).set_time_ms(value).set_severity(other)
     event.set_body(value).set_attribute(value, other).set_attributes(value).set_attributes(
         {value_key(other): value}
     )
@@ -57,7 +57,7 @@ def test_nothing_raises(value: Any, other: Any) -> None:
     )
     group.add_span(span.add_child(value).add_child(Span.builder("scope", "Child").set_times_ms(other, value)))
     (built,) = [event for event in taken if type(event) is Event]
-    assert type(built.observed_time_ms) is int
+    assert type(built.time_ms) is int
     json.dumps({"name": built.name, "body": built.body, "id": built.id, **built.all_attributes})
     for piece in span.build_tree({}):
         json.dumps({"name": piece.name, "times": (piece.start_ms, piece.end_ms), **piece.all_attributes})

@@ -603,7 +603,7 @@ def test_an_output_of_few_characters(encoding: str, tmp_path: Path) -> None:
         "attributes": {
             "app_name": "größe→",
             "app_id": "a",
-            "job.kind": "application",
+            "job_kind": "application",
             "newJobStatus": "RUNNING",
         },
     }

@@ -44,7 +44,7 @@ def test_one_that_fails(kubernetes: KubernetesCluster, tmp_path: Path, mode: tup
     run, events = ran(kubernetes, tmp_path, mode, "fail")
     assert run.code == (0 if mode else 1), run.err[-3000:]
     assert statuses(events, "application") == ["CREATED", "RUNNING", "FAILED"]
-    (failure,) = of_name(events, "JobFailureEvent", job__kind="application")
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="application")
     assert failure["body"] == "application 'squares' failed: ValueError: 140 is not enough"
     assert failure["attributes"]["code.line.number"] == 10
 

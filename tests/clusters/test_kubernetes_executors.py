@@ -33,7 +33,7 @@ def test_one_above_its_limit_of_memory(kubernetes: KubernetesCluster, tmp_path: 
     assert (lost["reason"], lost["exitCode"]) == ("out_of_memory", 137)
     assert lost["memoryLimit.container"] == 712 << 20
     assert lost["exitMeaning"] == "killed (SIGKILL): above the memory limit of its container"
-    (failure,) = of_name(events, "JobFailureEvent", job__kind="job")
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="job")
     assert "OOMKilled" in failure["attributes"]["exception.message"]
     assert "exit code 137" in failure["body"]
 
@@ -96,7 +96,7 @@ def test_deleted_killed_and_evicted(kubernetes: KubernetesCluster, tmp_path: Pat
         "4": "evicted",
     }
     assert lost["3"]["exitCode"] == 137
-    assert "low on resource: memory" in lost["4"]["reason.message"]
+    assert "low on resource: memory" in lost["4"]["reasonMessage"]
     assert lost["4"]["exitMeaning"] == "killed (SIGKILL)"
     assert statuses(query.events, "application") == ["CREATED", "RUNNING", "FINISHED"]
     assert statuses(query.events, "query") == ["CREATED", "RUNNING", "CANCELED"]

@@ -54,7 +54,7 @@ def test_it_reports_all_that_write_event_logs(kubernetes: KubernetesCluster, tmp
 
 def has_reported(watch: Monitoring, number: int) -> bool:
     """Return whether so many applications have been reported as FINISHED."""
-    finished = {"job.kind": "application", "newJobStatus": "FINISHED"}
+    finished = {"job_kind": "application", "newJobStatus": "FINISHED"}
     return sum(finished.items() <= event.items() for event in watch.events()) == number
 
 

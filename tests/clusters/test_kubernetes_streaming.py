@@ -162,15 +162,15 @@ def test_an_executor_that_is_deleted(story: Story) -> None:
     """In Kubernetes' words; the query goes on with another."""
     lost = story.of(0, "ExecutorLostEvent", reason="deleted")
     assert len(lost) == 1
-    assert "was deleted by a user or the framework" in lost[0]["attributes"]["reason.message"]
+    assert "was deleted by a user or the framework" in lost[0]["attributes"]["reasonMessage"]
 
 
 def test_a_driver_that_is_deleted(story: Story) -> None:
     """By a signal: nobody says that it was meant. So it is down."""
     assert story.states(0, "application") == ["CREATED", "RUNNING", "FAILED"]
     assert story.states(0, "query") == ["CREATED", "RUNNING", "FAILED"]
-    (failure,) = story.of(0, "JobFailureEvent", job__kind="application")
-    assert failure["attributes"]["exit.signal"] == "SIGTERM"
+    (failure,) = story.of(0, "JobFailureEvent", job_kind="application")
+    assert failure["attributes"]["exitSignal"] == "SIGTERM"
     assert "exit code: 143" in story.runs[0].err
 
 

@@ -52,4 +52,4 @@ def test_a_query_outlives_the_master(java: str, tmp_path: Path) -> None:
     assert statuses(events(), "application") == ["CREATED", "RUNNING", "FINISHED"]
     assert statuses(events(), "query") == ["CREATED", "RUNNING", "CANCELED"]
     assert {number: loss["reason"] for number, loss in losses(events()).items()} == {"0": "killed"}
-    assert of_name(events(), "JobFailureEvent", job__kind="application") == []
+    assert of_name(events(), "JobFailureEvent", job_kind="application") == []

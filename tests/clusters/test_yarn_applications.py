@@ -52,7 +52,7 @@ def test_one_that_fails(yarn: YarnCluster, tmp_path: Path, mode: tuple[str, ...]
     run, events = ran(yarn, tmp_path, *mode, SQUARES, "fail")
     assert run.code == 1
     assert statuses(events, "application") == ["CREATED", "RUNNING", "FAILED"]
-    (failure,) = of_name(events, "JobFailureEvent", job__kind="application")
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="application")
     attributes = failure["attributes"]
     assert failure["body"] == "application 'squares' failed: ValueError: 140 is not enough"
     assert attributes["code.line.number"] == 10
@@ -96,5 +96,5 @@ def test_one_that_yarn_kills(yarn: YarnCluster, tmp_path: Path) -> None:
     # spark-submit ends before the containers do.
     wait_until(lambda: len(statuses(file_events(events), "application")) > 2, "the end is told", 30)
     assert statuses(file_events(events), "application") == ["CREATED", "RUNNING", "FAILED"]
-    (failure,) = of_name(file_events(events), "JobFailureEvent", job__kind="application")
-    assert failure["attributes"]["exit.signal"] == "SIGTERM"
+    (failure,) = of_name(file_events(events), "JobFailureEvent", job_kind="application")
+    assert failure["attributes"]["exitSignal"] == "SIGTERM"

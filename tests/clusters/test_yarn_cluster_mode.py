@@ -21,7 +21,7 @@ from tests.support.yarn_cluster import YarnCluster
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
 FIRST, SECOND = "1", "2"
 STATUS, CHECKPOINTS = "JobStatusChangeEvent", "CheckpointEvent"
-QUERY = {"job__kind": "query"}
+QUERY = {"job_kind": "query"}
 
 
 class Story:
@@ -107,9 +107,9 @@ def test_an_application_without_a_change_is_reported_on(story: Story) -> None:
 
 def test_a_driver_that_is_killed(story: Story) -> None:
     """Its attempt is FAILED with the true reason, and YARN begins another one."""
-    assert states(story.of(FIRST, STATUS, job__kind="application")) == ["CREATED", "RUNNING", "FAILED"]
+    assert states(story.of(FIRST, STATUS, job_kind="application")) == ["CREATED", "RUNNING", "FAILED"]
     assert states(story.of(FIRST, STATUS, **QUERY)) == ["CREATED", "RUNNING", "FAILED"]
-    (failure,) = story.of(FIRST, "JobFailureEvent", job__kind="application")
+    (failure,) = story.of(FIRST, "JobFailureEvent", job_kind="application")
     assert failure["attributes"]["exception.message"] == "the driver's JVM is gone"
     assert failure["attributes"]["failureLabel.type"] == "SYSTEM"
     assert failure["attributes"]["canRestart"] == "true"
@@ -117,7 +117,7 @@ def test_a_driver_that_is_killed(story: Story) -> None:
 
 def test_the_second_attempt(story: Story) -> None:
     """The query goes on from its checkpoint: RESTARTING until its first micro-batch is committed."""
-    assert states(story.of(SECOND, STATUS, job__kind="application")) == ["CREATED", "RUNNING", "FINISHED"]
+    assert states(story.of(SECOND, STATUS, job_kind="application")) == ["CREATED", "RUNNING", "FINISHED"]
     assert states(story.of(SECOND, STATUS, **QUERY)) == ["RESTARTING", "RUNNING", "CANCELED"]
     batches = [
         [event["attributes"]["checkpointId"] for event in story.of(attempt, CHECKPOINTS)]
@@ -130,7 +130,7 @@ def test_an_executor_that_is_killed(story: Story) -> None:
     """By a signal, in YARN's own words: nobody says that it was for memory."""
     lost = story.of(SECOND, "ExecutorLostEvent", executor_id=story.lost)[0]["attributes"]
     assert (lost["reason"], lost["exitCode"]) == ("killed", 137)
-    assert "Killed by external signal" in lost["reason.message"]
+    assert "Killed by external signal" in lost["reasonMessage"]
     assert story.of(SECOND, "JobFailureEvent") == []
 
 
@@ -150,7 +150,7 @@ def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
     def last_states() -> dict[str, str]:
         follower.poll()
         events = [event for reporter in Collecting.instances[before:] for event in reporter.events]
-        changes = [event for event in events if event.attributes.get("job.kind") == "application"]
+        changes = [event for event in events if event.attributes.get("job_kind") == "application"]
         return {
             str(event.variables["app_attempt_id"]): str(event.attributes["newJobStatus"])
             for event in changes

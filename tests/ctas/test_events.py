@@ -60,11 +60,11 @@ def test_each_state_is_an_event(app: Shop) -> None:
         ("bad", "ABORTED"),
     ]
     committed = transitions(app.folder / "live")[2]
-    assert {key: committed["attributes"][key] for key in ("rows", "level", "purpose", "job.kind")} == {
+    assert {key: committed["attributes"][key] for key in ("rows", "level", "purpose", "job_kind")} == {
         "rows": 100,
         "level": "pointer",
         "purpose": "CREATE",
-        "job.kind": "statement",
+        "job_kind": "statement",
     }
     aborted = transitions(app.folder / "live")[-1]
     assert (aborted["severityText"], "too much" in aborted["body"]) == ("WARN", True)

@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 def assert_story(events: list[Event]) -> None:
     """The query failed, was restarted from its checkpoint, and missed its SLA meanwhile."""
-    changes = of_name(events, "JobStatusChangeEvent", job__kind="query")
+    changes = of_name(events, "JobStatusChangeEvent", job_kind="query")
     story = [event["attributes"]["newJobStatus"] for event in changes]
     assert story == ["CREATED", "RUNNING", "FAILED", "RESTARTING", "RUNNING", "CANCELED"]
-    (failure,) = of_name(events, "JobFailureEvent", job__kind="query")
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="query")
     assert failure["attributes"]["exception.message"] == "order 4711 has no customer"
     assert failure["attributes"]["code.function.name"] == "customer_of"
     (failed,) = of_name(events, "CheckpointEvent", checkpointStatus="FAILED")

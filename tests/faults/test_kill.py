@@ -111,7 +111,7 @@ def test_killed_at_once(
 def content(record: dict[str, Any]) -> tuple[Any, ...]:
     """Return what an event says, without its id and what only one of two sources knows."""
     attributes = record["attributes"]
-    keys = ("app_id", "job.kind", "query_id", "run_id", "job_id", "stage_id", "newJobStatus", "checkpointId")
+    keys = ("app_id", "job_kind", "query_id", "run_id", "job_id", "stage_id", "newJobStatus", "checkpointId")
     return (record["eventName"], *(attributes.get(key) for key in keys), attributes.get("checkpointStatus"))
 
 

@@ -139,7 +139,7 @@ def assert_tables(tables: Tables, oracle: Oracle) -> None:
     told = Counter(
         ("query", e["attributes"]["app_name"], e["attributes"]["query_name"])
         for e in oracle.events
-        if e["attributes"].get("newJobStatus") == "RESTARTING" and e["attributes"]["job.kind"] == "query"
+        if e["attributes"].get("newJobStatus") == "RESTARTING" and e["attributes"]["job_kind"] == "query"
     )
     assert restarts == {job: told[job] if job[0] == "query" else repaired[job] for job in restarts}
     assert of_checkpoints(tables) == oracle.checkpoints()
@@ -165,9 +165,9 @@ def assert_tables(tables: Tables, oracle: Oracle) -> None:
 
 def is_told_again(event: dict[str, Any], oracle: Oracle) -> bool:
     """Whether it is of a job, and the query's own, of the same error and driver, comes a ms later."""
-    return event["attributes"]["job.kind"] == "job" and any(
+    return event["attributes"]["job_kind"] == "job" and any(
         other["eventName"] == "JobFailureEvent"
-        and other["attributes"]["job.kind"] == "query"
+        and other["attributes"]["job_kind"] == "query"
         and whose(other) == whose(event)
         and other["attributes"]["errorClass"] == event["attributes"]["errorClass"]
         and time(other) == time(event) + 1
@@ -202,7 +202,7 @@ def rows_of(tables: Tables) -> dict[str, list[str]]:
 def is_kept(event: dict[str, Any]) -> bool:
     if event["eventName"] == "JobFailureEvent":
         return True
-    return event["attributes"]["job.kind"] != "job" and event["eventName"] != "HeartbeatEvent"
+    return event["attributes"]["job_kind"] != "job" and event["eventName"] != "HeartbeatEvent"
 
 
 @settings(

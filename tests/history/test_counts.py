@@ -52,7 +52,7 @@ def test_failures_of_its_own(duckdb: DuckDb, tmp_path: Path) -> None:
     """Those of jobs, executors and of other queries are none of a query, nor of its application."""
     story = Story().application(0, "RUNNING").query(0, "RUNNING").query(0, "RUNNING", name="other")
     story.failure(HOUR, "BOOM", name="other").job_failure(HOUR, "DISK", query_name="orders")
-    story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", **{"job.kind": "executor"})
+    story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", job_kind="executor")
     rows = tables_of(duckdb, tmp_path, story).uptime
     counts = {(row["kind"], row["query_name"]): row["failures"] for row in rows}
     assert counts == {("application", ""): 0, ("query", "orders"): 0, ("query", "other"): 1}
@@ -60,7 +60,7 @@ def test_failures_of_its_own(duckdb: DuckDb, tmp_path: Path) -> None:
 
 def thrown(kind: str, error: str | None, exception: str | None, message: str, **more: Any) -> dict[str, Any]:
     attributes = {"errorClass": error, "exception.type": exception, "exception.message": message}
-    return {"job.kind": kind, **attributes, **more}
+    return {"job_kind": kind, **attributes, **more}
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_the_same_failure(
     database: Database, tmp_path: Path, of_job: dict[str, Any], of_owner: dict[str, Any]
 ) -> None:
     """That of the job which is that of its application or query is not told again."""
-    query = {"query_name": "orders"} if of_owner["job.kind"] == "query" else {}
+    query = {"query_name": "orders"} if of_owner["job_kind"] == "query" else {}
     story = Story().event(HOUR, "JobFailureEvent", **of_job, **query)
     story.event(HOUR + 60, "JobFailureEvent", **of_owner)
     assert [(kind, count) for kind, _, count in listed(tables_of(database, tmp_path, story))] == [
-        (of_owner["job.kind"], 1)
+        (of_owner["job_kind"], 1)
     ]
 
 

@@ -415,9 +415,9 @@ def test_performance_issues(database: Database, tmp_path: Path) -> None:
     story = told()
     for number, lost_ms in enumerate((40_000, 90_000)):
         about = {"issue": "skew", "subject": f"stage {number}.0", "summary": "task 3 reads", "advice": "salt"}
-        story.event(HOUR + number, "PerformanceIssueEvent", job__kind="stage", lostMs=lost_ms, **about)
+        story.event(HOUR + number, "PerformanceIssueEvent", job_kind="stage", lostMs=lost_ms, **about)
     bytes_lost = {"issue": "spill", "lostBytes": 5 << 30}
-    story.event(HOUR, "PerformanceIssueEvent", job__kind="query", query_name="orders", **bytes_lost)
+    story.event(HOUR, "PerformanceIssueEvent", job_kind="query", query_name="orders", **bytes_lost)
     history, reading = read_history(database, [str(write(tmp_path / "log", story))])
     first, second, third = history.tables().issues
 
@@ -441,9 +441,9 @@ def test_what_tasks_counted(database: Database, tmp_path: Path) -> None:
     """The sum of what was reported, by job, counter and labels."""
     story = told()
     bad = {"counter": "bad_orders", "labels": "reason=no_address, shop=berlin"}
-    story.event(HOUR, "TaskCounterEvent", job__kind="query", query_name="orders", count=5, **bad)
-    story.event(2 * HOUR, "TaskCounterEvent", job__kind="query", query_name="orders", count=7, **bad)
-    story.event(HOUR, "TaskCounterEvent", job__kind="application", count=1, counter="bad_orders")
+    story.event(HOUR, "TaskCounterEvent", job_kind="query", query_name="orders", count=5, **bad)
+    story.event(2 * HOUR, "TaskCounterEvent", job_kind="query", query_name="orders", count=7, **bad)
+    story.event(HOUR, "TaskCounterEvent", job_kind="application", count=1, counter="bad_orders")
     history, reading = read_history(database, [str(write(tmp_path / "log", story))])
     in_application, in_query = history.tables().task_counters
 
@@ -462,7 +462,7 @@ def test_what_tasks_counted(database: Database, tmp_path: Path) -> None:
 def test_the_place_of_a_failure(database: Database, tmp_path: Path) -> None:
     """Behind a message of whatever length."""
     place = {"code.file.path": "/app/shop.py", "code.line.number": 7, "code.function.name": "price"}
-    failed = {"job__kind": "query", "query_name": "orders", "exception.message": "no " * 300, **place}
+    failed = {"job_kind": "query", "query_name": "orders", "exception.message": "no " * 300, **place}
     story = told().event(HOUR, "JobFailureEvent", **failed)
     history, _ = read_history(database, [str(write(tmp_path / "log", story))])
     (message,) = [row["message"] for row in history.tables().failures if row["message"].startswith("no no")]
@@ -472,9 +472,9 @@ def test_the_place_of_a_failure(database: Database, tmp_path: Path) -> None:
 
 def test_executors_that_were_lost_are_failures(database: Database, tmp_path: Path) -> None:
     """With the reason, and how full the heap was; those that somebody wanted gone are not."""
-    attributes = {"job.kind": "executor", "executor_id": "3", "host": "node-7", "lifetimeMs": 5 * MIN}
+    attributes = {"job_kind": "executor", "executor_id": "3", "host": "node-7", "lifetimeMs": 5 * MIN}
     memory = {"heapUsed.highest": 900 << 20, "memoryLimit.heap": 1 << 30}
-    why = {"reason.message": "Command exited with code 137", "exitMeaning": "killed (SIGKILL)"}
+    why = {"reasonMessage": "Command exited with code 137", "exitMeaning": "killed (SIGKILL)"}
     story = told()
     story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", **attributes, **memory, **why)
     story.event(HOUR + 1, "ExecutorLostEvent", reason="decommissioned", **attributes)

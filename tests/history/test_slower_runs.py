@@ -36,9 +36,9 @@ def slower(duckdb: DuckDb, folder: Path, *stories: Story) -> list[dict[str, Any]
 def test_a_run_that_takes_much_longer(duckdb: DuckDb, tmp_path: Path) -> None:
     """With what was reported of it, and was not before."""
     story = hourly(10, 11, 10, 9, 12, 10, 18.5, 10)
-    about = {"job.kind": "stage", "lostMs": 7 * MIN, **SKEW}
-    usual = {"job.kind": "stage", "lostMs": MIN, **SKEW, "issue": "spill"}
-    executor = {"job.kind": "executor", "executor_id": "3", "host": "node-7"}
+    about = {"job_kind": "stage", "lostMs": 7 * MIN, **SKEW}
+    usual = {"job_kind": "stage", "lostMs": MIN, **SKEW, "issue": "spill"}
+    executor = {"job_kind": "executor", "executor_id": "3", "host": "node-7"}
     for number in (2, 6):
         story.driver(f"app-{number}").event(number * EVERY + MIN, "PerformanceIssueEvent", **usual)
     story.event(6 * EVERY + 2 * MIN, "PerformanceIssueEvent", **about)

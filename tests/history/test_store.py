@@ -145,7 +145,7 @@ def test_one_without_the_newest_columns(duckdb: DuckDb, tmp_path: Path) -> None:
     for file in folder.rglob("facts/**/*.parquet"):
         table = parquet.read_table(file, partitioning=None)
         parquet.write_table(table.drop_columns(["counter", "counted"]), file)
-    counted = Story().event(DAY, "TaskCounterEvent", job__kind="application", counter="rows", count=5)
+    counted = Story().event(DAY, "TaskCounterEvent", job_kind="application", counter="rows", count=5)
     HistoryStore(duckdb, str(folder)).add([str(write(tmp_path / "1", counted))])
 
     tables = HistoryStore(duckdb, str(folder)).history().tables()

@@ -61,7 +61,7 @@ def test_what_failed_with_megabytes_has_failed(both: Both) -> None:
     """The job of 11 MB, and the query of 12 MB with its job: RUNNING, then FAILED."""
     assert "dropped" not in both.run.err
     for account in (both.live, both.replayed):
-        assert len(of_name(account, "JobFailureEvent", job__kind="query")) == 3
+        assert len(of_name(account, "JobFailureEvent", job_kind="query")) == 3
         ended = statuses(account, "job")
         assert ended.count("RUNNING") == len(ended) / 2
         assert ended.count("FAILED") == 4
@@ -73,7 +73,7 @@ def test_a_long_text_says_how_much_is_left_out(both: Both) -> None:
     """And its event is small."""
     (query,) = [
         event
-        for event in of_name(both.live, "JobFailureEvent", job__kind="query")
+        for event in of_name(both.live, "JobFailureEvent", job_kind="query")
         if "more characters" in str(event["attributes"]["exception.message"])
     ]
     message = str(query["attributes"]["exception.message"])

@@ -27,7 +27,7 @@ MOMENT_MS = 1_795_132_800_000
 
 
 def event_of(text: str, time_ms: int = MOMENT_MS) -> Any:
-    builder = Event.builder(text, text or "Name").set_id(text).set_body(text).set_observed_time_ms(time_ms)
+    builder = Event.builder(text, text or "Name").set_id(text).set_body(text).set_time_ms(time_ms)
     return builder.set_attribute(text, text).set_attribute("newJobStatus", JobStatus.FAILED.value)
 
 

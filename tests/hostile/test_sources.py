@@ -135,7 +135,7 @@ def test_the_driver_bridge(spark: Any, bridge: DriverBridge, name: str, times: i
 
 def last_statuses(found: Read) -> dict[str, Any]:
     return {
-        str(event.attributes["job.kind"]): event.attributes["newJobStatus"]
+        str(event.attributes["job_kind"]): event.attributes["newJobStatus"]
         for event in found.events
         if event.name == "JobStatusChangeEvent"
     }
@@ -167,7 +167,7 @@ def test_a_number_that_is_none(tmp_path: Path, key: str, value: Any) -> None:
 
     ended = last_statuses(found)
     assert (ended["application"], ended["query"]) == ("FINISHED", "FAILED")
-    assert all(0 <= event.observed_time_ms < 2**43 * 1_000 for event in found.events)
+    assert all(0 <= event.time_ms < 2**43 * 1_000 for event in found.events)
 
 
 @pytest.mark.parametrize("time_ms", TIMES_MS)
@@ -178,7 +178,7 @@ def test_a_time_that_cannot_be(tmp_path: Path, time_ms: int) -> None:
     found = read_bytes(log_of(*records[:3], odd, *records[3:]), tmp_path)
 
     latest = (2**63 - 1) // 1_000_000
-    assert all(0 <= event.observed_time_ms <= latest for event in found.events)
+    assert all(0 <= event.time_ms <= latest for event in found.events)
     assert last_statuses(found)["application"] == "FINISHED"
 
 

@@ -43,7 +43,7 @@ def test_queries_of_a_session(tmp_path: Path, java: str) -> None:
     """Those that ran at attach as well; neither the server's application nor its jobs are this client's."""
     events = without_heartbeats(run(tmp_path, "stop"))
 
-    assert {event["attributes"]["job.kind"] for event in events} == {"query"}
+    assert {event["attributes"]["job_kind"] for event in events} == {"query"}
     assert statuses(of_query(events, "early"), "query") == ["CREATED", "RUNNING", "CANCELED"]
     assert statuses(of_query(events, "stopped"), "query") == ["CREATED", "RUNNING", "CANCELED"]
     assert statuses(of_query(events, "bad"), "query")[-1] == "FAILED"
@@ -61,7 +61,7 @@ def test_queries_of_a_session(tmp_path: Path, java: str) -> None:
         cli("replay", str(tmp_path / "logs"), *options), check=True, capture_output=True, timeout=60
     )
     replayed = file_events(tmp_path / "replayed")
-    theirs = {event["eventId"] for event in replayed if event["attributes"]["job.kind"] == "query"}
+    theirs = {event["eventId"] for event in replayed if event["attributes"]["job_kind"] == "query"}
     mine = {event["eventId"] for event in events}
     assert len(mine) > 12
     # The batch that failed is known by its SQL execution, and batches before attach were nobody's.

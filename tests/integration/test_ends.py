@@ -41,7 +41,7 @@ def test_end(tmp_path: Path, way: Way, started: str) -> None:
         wait_until(lambda: not in_progress(ends) or not ends.jvm_lives, "the JVM has ended")
         expected = None if in_progress(ends) else expected
     if expected is None:
-        last = of_name(logged(ends.logs), "JobStatusChangeEvent", job__kind="application")[-1]
+        last = of_name(logged(ends.logs), "JobStatusChangeEvent", job_kind="application")[-1]
         assert last["attributes"]["newJobStatus"] == "RUNNING"
         assert_told(followed(ends.logs, tmp_path), Told("FAILED", says="the event log has no end"))
         return
@@ -62,19 +62,19 @@ CONF = {"metaspace": {"spark.driver.extraJavaOptions": "-XX:MaxMetaspaceSize=220
 def assert_told(events: list[Event], told: Told) -> None:
     """Assert that the end of the application and of its query is told so."""
     for kind in ("application", "query"):
-        changes = of_name(events, "JobStatusChangeEvent", job__kind=kind)
+        changes = of_name(events, "JobStatusChangeEvent", job_kind=kind)
         last = changes[-1]["attributes"]
         status = told.status
         if kind == "query" and status == "FINISHED":
             status = "CANCELED"
         assert last["newJobStatus"] == status, changes[-1]
         assert last.get("outcome") == ("assumed" if told.assumed else None)
-        failures = of_name(events, "JobFailureEvent", job__kind=kind)
+        failures = of_name(events, "JobFailureEvent", job_kind=kind)
         assert len(failures) == (status == "FAILED")
         for attributes in (last, *(failure["attributes"] for failure in failures)):
             if status == "FAILED":
-                assert attributes.get("exit.code") == told.code
-                assert attributes.get("exit.signal") == told.signal
+                assert attributes.get("exitCode") == told.code
+                assert attributes.get("exitSignal") == told.signal
         for failure in failures:
             assert told.says in failure["attributes"]["exception.message"] + failure["body"]
             if told.exception:
@@ -89,18 +89,18 @@ def assert_nothing_runs(events: list[Event], status: str) -> None:
     for event in of_name(events, "JobStatusChangeEvent"):
         attributes = event["attributes"]
         which = str(attributes.get("job_id", attributes.get("run_id", "")))
-        last[attributes["job.kind"], which] = attributes["newJobStatus"]
+        last[attributes["job_kind"], which] = attributes["newJobStatus"]
     assert set(last.values()) <= {"FINISHED", "FAILED", "CANCELED"}, last
     of_program = {
         event["attributes"]["newJobStatus"]
-        for event in of_name(events, "JobStatusChangeEvent", job__kind="job")
+        for event in of_name(events, "JobStatusChangeEvent", job_kind="job")
         if "query_name" not in event["attributes"] and event["attributes"]["newJobStatus"] != "RUNNING"
     }
     # PySpark cancels its jobs at Ctrl-C.
     assert of_program
     assert of_program <= ({"FAILED", "CANCELED"} if status == "FAILED" else {"CANCELED"})
     ends = [e for e in events if e["attributes"].get("newJobStatus") in ("FINISHED", "FAILED", "CANCELED")]
-    assert ends[-1]["attributes"]["job.kind"] == "application"
+    assert ends[-1]["attributes"]["job_kind"] == "application"
 
 
 def assert_spans_end(spans: list[Event], events: list[Event]) -> None:
@@ -108,7 +108,7 @@ def assert_spans_end(spans: list[Event], events: list[Event]) -> None:
     names = [span["name"] for span in spans]
     assert names.count("Application") == 1
     assert names.count("Query") == 1
-    jobs = {e["attributes"]["job_id"] for e in of_name(events, "JobStatusChangeEvent", job__kind="job")}
+    jobs = {e["attributes"]["job_id"] for e in of_name(events, "JobStatusChangeEvent", job_kind="job")}
     of_no_query = [span for span in spans if span["name"] == "Job"]
     assert {span["attributes"]["job_id"] for span in of_no_query} <= jobs
     assert [span for span in of_no_query if "query_name" not in span["attributes"]]
@@ -151,7 +151,7 @@ def test_a_signal_that_is_meant_stops(tmp_path: Path, started: str) -> None:
 
     assert run.code in (143, -15)
     for kind in ("application", "query", "job"):
-        last = of_name(ends.events, "JobStatusChangeEvent", job__kind=kind)[-1]["attributes"]
+        last = of_name(ends.events, "JobStatusChangeEvent", job_kind=kind)[-1]["attributes"]
         assert last["newJobStatus"] == "CANCELED"
     assert not of_name(ends.events, "JobFailureEvent")
 

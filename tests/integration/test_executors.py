@@ -122,7 +122,7 @@ def test_an_event_tells_how_each_ended(lost: Lost) -> None:
 
 def test_the_failure_of_the_job_names_the_executor(lost: Lost) -> None:
     (killed, _) = lost_before_the_end(lost.live)
-    failures = [attributes(event) for event in of_name(lost.live, "JobFailureEvent", job__kind="job")]
+    failures = [attributes(event) for event in of_name(lost.live, "JobFailureEvent", job_kind="job")]
     (caused,) = [failure for failure in failures if "executorLost.id" in failure]
     assert caused["executorLost.id"] == attributes(killed)["executor_id"]
     assert (caused["executorLost.reason"], caused["executorLost.exitCode"]) == ("killed", 137)

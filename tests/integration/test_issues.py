@@ -60,7 +60,7 @@ class Slow:
         """Return the attributes of the issues of a case."""
         jobs, _ = self.jobs(case)
         issues = (event["attributes"] for event in of_name(self.live, "PerformanceIssueEvent"))
-        return [issue for issue in issues if issue.get("jobId") in jobs and "live" not in issue]
+        return [issue for issue in issues if int(issue.get("job_id", -1)) in jobs and "live" not in issue]
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +104,14 @@ def test_small_files(slow: Slow) -> None:
     costs = {event["attributes"]["summary"].split()[0]: event["attributes"]["lostBytes"] for event in told}
     assert costs == {"reads": 499 * (4 << 20), "writes": 100 * (4 << 20)}
     assert len(told) == 2
-    assert {event["attributes"]["job.kind"] for event in told} == {"sql_execution"}
+    assert {event["attributes"]["job_kind"] for event in told} == {"sql_execution"}
 
 
 def test_idle_cores(slow: Slow) -> None:
     told = [event["attributes"] for event in of_name(slow.live, "PerformanceIssueEvent", issue="idle-cores")]
-    assert len({issue["issue.id"] for issue in told}) == 1
-    (issue,) = (issue for issue in told if issue["issue.state"] == "CLOSED")
-    assert issue["job.kind"] == "application"
+    assert len({issue["issueId"] for issue in told}) == 1
+    (issue,) = (issue for issue in told if issue["issueState"] == "CLOSED")
+    assert issue["job_kind"] == "application"
     assert issue["lostMs"] >= 2_000
 
 

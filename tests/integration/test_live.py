@@ -40,7 +40,7 @@ def test_application_status(live: Live) -> None:
 
 def test_query_status_across_a_restart(live: Live) -> None:
     """A query that failed and is started again from its checkpoint is RESTARTING, under its old id."""
-    changes = of_name(live.events, "JobStatusChangeEvent", job__kind="query", query_name="orders")
+    changes = of_name(live.events, "JobStatusChangeEvent", job_kind="query", query_name="orders")
 
     assert [event["attributes"]["newJobStatus"] for event in changes] == [
         "CREATED",
@@ -56,7 +56,7 @@ def test_query_status_across_a_restart(live: Live) -> None:
 
 def test_bounded_query_finishes(live: Live) -> None:
     """A query with a bounded trigger finishes; one that is stopped is cancelled."""
-    changes = of_name(live.events, "JobStatusChangeEvent", job__kind="query", query_name="bounded")
+    changes = of_name(live.events, "JobStatusChangeEvent", job_kind="query", query_name="bounded")
 
     assert [event["attributes"]["newJobStatus"] for event in changes] == ["CREATED", "RUNNING", "FINISHED"]
 
@@ -73,7 +73,7 @@ def test_jobs_end_as_they_did(live: Live) -> None:
 
 def test_failure_of_the_query(live: Live) -> None:
     """A failure says which Python exception was raised, under all that Spark wraps around it."""
-    (failure,) = of_name(live.events, "JobFailureEvent", job__kind="query")
+    (failure,) = of_name(live.events, "JobFailureEvent", job_kind="query")
     attributes = failure["attributes"]
 
     assert attributes["exception.type"] == "ValueError"
@@ -86,7 +86,7 @@ def test_failure_of_the_query(live: Live) -> None:
 
 def test_failure_of_the_job(live: Live) -> None:
     """A failed job says the error class and the message; its tasks' failure is no global one."""
-    (failure,) = of_name(live.events, "JobFailureEvent", job__kind="job")
+    (failure,) = of_name(live.events, "JobFailureEvent", job_kind="job")
     attributes = failure["attributes"]
 
     assert "bad row" in attributes["exception.message"]
@@ -114,7 +114,7 @@ def test_checkpoints(live: Live) -> None:
         }
         assert event["attributes"]["checkpointLocation"].endswith("/orders")
     completed = [e["attributes"] for e in events if e["attributes"]["checkpointStatus"] == "COMPLETED"]
-    timed = {"commitOffsetsMs", "stateCommitMs", "numInputRows"}
+    timed = {"commitOffsetsMs", "stateCommitMs", "inputRows"}
     # The batch that is run again finds its offsets in the log already.
     assert all(a.keys() >= timed | (set() if a["checkpointId"] == 2 else {"walCommitMs"}) for a in completed)
     assert max(a["fullSize"] for a in completed) > 0

@@ -81,7 +81,7 @@ def test_the_kernel_has_killed_twice(limited: Limited) -> None:
 def test_of_a_python_worker_the_executor_survives(limited: Limited) -> None:
     """Its task tells of a crash; the executor goes on to the next job, in which it is killed itself."""
     of_python, of_executor = (
-        event["attributes"] for event in of_name(limited.live, "JobFailureEvent", job__kind="job")
+        event["attributes"] for event in of_name(limited.live, "JobFailureEvent", job_kind="job")
     )
     said = of_python["exception.message"]
     assert said.startswith("Python worker exited unexpectedly (crashed). Most likely it was killed (SIGKILL)")

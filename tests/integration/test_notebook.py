@@ -148,7 +148,7 @@ def test_end(notebook: Notebook, how: str) -> None:
     act, status, code, name, outcome = ENDS[how]
     act(notebook)
     wait_until(lambda: ended(notebook.events), "its end is told", 30)
-    last = of_name(notebook.events, "JobStatusChangeEvent", job__kind="application")[-1]["attributes"]
+    last = of_name(notebook.events, "JobStatusChangeEvent", job_kind="application")[-1]["attributes"]
 
     assert last["newJobStatus"] == status
-    assert (last.get("exit.code"), last.get("exit.signal"), last.get("outcome")) == (code, name, outcome)
+    assert (last.get("exitCode"), last.get("exitSignal"), last.get("outcome")) == (code, name, outcome)

@@ -65,7 +65,7 @@ def test_end(tmp_path: Path, way: str, how: str, code: int, status: str, excepti
     assert run.code == code, run.err[-3000:]
     assert statuses(events, "application") == ["CREATED", "RUNNING", status], run.err[-3000:]
     assert statuses(events, "job")[-1] == "FINISHED"
-    failures = of_name(events, "JobFailureEvent", job__kind="application")
+    failures = of_name(events, "JobFailureEvent", job_kind="application")
     assert len(failures) == (status == "FAILED")
     if exception:
         assert failures[0]["attributes"]["exception.type"] == exception
@@ -82,7 +82,7 @@ def assert_the_log_says_it_too(logs: Path, live: list[Event]) -> None:
     # Python is gone before its JVM, which writes the end.
     wait_until(lambda: not list(logs.rglob("*.inprogress")), "the log has its end")
     whole = {event["eventId"]: event["attributes"] for event in live}
-    of_applications = {key for key, value in whole.items() if value["job.kind"] == "application"}
+    of_applications = {key for key, value in whole.items() if value["job_kind"] == "application"}
     beats = {event["eventId"] for event in of_name(live, "HeartbeatEvent")}
     expected = {key: whole[key] for key in of_applications - beats}
     told = {event.id: event.attributes for event in of_application(logs)}
@@ -105,7 +105,7 @@ def assert_the_log_cannot_know(logs: Path) -> None:
 def of_application(logs: Path) -> list[Any]:
     """Return the events of the application itself, from the one log in a folder."""
     (log,) = logs.glob("[!.]*")
-    return [event for event in read(log).events if event.attributes["job.kind"] == "application"]
+    return [event for event in read(log).events if event.attributes["job_kind"] == "application"]
 
 
 @pytest.mark.parametrize("way", ["a terminal", pytest.param("-i", marks=thorough)])
@@ -147,7 +147,7 @@ def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
     run = App(command_for(way, "two-sessions"), conf_for(tmp_path), tmp_path).end()
     events = file_events(tmp_path / "events")
     names = [
-        e["attributes"]["app_name"] for e in of_name(events, "JobStatusChangeEvent", job__kind="application")
+        e["attributes"]["app_name"] for e in of_name(events, "JobStatusChangeEvent", job_kind="application")
     ]
 
     assert run.code == 0, run.err[-3000:]

@@ -67,7 +67,7 @@ def test_ten_times_the_input(nights: Nights) -> None:
     """The usual nights are silent; of the other it is said what it cost, within a fifth."""
     (event,) = nights.live
     first = event["attributes"]
-    assert first["job.kind"] == "sql_execution"
+    assert first["job_kind"] == "sql_execution"
     *usual, more = (int(line.split()[1]) for line in nights.run.out.splitlines())
     injected_ms = more - statistics.median(usual)
     assert injected_ms >= 0.8 * _MS_OF_LINE * (MORE - USUAL)

@@ -141,7 +141,7 @@ def test_a_kill_in_the_middle_of_tasks(faults: Faults) -> None:
     """What it was doing, what its tasks had written, and how full its memory was."""
     lost = faults.lost_with(137)
     assert (lost["executor_id"], lost["reason"]) == ("0", "killed")
-    assert lost["reason.message"] == "Command exited with code 137"
+    assert lost["reasonMessage"] == "Command exited with code 137"
     assert lost["exitMeaning"].startswith("killed (SIGKILL)")
     assert (lost["runningTasks"], lost["runningStages"]) == (CORES, "1")
     assert lost["shuffleBytesWritten"] > 0
@@ -151,7 +151,7 @@ def test_a_kill_in_the_middle_of_tasks(faults: Faults) -> None:
 
 def test_an_exit_by_itself(faults: Faults) -> None:
     lost = faults.lost_with(3)
-    assert (lost["reason"], lost["reason.message"]) == ("exited", "Command exited with code 3")
+    assert (lost["reason"], lost["reasonMessage"]) == ("exited", "Command exited with code 3")
     assert (lost["runningTasks"], lost["runningStages"]) == (1, "2")
     assert "exitMeaning" not in lost, "what 3 means, only the application knows"
 
@@ -198,7 +198,7 @@ def test_hosts_and_lifetimes(faults: Faults) -> None:
 
 def test_failures_of_jobs_name_the_executor(faults: Faults) -> None:
     """But for a full heap: of that, the task itself could tell."""
-    failures = [event["attributes"] for event in of_name(faults.live, "JobFailureEvent", job__kind="job")]
+    failures = [event["attributes"] for event in of_name(faults.live, "JobFailureEvent", job_kind="job")]
     caused = [
         tuple(failure.get(f"executorLost.{name}") for name in ("id", "reason", "exitCode"))
         for failure in failures
@@ -238,8 +238,8 @@ def test_an_application_that_its_master_gives_up(java: str, tmp_path: Path) -> N
         os.kill(executor, signal.SIGKILL)
         run = app.end()
     events = file_events(tmp_path / "events")
-    last = of_name(events, "JobStatusChangeEvent", job__kind="application")[-1]["attributes"]
-    (failure,) = of_name(events, "JobFailureEvent", job__kind="application")
+    last = of_name(events, "JobStatusChangeEvent", job_kind="application")[-1]["attributes"]
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="application")
 
     assert run.code == 1
     assert (last["newJobStatus"], last.get("outcome")) == ("FAILED", None)

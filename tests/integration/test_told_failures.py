@@ -49,7 +49,7 @@ class Told:
 
     def failures(self, kind: str) -> list[dict[str, Any]]:
         """Return the failures of a kind of job, with their bodies."""
-        events = of_name(self.live, "JobFailureEvent", job__kind=kind)
+        events = of_name(self.live, "JobFailureEvent", job_kind=kind)
         return [{"body": event["body"], **event["attributes"]} for event in events]
 
     def unlike_in_the_replay(self) -> set[str]:
@@ -129,7 +129,7 @@ def test_a_checkpoint_of_another_query_is_the_users(told: Told) -> None:
 def test_a_replay_tells_the_same(told: Told) -> None:
     """But for where the driver's Python waited."""
     assert told.unlike_in_the_replay() <= BY_ONE_THREAD
-    found = of_name(list(told.replayed.values()), "JobFailureEvent", job__kind="job")
+    found = of_name(list(told.replayed.values()), "JobFailureEvent", job_kind="job")
     (cast,) = [event["attributes"] for event in found if "cast to" in event["body"]]
     assert place(cast) == (str(ACTIONS), line_of("collect"), None), "Spark itself names this place"
 

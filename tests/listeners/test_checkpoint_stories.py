@@ -148,7 +148,7 @@ def told(story: Told, ticks: bool) -> tuple[list[Event], int, int]:
 
 def of(events: list[Event]) -> list[tuple[str | None, int | None, dict[str, Any]]]:
     overdue = seen(events, "CheckpointOverdueEvent")
-    return [(event.id, event.observed_time_ms, dict(event.attributes)) for event in overdue]
+    return [(event.id, event.time_ms, dict(event.attributes)) for event in overdue]
 
 
 @settings(max_examples=80, deadline=None)

@@ -31,7 +31,7 @@ def told(records: Iterable[Record], sla: str = "1s", until_ms: int | None = None
 
 def of(events: list[Event]) -> Overdue:
     overdue = seen(events, "CheckpointOverdueEvent")
-    return [(event.id, (event.observed_time_ms or 0) - T0, dict(event.attributes)) for event in overdue]
+    return [(event.id, (event.time_ms or 0) - T0, dict(event.attributes)) for event in overdue]
 
 
 def times(overdue: Overdue) -> list[int]:
@@ -49,7 +49,7 @@ def test_late_batch() -> None:
         "owedMs": 1_000,
         "sinceLastMs": 1_000,
         "lastCheckpointId": 0,
-        "job.kind": "query",
+        "job_kind": "query",
     }
 
 

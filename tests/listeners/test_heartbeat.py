@@ -26,7 +26,7 @@ def test_a_heartbeat_says_what_runs() -> None:
     assert second.attributes["runningQueries"] == third.attributes["runningQueries"] == ("orders",)
     assert second.attributes["lastCheckpointIds"] == (-1,)
     assert third.attributes["lastCheckpointIds"] == (7,)
-    assert third.attributes["lastCheckpointTimestamps"] == (checkpoint(feed.end()).observed_time_ms,)
+    assert third.attributes["lastCheckpointTimestamps"] == (checkpoint(feed.end()).time_ms,)
     assert third.attributes["intervalMs"] == 60_000
     assert len({e.id for e in (first, second, third)}) == 3
 

@@ -37,7 +37,7 @@ def told(
     if until_ms is not None:
         feed.tick(until_ms)
     return [
-        (event.id, (event.observed_time_ms or 0) - T0, dict(event.attributes))
+        (event.id, (event.time_ms or 0) - T0, dict(event.attributes))
         for event in seen(feed.end(), "SourceIdleEvent")
     ]
 
@@ -56,7 +56,7 @@ def test_idle_and_active() -> None:
             "limitMs": 60_000,
             "lastInputMs": T0 + 200,
             "lastCheckpointId": 0,
-            "job.kind": "query",
+            "job_kind": "query",
         },
     )
     assert active[1:] == (101_000, {**idle[2], "sourceStatus": "ACTIVE", "idleMs": 100_000})

@@ -35,7 +35,7 @@ def test_at_the_end_of_a_query() -> None:
     of_query, of_application = seen(events, "TaskCounterEvent")
 
     assert of_query.body == "query 'orders' counted 12 rows (shop=a, reason=b)"
-    expected = {"counter": "rows", "labels": "shop=a, reason=b", "count": 12, "job.kind": "query"}
+    expected = {"counter": "rows", "labels": "shop=a, reason=b", "count": 12, "job_kind": "query"}
     expected |= {"query_name": "orders", "query_id": "query-1", "run_id": "run-1", "app_id": "app-1"}
     assert expected.items() <= {**of_query.attributes, **of_query.variables}.items()
     (end,) = (
@@ -44,7 +44,7 @@ def test_at_the_end_of_a_query() -> None:
         if event.attributes["newJobStatus"] == "CANCELED"
     )
     assert events.index(of_query) < events.index(end)
-    assert (of_application.attributes["job.kind"], of_application.attributes["count"]) == ("application", 9)
+    assert (of_application.attributes["job_kind"], of_application.attributes["count"]) == ("application", 9)
 
 
 def test_before_the_issues_of_the_application() -> None:
@@ -54,7 +54,7 @@ def test_before_the_issues_of_the_application() -> None:
     environment = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": settings}
     feed = Feed()(r.application_start(), environment, r.executor("Added", 0), peaks, counted(0, 5))
     events = feed(r.application_end(3_600_000)).end()
-    of_end = [event.name for event in events if event.observed_time_ms == r.T0 + 3_600_000]
+    of_end = [event.name for event in events if event.time_ms == r.T0 + 3_600_000]
     assert of_end == [
         "TaskCounterEvent",
         "PerformanceIssueEvent",
@@ -72,8 +72,8 @@ def test_from_time_to_time() -> None:
     feed.tick(11_000)(counted(1, 7)).tick(12_000).tick(22_000).tick(60_000)
     first, second = seen(feed(r.application_end(70_000)).end(), "TaskCounterEvent")
 
-    assert (first.attributes["count"], first.observed_time_ms - r.T0) == (5, 11_000)
-    assert (second.attributes["count"], second.observed_time_ms - r.T0) == (7, 22_000)
+    assert (first.attributes["count"], first.time_ms - r.T0) == (5, 11_000)
+    assert (second.attributes["count"], second.time_ms - r.T0) == (7, 22_000)
     assert first.id != second.id
 
 
@@ -101,7 +101,7 @@ def test_a_batch_that_reports_before_its_query_is_known() -> None:
     assert feed.gauge("app.task.orders.shop.a.reason.b.rows") == 6
     of_query, of_application = seen(feed(r.application_end(9_000)).end(), "TaskCounterEvent")
     assert (of_query.variables["run_id"], of_query.attributes["count"]) == ("run-1", 6)
-    assert (of_application.attributes["job.kind"], of_application.attributes["count"]) == ("application", 7)
+    assert (of_application.attributes["job_kind"], of_application.attributes["count"]) == ("application", 7)
 
 
 def test_switched_off() -> None:

@@ -19,7 +19,7 @@ class SqliteReporter(EventReporter):
 
     def notify_of_added_event(self, event: Event):
         told = {"id": event.id, "name": event.name, "body": event.body, **event.all_attributes}
-        self._rows.append((json.dumps(event.id), event.observed_time_ms, json.dumps(told, default=str)))
+        self._rows.append((json.dumps(event.id), event.time_ms, json.dumps(told, default=str)))
 
     def flush(self):
         try:

@@ -59,8 +59,8 @@ def test_applications(event_logs: Path, history_server: Answers) -> None:
     for path in event_logs.iterdir():
         replayed = read(path)
         assert replayed.log.application is not None
-        events = [e for e in replayed.events if e.attributes.get("job.kind") == "application"]
-        times = [event.observed_time_ms for event in events]
+        events = [e for e in replayed.events if e.attributes.get("job_kind") == "application"]
+        times = [event.time_ms for event in events]
         application = replayed.log.application
         found[application.id, application.attempt_id] = (application.name, min(times), max(times))
     assert {key: found[key] for key in shown} == shown

@@ -60,7 +60,7 @@ def test_streaming_query(event_logs: Path) -> None:
     statuses = [
         e.attributes["newJobStatus"]
         for e in events
-        if e.attributes.get("job.kind") == "query" and e.name == "JobStatusChangeEvent"
+        if e.attributes.get("job_kind") == "query" and e.name == "JobStatusChangeEvent"
     ]
     assert statuses == ["CREATED", "RUNNING", "CANCELED"]
     assert sum(event.name == "CheckpointEvent" for event in events) == 8

@@ -28,7 +28,7 @@ class Told:
 
     Attributes:
         status: its last one.
-        code, signal: the attributes ``exit.code`` and ``exit.signal``.
+        code, signal: the attributes ``exitCode`` and ``exitSignal``.
         says: a part of the failure's message.
         exception: the attribute ``exception.type``, if the case is about that.
         assumed: whether the event says that it is a guess.
@@ -246,7 +246,7 @@ class Ends:
 
     def _is_told_to_run(self) -> bool:
         events = self.events
-        jobs = of_name(events, "JobStatusChangeEvent", job__kind="job")
+        jobs = of_name(events, "JobStatusChangeEvent", job_kind="job")
         return (
             statuses(events, "query")[-1:] == ["RUNNING"]
             and any("query_name" not in job["attributes"] for job in jobs)

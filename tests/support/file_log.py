@@ -35,7 +35,7 @@ def statuses(events: Iterable[Event], kind: str) -> list[str]:
     return [
         event["attributes"]["newJobStatus"]
         for event in events
-        if event["eventName"] == "JobStatusChangeEvent" and event["attributes"]["job.kind"] == kind
+        if event["eventName"] == "JobStatusChangeEvent" and event["attributes"]["job_kind"] == kind
     ]
 
 

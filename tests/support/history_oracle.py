@@ -220,7 +220,7 @@ class Oracle:
 
     def _of_job(self, event: Event) -> Job:
         a = event["attributes"]
-        return (a["job.kind"], a["app_name"], a.get("query_name", "") if a["job.kind"] == "query" else "")
+        return (a["job_kind"], a["app_name"], a.get("query_name", "") if a["job_kind"] == "query" else "")
 
     def _runs(self) -> dict[Job, list[OfRun]]:
         """Return the runs of each job."""
@@ -230,7 +230,7 @@ class Oracle:
         applications: dict[tuple[Job, str], tuple[str, str, str]] = {}
         for event in self.events:
             a = event["attributes"]
-            if event["eventName"] == "JobStatusChangeEvent" and a["job.kind"] != "job":
+            if event["eventName"] == "JobStatusChangeEvent" and a["job_kind"] != "job":
                 job = self._of_job(event)
                 run = a.get("run_id") or str(whose(event))
                 status = a["newJobStatus"]

@@ -97,7 +97,7 @@ class Story:
     def _add(self, ms: int, name: str, kind: str, query: str | None = None, **attributes: Any) -> None:
         run = {"query_name": query, "query_id": f"id-{query}", "run_id": self._run} if query else {}
         whose = {"app_name": self.app_name, "app_id": self.app_id, "app_attempt_id": self._attempt}
-        whole = {**whose, **run, "job.kind": kind, **attributes}
+        whole = {**whose, **run, "job_kind": kind, **attributes}
         whole = {key: value for key, value in whole.items() if value is not None}
         what = json.dumps([ms, name, whole], sort_keys=True)
         self.events.append(
@@ -161,7 +161,7 @@ def fleet() -> tuple[Story, Story]:
     orders.run("run-2").query(24 * HOUR, "RESTARTING").checkpoint(25 * HOUR, 40_000, 6 * HOUR)
     orders.query(25 * HOUR, "RUNNING").failure(30 * HOUR, "KAFKA_GONE").query(30 * HOUR, "FAILED")
     nightly = Story("nightly").application(2 * HOUR, "CREATED", "RUNNING").application(3 * HOUR, "FINISHED")
-    ended = {"job.kind": "executor", "executor_id": "7", "host": "node-1", "lifetimeMs": 30 * MIN}
+    ended = {"job_kind": "executor", "executor_id": "7", "host": "node-1", "lifetimeMs": 30 * MIN}
     heap = {"heapUsed.highest": 512 << 20, "memoryLimit.heap": 1 << 30}
     nightly.event(2 * HOUR + 40 * MIN, "ExecutorLostEvent", reason="decommissioned", **ended, **heap)
     lost = {**ended, "executor_id": "8"}

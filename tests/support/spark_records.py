@@ -98,7 +98,7 @@ def _value(metric: Metric) -> float | int | None:
 
 def seen(events: list[Event], name: str, kind: str | None = None) -> list[Event]:
     """Return the events of a name, and of a kind of job where one is given."""
-    return [e for e in events if e.name == name and kind in (None, e.attributes["job.kind"])]
+    return [e for e in events if e.name == name and kind in (None, e.attributes["job_kind"])]
 
 
 def new_statuses(events: list[Event], kind: str) -> list[Any]:

@@ -50,7 +50,7 @@ class _Told(EventReporter, SpanReporter, MetricReporter):
         self._metrics: dict[tuple[str, str], Metric] = {}
 
     def notify_of_added_event(self, event: Event) -> None:
-        told = [event.id, event.name, event.class_scope, event.observed_time_ms, event.severity, event.body]
+        told = [event.id, event.name, event.class_scope, event.time_ms, event.severity, event.body]
         self._add(
             "event", f"{event.id} {event.name}", [*told, _sorted(event.variables), _sorted(event.attributes)]
         )

@@ -47,12 +47,12 @@ def busy() -> list[Story]:
     ):
         issue = {"issue": f"skew{number}", "subject": "stage 4.0", "summary": MARKUP, "advice": "[b]salt[/b]"}
         at = 12 * HOUR + number * MIN
-        hourly.event(at, "PerformanceIssueEvent", **{"job.kind": "stage", **issue, **more})
+        hourly.event(at, "PerformanceIssueEvent", **{"job_kind": "stage", **issue, **more})
     for number in range(45):
         counter = {"counter": f"rows {number:02}", "count": 1_000 * number, "labels": "shop=berlin"}
         hourly.event(12 * HOUR + number, "TaskCounterEvent", **counter)
     for number in range(3):  # that end at once
-        executor = {"job.kind": "executor", "executor_id": str(number), "reason": "idle_timeout"}
+        executor = {"job_kind": "executor", "executor_id": str(number), "reason": "idle_timeout"}
         hourly.event(12 * HOUR + MIN, "ExecutorLostEvent", **executor)
     stories.append(fleet()[1])  # once more
     hourly.event(12 * HOUR, "RecordsDroppedEvent", cause="queue_full", count=1_234)

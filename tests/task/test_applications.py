@@ -204,7 +204,7 @@ def test_a_foreach_batch_function(tasks: Tasks) -> None:
         assert (checkpoint["attributes"]["checkpointId"], span["attributes"]["batch"]) == (number, number)
         assert span["attributes"]["traceparent"] == f"00-{span['traceId']}-{span['spanId']}-01"
         assert span["attributes"]["around"] == f"{span['traceId']} {span['spanId']}"
-    told = of_name(tasks.events, "Writing", query_name="batches", job__kind="query")
+    told = of_name(tasks.events, "Writing", query_name="batches", job_kind="query")
     assert [event["attributes"]["batch"] for event in told] == [0, 1]
 
 

@@ -81,7 +81,7 @@ def test_why_a_task_failed(followed: EveryTask) -> None:
         "udf.call": 248,  # the partition begins with 750
     }
     assert expected.items() <= failed["attributes"].items()
-    failures = of_name(followed.events, "JobFailureEvent", job__kind="job")
+    failures = of_name(followed.events, "JobFailureEvent", job_kind="job")
     assert len(failures) == 1
     for event in failures:
         assert expected.items() <= event["attributes"].items()

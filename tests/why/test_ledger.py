@@ -198,7 +198,7 @@ def test_time_in_a_micro_batch_is_no_waiting(bounded: bool, monkeypatch: pytest.
         BATCH: 25 * S + 9 * S + 10 * S,
         STREAM: 10 * S + 20 * S + 10 * S,
     }
-    assert happened.attributes()["timeUse.microBatch"] == 44 * S
+    assert happened.attributes()["timeUseMs.microBatch"] == 44 * S
 
 
 def test_a_micro_batch_ends_with_its_query() -> None:

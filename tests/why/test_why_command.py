@@ -101,9 +101,9 @@ def test_of_stored_spans(folder: Path) -> None:
     (exported / "traces.json").write_text(
         "".join(f"{json.dumps(otlp_request(json.loads(line)))}\n" for line in spans.read_text().splitlines())
     )
-    (exported / "half.json").write_text('{"resourceSpans":[{"timeUse.driver')
+    (exported / "half.json").write_text('{"resourceSpans":[{"timeUseMs.driver')
     (exported / "odd.json").write_text(
-        '["timeUse.driver"]\n{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"timeUse.x"}]}]}]}]}\n'
+        '["timeUseMs.driver"]\n{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"timeUseMs.x"}]}]}]}]}\n'
     )
     shutil.copytree(folder / "stored", folder / "both")
     shutil.copy(spans, folder / "both")
@@ -140,7 +140,7 @@ STATUS = {
     "eventName": "JobStatusChangeEvent",
     "eventId": "1",
     "timeUnixNano": "1764081000000000000",
-    "attributes": {"app_name": "a", "app_id": "a-1", "job.kind": "application", "newJobStatus": "RUNNING"},
+    "attributes": {"app_name": "a", "app_id": "a-1", "job_kind": "application", "newJobStatus": "RUNNING"},
 }
 _PACKED = zstandard.compress(json.dumps(STATUS).encode() * 100)
 
@@ -185,7 +185,7 @@ def test_stored_lines_that_are_odd(tmp_path: Path) -> None:
 @pytest.mark.parametrize("attributes", [None, 5, [], "x"])
 def test_stored_events_whose_attributes_are_none(tmp_path: Path, attributes: Any) -> None:
     """They are skipped, and that is said; no application comes of them."""
-    good = {"app_name": "a", "app_id": "a-1", "job.kind": "application", "newJobStatus": "RUNNING"}
+    good = {"app_name": "a", "app_id": "a-1", "job_kind": "application", "newJobStatus": "RUNNING"}
     with (tmp_path / "a.events.000001.jsonl").open("w") as file:
         for number, given in enumerate((good, attributes, attributes)):
             name = "PerformanceIssueEvent" if number == 2 else "JobStatusChangeEvent"
@@ -201,7 +201,7 @@ def test_stored_events_whose_attributes_are_none(tmp_path: Path, attributes: Any
 
 def test_a_span_behind_a_byte_order_mark(tmp_path: Path) -> None:
     """It is read."""
-    attributes = {"app_name": "a", "app_id": "1", "timeUse.driver": 5}
+    attributes = {"app_name": "a", "app_id": "1", "timeUseMs.driver": 5}
     span = {"name": "Application", "startTimeUnixNano": 1, "endTimeUnixNano": 9, "attributes": attributes}
     file = tmp_path / "a.spans.000001.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(span).encode() + b"\n")
@@ -213,18 +213,18 @@ def test_a_span_behind_a_byte_order_mark(tmp_path: Path) -> None:
     [
         {"startTimeUnixNano": [1]},
         {"endTimeUnixNano": 1e300},
-        {"attributes": {"timeUse.driver": "x"}},
-        {"attributes": {"timeUse.driver": 1, "estimatedCores": [[]], "estimatedMs": [1]}},
-        {"attributes": {"timeUse.driver": 1, "criticalPathMs": {}}},
-        {"attributes": ["timeUse.driver"]},
-        {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": [None, "timeUse.driver"]}]}]}]},
-        {"resourceSpans": ["timeUse.driver"]},
+        {"attributes": {"timeUseMs.driver": "x"}},
+        {"attributes": {"timeUseMs.driver": 1, "estimatedCores": [[]], "estimatedMs": [1]}},
+        {"attributes": {"timeUseMs.driver": 1, "criticalPathMs": {}}},
+        {"attributes": ["timeUseMs.driver"]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": [None, "timeUseMs.driver"]}]}]}]},
+        {"resourceSpans": ["timeUseMs.driver"]},
     ],
     ids=str,
 )
 def test_a_stored_span_that_is_not_as_it_was_written(tmp_path: Path, odd: dict[str, Any]) -> None:
     """It costs itself alone, and is counted."""
-    attributes = {"app_name": "a", "app_id": "1", "timeUse.driver": 5}
+    attributes = {"app_name": "a", "app_id": "1", "timeUseMs.driver": 5}
     span = {"name": "Application", "startTimeUnixNano": 1, "endTimeUnixNano": 9, "attributes": attributes}
     file = tmp_path / "a.spans.000001.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in (span, {**span, **odd}, span)))

@@ -13,8 +13,9 @@ _STYLES = {Severity.WARN: "yellow", Severity.ERROR: "bold red", Severity.FATAL: 
 _NAME_WIDTH = 27
 # Other attributes are in the body already, or too long for a line.
 _SHOWN = (
+    "oldJobStatusMs",
     "durationMs",
-    "numInputRows",
+    "inputRows",
     "fullSize",
     "numTasks",
     "waitMs",
@@ -49,9 +50,9 @@ class ConsoleEventReporter(EventReporter):
 def render(event: Event) -> Text:
     """Return an event as a line: local time, name, body, and the most useful attributes."""
     try:
-        moment = datetime.fromtimestamp(event.observed_time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
+        moment = datetime.fromtimestamp(event.time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
     except (OverflowError, ValueError, OSError):  # beyond the year 9999
-        moment = f"{event.observed_time_ms} ms"
+        moment = f"{event.time_ms} ms"
     details = " ".join(f"{key}={event.attributes[key]}" for key in _SHOWN if key in event.attributes)
     return Text.assemble(
         (f"{moment} ", "dim"),

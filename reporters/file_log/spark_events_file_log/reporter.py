@@ -95,7 +95,7 @@ class FileLogEventReporter(_FileLog, EventReporter):
                 "eventName": event.name,
                 "eventId": event.id,
                 # As in OTLP's JSON: ns do not fit the doubles that JSON readers make of numbers.
-                "timeUnixNano": str(event.observed_time_ms * 1_000_000),
+                "timeUnixNano": str(event.time_ms * 1_000_000),
                 "observedTimeUnixNano": str(time.time_ns()),
                 "severityNumber": int(event.severity),
                 "severityText": event.severity.name,

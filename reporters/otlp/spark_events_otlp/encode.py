@@ -27,7 +27,7 @@ _LONGEST_REPEATED = 64
 def log_record(event: Event) -> bytes:
     """Return an event as a log record: ``time`` is when it happened, ``observed_time`` is now."""
     record = LogRecord()
-    record.time_unix_nano = _ns(event.observed_time_ms)
+    record.time_unix_nano = _ns(event.time_ms)
     record.observed_time_unix_nano = time.time_ns()
     _add_attribute(record, "event.id", event.id)
     if event.body:

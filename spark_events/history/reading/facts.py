@@ -82,7 +82,7 @@ def _of_event() -> str:
     kinds = " ".join(f"WHEN event_name = '{name}' THEN '{fact}'" for name, fact in _FACT_OF_EVENT.items())
     return (
         # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
-        f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job.kind'] IN ('job', 'stage') "
+        f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job_kind'] IN ('job', 'stage') "
         f"THEN '{SEEN}' "
         # An executor that somebody wanted gone is no failure.
         f"WHEN {_IS_EXECUTOR} AND attributes['reason'] IN ({_list(sorted(EXPECTED))}) "
@@ -99,7 +99,7 @@ def _message() -> str:
 
     Of an executor, it is Spark's sentence and what its exit code means.
     """
-    of_executor = "concat_ws('; ', attributes['reason.message'], attributes['exitMeaning'])"
+    of_executor = "concat_ws('; ', attributes['reasonMessage'], attributes['exitMeaning'])"
     said = f"substring(coalesce(attributes['exception.message'], ''), 1, {_MESSAGE_CHARACTERS - 200})"
     place = (
         "' (', attributes['code.file.path'], ':', coalesce(attributes['code.line.number'], ''), "
@@ -117,7 +117,7 @@ _COLUMNS = (
     _Column("fact", _of_event(), of_collapsed=True),
     _Column("event_id", "event_id"),
     _Column("time_ms", "time_ms", of_type="BIGINT", of_collapsed=True),
-    _Column("kind", _attribute("job.kind")),
+    _Column("kind", _attribute("job_kind")),
     _Column("app_name", _attribute("app_name"), of_collapsed=True),
     _Column("app_id", _attribute("app_id"), of_collapsed=True),
     _Column("attempt", _attribute("app_attempt_id"), of_collapsed=True),
@@ -126,7 +126,7 @@ _COLUMNS = (
     _Column(
         "status",
         # Not for Spark jobs and stages, where only the time matters.
-        "CASE WHEN attributes['job.kind'] IN ('application', 'query') "
+        "CASE WHEN attributes['job_kind'] IN ('application', 'query') "
         "THEN coalesce(attributes['newJobStatus'], attributes['checkpointStatus']) END",
     ),
     _Column("checkpoint_id", _attribute("checkpointId"), 2**62),
@@ -143,7 +143,7 @@ _COLUMNS = (
         _MOST_MS,
     ),
     _Column("full_size", _attribute("fullSize"), _MOST, least=-1),
-    _Column("input_rows", _attribute("numInputRows"), _MOST),
+    _Column("input_rows", _attribute("inputRows"), _MOST),
     # An executor has attributes of its own.
     _Column("error_class", _when(_IS_EXECUTOR, _attribute("reason"), _attribute("errorClass"))),
     _Column("exception_type", _attribute("exception.type")),
@@ -166,7 +166,7 @@ _COLUMNS = (
     _Column("lost_bytes", _attribute("lostBytes", _PERFORMANCE_ISSUE), _MOST),
     _Column("counter", _attribute("counter", _TASK_COUNTER)),
     _Column("counted", _attribute("count", _TASK_COUNTER), _MOST),
-    _Column("issue_id", _attribute("issue.id", _PERFORMANCE_ISSUE)),
+    _Column("issue_id", _attribute("issueId", _PERFORMANCE_ISSUE)),
 )
 """A new one is a line here, and one in ``Fact`` if the tables need it."""
 _NUMBERS = tuple(column for column in _COLUMNS if column.most is not None)

@@ -164,8 +164,8 @@ class Outcome:
     def attributes(self) -> Mapping[str, str | int | None]:
         """What the events of the end carry."""
         return {
-            "exit.code": self.exit_code,
-            "exit.signal": self.exit_signal,
+            "exitCode": self.exit_code,
+            "exitSignal": self.exit_signal,
             **assumed_of({OUTCOME_ASSUMED: self.assumed}),
         }
 

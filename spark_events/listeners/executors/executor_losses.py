@@ -78,7 +78,7 @@ class ExecutorLosses:
             .set_severity(Severity.INFO if lost.reason in EXPECTED else Severity.WARN)
             .set_body(_sentence(lost, limits))
             .set_attribute("reason", lost.reason)
-            .set_attribute("reason.message", lost.sentence or None)
+            .set_attribute("reasonMessage", lost.sentence or None)
             .set_attribute("exitCode", code)
             .set_attribute("exitMeaning", exit_meaning(code, lost.reason) if code is not None else None)
             .set_attribute("lifetimeMs", lost.lifetime_ms)

@@ -119,8 +119,8 @@ class FailureEvents:
             .set_attribute("exception.stacktrace", failure.stacktrace)
             .set_attribute("errorClass", failure.error_class)
             .set_attribute("sqlState", failure.sql_state)
-            .set_attribute("exit.code", failure.exit_code)
-            .set_attribute("exit.signal", failure.exit_signal)
+            .set_attribute("exitCode", failure.exit_code)
+            .set_attribute("exitSignal", failure.exit_signal)
         )
         if place := failure.code or code:
             event.set_attributes(place.attributes)

@@ -172,7 +172,7 @@ def _with_slowest_phase(
     evidence = {
         **changes.evidence,
         "phase": name,
-        "phase.durationMs": phases[name],
-        "usual.phase.durationMs": medians[name],
+        "phaseDurationMs": phases[name],
+        "usual.phaseDurationMs": medians[name],
     }
     return changes._replace(words=words, evidence=evidence)

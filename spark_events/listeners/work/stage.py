@@ -151,8 +151,6 @@ class StageListener:
             .set_routine()
             .set_body(f"{entity.title}: {status}")
             .set_attribute("status", status)
-            .set_attribute("stageId", stage)
-            .set_attribute("stageAttempt", number)
             .set_attribute("numTasks", int(record["Number of Tasks"]))
             .set_attribute("waitMs", waited)
         )

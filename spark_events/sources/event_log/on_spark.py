@@ -169,7 +169,7 @@ def _settings_of(conf: Mapping[str, str]) -> dict[str, str]:
 
 def _row(event: Event, version: str) -> Row:
     variables = event.variables
-    time = datetime.fromtimestamp(event.observed_time_ms / 1000, timezone.utc)
+    time = datetime.fromtimestamp(event.time_ms / 1000, timezone.utc)
     return (
         event.id,
         event.name,

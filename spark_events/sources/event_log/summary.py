@@ -48,7 +48,7 @@ class Outcomes:
             self._add_failures([_failure_sentence(event)])
         if event.name != event_names.JOB_STATUS_CHANGE:
             return
-        kind, status = str(event.attributes["job.kind"]), str(event.attributes["newJobStatus"])
+        kind, status = str(event.attributes["job_kind"]), str(event.attributes["newJobStatus"])
         ids = (event.variables.get(name, "") for name in ("app_id", "app_attempt_id", "run_id", "job_id"))
         key = (kind, *ids)
         if status in _TERMINAL:
@@ -191,7 +191,7 @@ def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
 
 def _failure_sentence(event: Event) -> str:
     """Return a sentence saying when, in which application and how something failed."""
-    return f"{iso_time(event.observed_time_ms)} {event.variables.get('app_id', '')} {event.body}"
+    return f"{iso_time(event.time_ms)} {event.variables.get('app_id', '')} {event.body}"
 
 
 def iso_time(time_ms: int) -> str:
