@@ -45,7 +45,7 @@ def records(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield ids and attributes as a change of a query's status has them, beside ``_VARIABLES``."""
     for number in range(count):
         attributes = {"newJobStatus": "RUNNING", "oldJobStatus": "CREATED", "job_kind": "query"}
-        yield f"{number:032x}", {**attributes, "durationMs": number}
+        yield f"{number:032x}", {**attributes, "oldJobStatusMs": number}
 
 
 def run_stock(endpoint: str, count: int) -> None:

@@ -37,7 +37,7 @@ CHECKPOINT = (
     '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","checkpointId":%d,"fullSize":104857600,'
     '"checkpointedSize":-1,"metadataSize":-1,"checkpointStatus":"COMPLETED","isUnaligned":"false",'
     '"checkpointType":"Checkpoint","durationMs":%d,"walCommitMs":12,"commitOffsetsMs":9,"sinceLastMs":%d,'
-    '"owedMs":%d,"numInputRows":50000,"checkpointLocation":"s3a://checkpoints/orders",'
+    '"owedMs":%d,"inputRows":50000,"checkpointLocation":"s3a://checkpoints/orders",'
 )
 _STATUS = '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","newJobStatus":"%s",'
 _JOB = '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","job_id":"%d","newJobStatus":"%s",'

@@ -40,7 +40,7 @@ def default_text(declared: Declared) -> str:
     if units is not None and default:
         unit, size = next((unit, size) for unit, size in units if default % size == 0)
         return f"{default // size}{unit}"
-    return "" if default in (None, "", {}) else str(default)
+    return "" if default in (None, "", {}) else f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def table(settings: Iterable[Declared]) -> str:
@@ -53,31 +53,41 @@ def table(settings: Iterable[Declared]) -> str:
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Metrics": ("spark.metrics.",),
     "Traces": ("spark.traces.",),
-    "Your own code in tasks": (
-        "spark.events.task.enabled",
-        "spark.events.udf",
-        "spark.events.task.failures.include-locals",
+    "Your own code in tasks": ("spark.events.task.",),
+    "Event logs": ("spark.events.event-log.",),
+    "Issues": (
+        *(f"spark.events.issue.{name}" for name in ("kinds", "min-", "include-")),
+        "spark.events.issue.regression.dir",
     ),
+}
+_ADVANCED: dict[str, tuple[str, ...]] = {
+    "Thresholds of issues": ("spark.events.issue.",),
     "Queues and the end": ("spark.events.bridge.", "spark.events.close."),
-    "Event logs": ("spark.events.eventlog.",),
-    "Issues": ("spark.events.issue",),
     "Names of metrics": ("spark.metrics.scope.",),
 }
 _REST = "Applications and queries"
+_ADVANCED_HEADING = "\n## Advanced\n\nThe defaults of these are right for nearly all applications.\n"
 
 
 def grouped(settings: Iterable[Declared]) -> str:
-    """Return a Markdown table for each subject, under a heading."""
-    groups: dict[str, list[Declared]] = {name: [] for name in (_REST, *_GROUPS)}
+    """Return a Markdown table for each subject, under a heading; what few people need comes last."""
+    groups: dict[str, list[Declared]] = {name: [] for name in (_REST, *_GROUPS, *_ADVANCED)}
     for declared in settings:
         groups[_group_of(declared.option.name)].append(declared)
-    return "".join(f"\n### {name}\n\n{table(group)}" for name, group in groups.items())
+    text = ""
+    for name, group in groups.items():
+        text += _ADVANCED_HEADING if name == next(iter(_ADVANCED)) else ""
+        text += f"\n### {name}\n\n{table(group)}"
+    return text
 
 
 def _group_of(key: str) -> str:
     """Return the subject whose longest prefix a key begins with."""
     fitting = {
-        prefix: name for name, prefixes in _GROUPS.items() for prefix in prefixes if key.startswith(prefix)
+        prefix: name
+        for name, prefixes in (_GROUPS | _ADVANCED).items()
+        for prefix in prefixes
+        if key.startswith(prefix)
     }
     return fitting[max(fitting, key=len)] if fitting else _REST
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -119,6 +120,13 @@ def _parse_ratio(text: str) -> float:
     return ratio
 
 
+def _parse_factor(text: str) -> float:
+    factor = float(text)
+    if not 1 <= factor < math.inf:
+        raise ValueError
+    return factor
+
+
 def _with_unit(number: int) -> str:
     return f"{number}s" if number < 1_000 else f"{number}ms or {number}s"
 
@@ -220,6 +228,7 @@ STRING: OptionType[str] = OptionType("string", "a string", str)
 BOOL = OptionType("bool", "true or false", _parse_bool)
 INT = OptionType("int", "a whole number", _parse_int)
 RATIO = OptionType("ratio", "a number from 0 to 1", _parse_ratio)
+FACTOR = OptionType("factor", "a number of at least 1", _parse_factor)
 DURATION = OptionType("duration", "a duration such as 500ms, 60s or 5min", _parse_duration_ms)
 SIZE = OptionType("size", "a size such as 512k, 64m or 1g", _parse_size)
 LIST = OptionType("list", "a list such as a,b", _parse_list)

@@ -57,7 +57,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             "a first configuration, and spark-events paths shows where an example with every key is"
         )
     settings = configuration.settings
-    missing = missing_lines(conf, settings.sink_ports, settings.sink_token)
+    missing = missing_lines(conf, settings.sink_ports)
     return CheckResult(
         reporters,
         [configuration.redactor.text(problem) for problem in problems],

@@ -26,13 +26,13 @@ class CtasSettings:
         example="hdfs://namenode/warehouse/.ctas",
     )
     lease_ms: int = setting(
-        PREFIX + "lease",
+        PREFIX + "lease.duration",
         types.at_least(1_000, types.DURATION),
         30_000,
         "How long a driver may be silent before others may recover its transactions.",
     )
     grace_ms: int = setting(
-        PREFIX + "grace",
+        PREFIX + "replaced-files.retention",
         types.DURATION,
         600_000,
         "How long the files of a replaced table stay for its readers.",
@@ -44,13 +44,13 @@ class CtasSettings:
         "How long a commit waits for another commit to the same table.",
     )
     retention_ms: int = setting(
-        PREFIX + "retention",
+        PREFIX + "transactions.retention",
         types.DURATION,
         604_800_000,
         "How long `spark-events ctas list` shows completed transactions.",
     )
     stragglers_ms: int = setting(
-        PREFIX + "stragglers.timeout",
+        PREFIX + "abort.timeout",
         types.DURATION,
         10_000,
         "How long an abort waits for running tasks of its statement.",

@@ -76,7 +76,7 @@ class Changes(NamedTuple):
 
 def is_regression(duration_ms: int, before: Usual, thresholds: Thresholds) -> bool:
     """Return whether something took much longer than it usually does."""
-    return before.is_exceeded_by(duration_ms, thresholds.regression_percent)
+    return before.is_exceeded_by(duration_ms, thresholds.regression_factor)
 
 
 def work_regression(

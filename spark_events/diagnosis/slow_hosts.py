@@ -41,12 +41,12 @@ class SlowHosts:
         """
         slow_hosts = set()
         for host, ratio in _slower(measured.hosts):
-            if ratio >= self._thresholds.slow_node_ratio:
+            if ratio >= self._thresholds.slow_node_factor:
                 slow_hosts.add(host)
                 yield from self._take(host, "", measured.hosts[host], ratio, slots)
         for executor, ratio in _slower_executors(measured):
             host, work = measured.executors[executor]
-            if ratio >= self._thresholds.slow_node_ratio and host not in slow_hosts:
+            if ratio >= self._thresholds.slow_node_factor and host not in slow_hosts:
                 yield from self._take(host, executor, work, ratio, slots)
 
     def _take(self, host: str, executor: str, work: HostWork, ratio: float, slots: int) -> Iterator[Issue]:
@@ -89,7 +89,7 @@ def _of_executor(slow: _Slow) -> Issue:
         "(its threads and its garbage collection are in Spark's UI), and at its container's limits.",
         evidence={
             "host": host,
-            "executor": executor,
+            "executorId": executor,
             "stages": slow.stages,
             "tasks": slow.tasks,
             "ratio": round(ratio, 2),

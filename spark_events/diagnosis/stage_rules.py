@@ -132,7 +132,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a task takes much longer than the others: with more data, a skew; else a straggler."""
     measured, run, read = stage.measured, stage.measured.run, stage.measured.read
     longest_run = stage.longest()
-    if measured.tasks < 2 or longest_run is None or longest_run[1] <= thresholds.skew_ratio * run.median:
+    if measured.tasks < 2 or longest_run is None or longest_run[1] <= thresholds.skew_factor * run.median:
         return None
     longest, own_ms = longest_run
     skewed = stage.reads_more(longest)
@@ -148,7 +148,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     busy_ms = max(run.total, measured.spreads["Duration"].total)
     uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms)))
     lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms - more_ms)))
-    if not stage.ends_late(thresholds.skew_ratio * run.median):
+    if not stage.ends_late(thresholds.skew_factor * run.median):
         lost_ms = uneven_ms  # others end later: nothing waits for a long one
     times = f"{duration(own_ms)}, the median {duration(run.median)}"
     if skewed:
@@ -203,7 +203,7 @@ def lagging_task(
     index: int, executor: str, host: str, running_ms: int, median_ms: int, thresholds: Thresholds
 ) -> Issue | None:
     """Return that a task still runs while most others are done, and ran for much less time."""
-    if running_ms <= thresholds.running_ratio * median_ms:
+    if running_ms <= thresholds.running_factor * median_ms:
         return None
     return Issue(
         STRAGGLER,
@@ -270,7 +270,7 @@ def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | Non
 def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a stage has many tiny tasks, or too few for the cores that there are."""
     measured, run = stage.measured, stage.measured.run
-    evidence = {"tasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
+    evidence = {"numTasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
     if measured.tasks > thresholds.many_tasks and run.median < thresholds.short_task_ms:
         delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
         around_ms = delay.total + start.total
@@ -329,7 +329,7 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "failedTasks": measured.failed,
             "failedTimeMs": measured.failed_ms,
             "fetchFailures": measured.fetch_failures,
-            "tasks": measured.tasks,
+            "numTasks": measured.tasks,
         },
     )
 
@@ -355,7 +355,7 @@ def _made_again(stage: EndedStage) -> Issue:
         None,
         f"{count} again for {duration(stage.wall_ms)}: what the stage had written was gone",
         _KEEP_SHUFFLES,
-        evidence={"tasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
+        evidence={"numTasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
     )
 
 

@@ -74,7 +74,7 @@ _USUAL_MIN_TIME_MS, _USUAL_IDLE_MS, _USUAL_LONG_TASK_MS = 30_000, 120_000, 60_00
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From when on something is worth an event; durations are in ms, sizes in bytes, shares from 0 to 1."""
+    """From when on something is worth an event; durations are in ms, sizes in bytes, ratios from 0 to 1."""
 
     kinds: tuple[str, ...] = setting(
         "spark.events.issue.kinds",
@@ -100,22 +100,22 @@ class Thresholds:
         1 << 30,
         "Ignore spills to disk, unused memory and small files below this size.",
     )
-    skew_ratio: int = setting(
+    skew_factor: float = setting(
         "spark.events.issue.skew.min-factor",
-        types.at_least(1, types.INT),
-        3,
+        types.FACTOR,
+        3.0,
         "`skew`, `straggler`: report a stage whose longest task takes at least this many times the median.",
     )
-    running_ratio: int = setting(
+    running_factor: float = setting(
         "spark.events.issue.straggler.min-factor",
-        types.at_least(1, types.INT),
-        3,
-        "`straggler`: the same ratio for a task that is still running once 75 % of the tasks have finished.",
+        types.FACTOR,
+        3.0,
+        "`straggler`: the same factor for a task that is still running once 75 % of the tasks have finished.",
     )
-    slow_node_ratio: int = setting(
+    slow_node_factor: float = setting(
         "spark.events.issue.slow-node.min-factor",
-        types.at_least(1, types.INT),
-        2,
+        types.FACTOR,
+        2.0,
         "`slow-node`: report a host on which tasks take at least this many times as long as elsewhere.",
     )
     slow_node_stages: int = setting(
@@ -195,10 +195,10 @@ class Thresholds:
         0.50,
         "`python`: report Python functions that take at least this share of the tasks' run time.",
     )
-    explosion_ratio: int = setting(
+    explosion_factor: float = setting(
         "spark.events.issue.exploding-join.min-factor",
-        types.at_least(2, types.INT),
-        10,
+        types.FACTOR,
+        10.0,
         "`exploding-join`: report a join that makes at least this many times the rows of its larger side.",
     )
     explosion_rows: int = setting(
@@ -247,11 +247,11 @@ class Thresholds:
         20,
         "`regression`: maximum number of earlier runs, or micro-batches, to compare with.",
     )
-    regression_percent: int = setting(
+    regression_factor: float = setting(
         "spark.events.issue.regression.min-factor",
-        types.at_least(100, types.INT),
-        150,
-        "`regression`: report what takes at least this percentage of those runs' 95th percentile.",
+        types.FACTOR,
+        1.5,
+        "`regression`: report what takes at least this many times those runs' 95th percentile.",
     )
     tell_sql: bool = setting(
         "spark.events.issue.include-description",

@@ -23,17 +23,17 @@ class Usual:
     median_ms: int
     p95_ms: int
 
-    def is_exceeded_by(self, duration_ms: int, percent: int, least_more_ms: int = 0) -> bool:
+    def is_exceeded_by(self, duration_ms: int, factor: float, least_more_ms: int = 0) -> bool:
         """Return whether a duration is much longer than usual.
 
         Args:
             duration_ms: of the same, in ms.
-            percent: of the 95th percentile, above which it is.
+            factor: how many times the 95th percentile it has to be.
             least_more_ms: how much longer than the median it has to be, in ms, to matter at all.
         """
         return (
             self.compared >= LEAST_COMPARED
-            and 100 * duration_ms > percent * self.p95_ms
+            and duration_ms > factor * self.p95_ms
             and duration_ms - self.median_ms >= least_more_ms
         )
 

@@ -15,13 +15,13 @@ class PassingSeries:
 
     Args:
         after_ms: what ends sooner than this gets no series: nobody would have time to read them.
-        grace_ms: how long the series stay after the end.
+        retention_ms: how long the series stay after the end.
         most: how many may have series at once, those that ended not long ago included; further ones wait.
     """
 
-    def __init__(self, after_ms: int, grace_ms: int, most: int | None = None) -> None:
+    def __init__(self, after_ms: int, retention_ms: int, most: int | None = None) -> None:
         self._after_ms = after_ms
-        self._grace_ms = grace_ms
+        self._retention_ms = retention_ms
         self._most = most
         # Ordered by time, because all wait equally long.
         self._waiting: dict[Hashable, tuple[int, Make]] = {}
@@ -50,7 +50,7 @@ class PassingSeries:
         self._waiting.pop(key, None)
         group = self._shown.pop(key, None)
         if group is not None:
-            self._leaving.append((time_ms + self._grace_ms, group))
+            self._leaving.append((time_ms + self._retention_ms, group))
 
     def tick(self, now_ms: int) -> None:
         """Add the series of what has run long enough, and remove those of what ended long enough ago."""

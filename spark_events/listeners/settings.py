@@ -24,8 +24,6 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 )
 """Flink's levels of detail, each with all of the one before it."""
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
-STAGES, TASKS = "stage", "task"
-"""What has spans at most: stages, or also each task with Python code."""
 ENABLED = "SPARK_EVENTS_ENABLED"
 """The environment variable that turns everything off."""
 _SLA = types.at_least(1, types.DURATION)
@@ -105,7 +103,7 @@ class ListenerSettings:
         default_text="all installed",
         example="type",
     )
-    lineage_budget_ms: int = setting(
+    lineage_timeout_ms: int = setting(
         "spark.events.lineage.timeout",
         types.at_least(1, types.DURATION),
         5_000,
@@ -125,7 +123,7 @@ class ListenerSettings:
         "Local folder that stores the number of restarts, so that it survives the driver.",
         example="/var/lib/spark-events",
     )
-    dead_after_ms: int = setting(
+    log_idle_timeout_ms: int = setting(
         "spark.events.event-log.idle-timeout",
         types.at_least(1, types.DURATION),
         3_600_000,
@@ -156,13 +154,13 @@ class ListenerSettings:
         (CURRENT_TIME,),
         "Any of STATE, CURRENT_TIME, TOTAL_TIME: the gauges for each status of an application or a query.",
     )
-    job_after_ms: int = setting(
+    min_job_duration_ms: int = setting(
         "spark.metrics.job.min-duration",
         types.DURATION,
         10_000,
         "Jobs and stages shorter than this get no series of their own: there can be thousands.",
     )
-    grace_ms: int = setting(
+    retention_ms: int = setting(
         "spark.metrics.ended.retention",
         types.DURATION,
         300_000,
@@ -170,7 +168,7 @@ class ListenerSettings:
         "failed query stay until it is restarted; at most the 100 most recent "
         "failed queries are kept.",
     )
-    executor_series: int = setting(
+    max_executors: int = setting(
         "spark.metrics.max-executors",
         types.at_least(0, types.INT),
         200,
@@ -184,13 +182,6 @@ class ListenerSettings:
         "A port of the driver, or a range, for what Spark's own metrics system sends: see "
         "[metrics](executor-metrics.md). Off without it.",
         example="9270-9279",
-    )
-    sink_token: str | None = setting(
-        "spark.metrics.executors.sink.token",
-        types.STRING,
-        None,
-        "Prefix that the names of received metrics must have; others are dropped.",
-        default_text="a random one, under `spark-events run`",
     )
     task_reports: bool = setting(
         "spark.events.task.enabled",
@@ -255,11 +246,11 @@ class ListenerSettings:
         ONE_SPAN,
         "Detail of each checkpoint's trace: see [spans](spans.md).",
     )
-    trace_detail: str = setting(
+    task_spans: bool = setting(
         "spark.traces.tasks.enabled",
-        types.choice(STAGES, TASKS),
-        STAGES,
-        "With `task`, [tasks with Python code](tasks.md#spans-of-all-tasks) have spans as well.",
+        types.BOOL,
+        False,
+        "Whether [tasks with Python code](tasks.md#spans-of-all-tasks) have spans as well.",
     )
     trace_parent: TraceParent | None = setting(
         "spark.traces.parent",
@@ -276,22 +267,11 @@ class ListenerSettings:
         "spark.events.bridge.queue.max-bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
-        "How much the driver bridge may hold before it drops records.",
-    )
-    bridge_drop_policy: str = setting(
-        "spark.events.bridge.drop.policy",
-        types.DROP_POLICY,
-        "oldest",
-        "What a full driver bridge drops: `oldest` or `newest`. Routine records are dropped first, "
+        "How much the driver bridge may hold before it drops its oldest records: routine ones first, "
         "beginnings and ends last.",
     )
     scopes: ScopeFormats = ScopeFormats()
     thresholds: Thresholds = field(default_factory=Thresholds)
-
-    @property
-    def bridge_drop_oldest(self) -> bool:
-        """Whether a full bridge drops its oldest records, or else the new ones."""
-        return self.bridge_drop_policy == "oldest"
 
     def detailed(self, level: str) -> bool:
         """Return whether the spans of checkpoints are at least as detailed as a level requires."""

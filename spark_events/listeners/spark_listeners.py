@@ -22,7 +22,7 @@ from spark_events.listeners.listener import Handle, Handler, Listener, Record
 from spark_events.listeners.record_types import ApplicationStart
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
-from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
+from spark_events.listeners.settings import AND_STAGES, ListenerSettings
 from spark_events.listeners.spark_records import record_time_ms
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
@@ -95,7 +95,7 @@ class SparkListeners:
             application=(application.id, application.attempt_id),
             sampling_ratio=settings.sampling_ratio,
             stages_of_queries=settings.detailed(AND_STAGES),
-            task_spans=settings.trace_detail == TASKS,
+            task_spans=settings.task_spans,
             local_variables=settings.failure_locals,
         )
         if not self._registry.has_reporters(SPANS):

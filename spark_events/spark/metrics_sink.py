@@ -40,11 +40,11 @@ def sink_settings(conf: Mapping[str, str], port: int, token: str) -> dict[str, s
     return {key: value for key, value in settings.items() if key not in conf}
 
 
-def missing_lines(conf: Mapping[str, str], ports: range | None, token: str | None) -> str | None:
+def missing_lines(conf: Mapping[str, str], ports: range | None) -> str | None:
     """Return what to do if a port is configured, but Spark is not told to send there; None if all is well."""
     if ports is None or f"{DRIVER_SINK}port" in conf:
         return None
-    lines = (f"  {key} {value}" for key, value in sink_settings(conf, ports[0], token or "").items())
+    lines = (f"  {key} {value}" for key, value in sink_settings(conf, ports[0], "").items())
     return (
         "spark.metrics.executors.sink.port: spark-events run tells Spark to send its metrics there; if you "
         "attach in your code, add these lines to spark-defaults.conf, with the host at which executors reach "

@@ -150,8 +150,7 @@ def _sink_options(conf: Mapping[str, str]) -> list[str]:
     settings, _ = read_settings(conf)
     if settings.sink_ports is None or f"{DRIVER_SINK}port" in conf:
         return []
-    token = settings.sink_token or secrets.token_hex(8)
-    sink = sink_settings(conf, first_free(settings.sink_ports), token)
+    sink = sink_settings(conf, first_free(settings.sink_ports), secrets.token_hex(8))
     return [word for key, value in sink.items() for word in ("--conf", f"{key}={value}")]
 
 

@@ -10,7 +10,9 @@ from spark_events.api import ConfigError, Option, ReporterConfig, option_types
 
 
 def config(**values: str) -> ReporterConfig:
-    return ReporterConfig("spark.events.reporter.x.", {k.replace("__", "."): v for k, v in values.items()})
+    return ReporterConfig(
+        "spark.events.reporter.x.", {k.replace("__", ".").replace("_", "-"): v for k, v in values.items()}
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
-"""Fills a small driver bridge without draining it: python bridge_queue.py oldest|newest. Prints what is left."""
+"""Fills a small driver bridge without draining it. Prints what is left."""
 
 import json
-import sys
 
 from pyspark.sql import SparkSession
 
@@ -9,7 +8,7 @@ from spark_events.sources.driver.bridge import DriverBridge
 from tests.support.spark import stop_between_batches
 
 spark = SparkSession.builder.master("local[1]").appName("bridge").getOrCreate()
-bridge = DriverBridge(spark.sparkContext, 65_536, sys.argv[1] == "oldest", 1_000)
+bridge = DriverBridge(spark.sparkContext, 65_536, 1_000)
 bridge.subscribe()
 query = spark.readStream.format("rate").load().writeStream.format("noop").start()
 for _ in range(40):

@@ -87,7 +87,7 @@ def test_check_names_each_mistake(tmp_path: Path) -> None:
 def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
     """``spark.metrics.`` is Spark's as well: only what looks like a key of ours is one that is misspelled."""
     lines = (
-        "spark.metrics.graze 1s",
+        "spark.metrics.ended.retentoin 1s",
         "spark.metrics.scope.qurey x",
         "spark.metrics.conf.*.sink.csv.period 1",
     )
@@ -102,7 +102,7 @@ def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
 
     assert done.returncode == 3
     assert [line.split(" allowed:")[0] for line in errors] == [
-        "error spark.metrics.graze: unknown key; did you mean 'spark.metrics.ended.retention'?",
+        "error spark.metrics.ended.retentoin: unknown key; did you mean 'spark.metrics.ended.retention'?",
         "error spark.metrics.scope.qurey: unknown key; did you mean 'spark.metrics.scope.query'?",
     ]
 

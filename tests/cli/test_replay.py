@@ -40,7 +40,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def conf(**keys: str) -> list[str]:
-    found = {f"spark.events.{key.replace('__', '.')}": value for key, value in keys.items()}
+    found = {f"spark.events.{key.replace('__', '.').replace('_', '-')}": value for key, value in keys.items()}
     return [part for key, value in found.items() for part in ("--conf", f"{key}={value}")]
 
 
@@ -105,7 +105,7 @@ def test_without_a_reporter(logs: Path) -> None:
         ),
         (["{logs}/README.md"], 4, "no event log at"),
         (["{logs}", "--on-spark"], 2, "--on-spark and --output need each other"),
-        (["{logs}", "--conf", "spark.events.event-log.stall-timeout=x"], 3, "eventlog.stall.timeout"),
+        (["{logs}", "--conf", "spark.events.event-log.stall-timeout=x"], 3, "event-log.stall-timeout"),
     ],
 )
 def test_what_is_wrong(logs: Path, arguments: list[str], code: int, said: str) -> None:
@@ -191,7 +191,7 @@ def test_while_the_destination_is_away(tmp_path: Path) -> None:
     to = conf(
         reporter__otlp__factory__class="otlp",
         reporter__otlp__exporter__endpoint=f"http://127.0.0.1:{free_port()}",
-        eventlog__stall__timeout="1s",
+        event_log__stall_timeout="1s",
         close__timeout="1s",
     )
     done = run(str(tmp_path / "app-1"), *to)
@@ -213,7 +213,7 @@ def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:
         lines += log.job(1)
     (tmp_path / "app-1").write_bytes(b"".join([*lines, *log.end()]))
     slow = conf(
-        reporter__x__factory__class="tests.support.plugins:SlowFactory", reporter__x__queue__size="600"
+        reporter__x__factory__class="tests.support.plugins:SlowFactory", reporter__x__queue__max_items="600"
     )
     done = run(str(tmp_path / "app-1"), *slow)
     assert done.returncode == 0, done.stdout
@@ -238,7 +238,8 @@ def test_ctrl_c(tmp_path: Path) -> None:
         for _ in range(5_000):
             file.writelines(log.job(1, stages=1))
     slow = conf(
-        reporter__slow__factory__class="tests.support.plugins:SlowFactory", reporter__slow__queue__size="600"
+        reporter__slow__factory__class="tests.support.plugins:SlowFactory",
+        reporter__slow__queue__max_items="600",
     )
     process = subprocess.Popen(
         on_a_terminal("replay", str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *slow),

@@ -23,7 +23,7 @@ OTHER = {
     "spark.events.enabled": "false",
     "spark.events.task.enabled": "false",
     "spark.events.task.failures.enabled": "false",
-    "spark.traces.tasks.enabled": "task",
+    "spark.traces.tasks.enabled": "true",
     "spark.events.checkpoint.sla": "7s",
     "spark.events.checkpoint.query-sla.": "7s",
     "spark.metrics.job.status.enable": "STATE",

@@ -17,13 +17,13 @@ def test_usual() -> None:
     ("before", "duration_ms", "exceeds"),
     [
         (Usual(5, 100, 120), 181, True),
-        (Usual(5, 100, 120), 180, False),  # 150 % of the 95th percentile
+        (Usual(5, 100, 120), 180, False),  # 1.5 times the 95th percentile
         (Usual(4, 100, 120), 900, False),  # too few to compare with
         (Usual(5, 152, 120), 181, False),  # 29 ms more than the median
     ],
 )
 def test_much_longer_than_usual(before: Usual, duration_ms: int, exceeds: bool) -> None:
-    assert before.is_exceeded_by(duration_ms, 150, 30) == exceeds
+    assert before.is_exceeded_by(duration_ms, 1.5, 30) == exceeds
 
 
 @pytest.mark.parametrize(

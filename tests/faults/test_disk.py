@@ -228,7 +228,7 @@ def test_totals_outlive_the_process(tmp_path: Path) -> None:
 def test_a_full_journal_without_anybody(tmp_path: Path) -> None:
     """The oldest go, counted by cause; the disk never has more than it may, and what is left is delivered."""
     nobody = f"http://127.0.0.1:{free_port()}"
-    reporting = Reporting(nobody, tmp_path, journal__max__bytes="256k")
+    reporting = Reporting(nobody, tmp_path, journal__max_bytes="256k")
     ids = []
     for _ in range(20):
         ids += reporting.emit(100, body="x" * 200)

@@ -52,7 +52,7 @@ def test_failures_of_its_own(duckdb: DuckDb, tmp_path: Path) -> None:
     """Those of jobs, executors and of other queries are none of a query, nor of its application."""
     story = Story().application(0, "RUNNING").query(0, "RUNNING").query(0, "RUNNING", name="other")
     story.failure(HOUR, "BOOM", name="other").job_failure(HOUR, "DISK", query_name="orders")
-    story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", **{"job_kind": "executor"})
+    story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", job_kind="executor")
     rows = tables_of(duckdb, tmp_path, story).uptime
     counts = {(row["kind"], row["query_name"]): row["failures"] for row in rows}
     assert counts == {("application", ""): 0, ("query", "orders"): 0, ("query", "other"): 1}

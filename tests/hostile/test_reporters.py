@@ -38,7 +38,7 @@ def span_of(text: str, time_ms: int = MOMENT_MS) -> Any:
 
 def registry_of(**conf: str) -> Registry:
     setups, errors = read_all_setups(
-        {f"spark.{key.replace('__', '.')}": value for key, value in conf.items()}
+        {f"spark.{key.replace('__', '.').replace('_', '-')}": value for key, value in conf.items()}
     )
     assert not errors
     registry = Registry(setups)

@@ -72,7 +72,7 @@ public class HostileEvents {
 
 @pytest.fixture(scope="module")
 def bridge(spark: Any) -> Iterator[DriverBridge]:
-    found = DriverBridge(spark.sparkContext, 16 * MB, False, 1_000)
+    found = DriverBridge(spark.sparkContext, 16 * MB, 1_000)
     found.subscribe()
     yield found
     spark.sparkContext._jsc.sc().listenerBus().removeListener(found.java)

@@ -60,7 +60,7 @@ class Slow:
         """Return the attributes of the issues of a case."""
         jobs, _ = self.jobs(case)
         issues = (event["attributes"] for event in of_name(self.live, "PerformanceIssueEvent"))
-        return [issue for issue in issues if issue.get("jobId") in jobs and "live" not in issue]
+        return [issue for issue in issues if int(issue.get("job_id", -1)) in jobs and "live" not in issue]
 
 
 @pytest.fixture(scope="module")

@@ -114,7 +114,7 @@ def test_checkpoints(live: Live) -> None:
         }
         assert event["attributes"]["checkpointLocation"].endswith("/orders")
     completed = [e["attributes"] for e in events if e["attributes"]["checkpointStatus"] == "COMPLETED"]
-    timed = {"commitOffsetsMs", "stateCommitMs", "numInputRows"}
+    timed = {"commitOffsetsMs", "stateCommitMs", "inputRows"}
     # The batch that is run again finds its offsets in the log already.
     assert all(a.keys() >= timed | (set() if a["checkpointId"] == 2 else {"walCommitMs"}) for a in completed)
     assert max(a["fullSize"] for a in completed) > 0

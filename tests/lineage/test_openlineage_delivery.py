@@ -109,7 +109,7 @@ EXPECTED = [
 
 
 def test_events_wait_in_order_for_a_catalogue_that_is_away(catalogue: Catalogue) -> None:
-    application = told(catalogue, transport__api__key="s3cret")
+    application = told(catalogue, transport__api_key="s3cret")
     statement(application, 1)
     wait_until(lambda: worker(application).stats.retries.count > 0, "it has tried")
     catalogue.start()
@@ -181,7 +181,7 @@ def test_a_journal_keeps_them_for_the_next_run(catalogue: Catalogue, tmp_path: P
 
 def test_reads_are_told_where_they_are_wanted(catalogue: Catalogue) -> None:
     catalogue.start()
-    application = told(catalogue, include__reads="true", include__applications="false", namespace="prod")
+    application = told(catalogue, include_reads="true", include_applications="false", namespace="prod")
     application.record(
         "SparkEventsStatementCreated", executionId=1, description="count at a.py:1", lineage=None
     )
@@ -210,7 +210,7 @@ def test_the_clients_own_settings_hold(catalogue: Catalogue, monkeypatch: pytest
 
 def test_too_many_inputs_are_left_out_and_said(catalogue: Catalogue) -> None:
     catalogue.start()
-    application = told(catalogue, column__lineage__max__inputs="0")
+    application = told(catalogue, column_lineage__max_inputs="0")
     statement(application, 1)
     application.close()
     start = next(event for event in catalogue.events if event["job"]["name"] != "shop")

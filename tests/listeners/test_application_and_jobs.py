@@ -14,7 +14,7 @@ def test_application_that_finishes() -> None:
     events = Feed()(r.application_start(), r.application_end(5_000, ExitCode=0)).end()
 
     assert new_statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
-    assert events[-1].attributes["durationMs"] == 5_000
+    assert events[-1].attributes["oldJobStatusMs"] == 5_000
     assert events[-1].attributes["oldJobStatus"] == "RUNNING"
     assert events[-1].time_ms == T0 + 5_000
     assert "oldJobStatus" not in events[0].attributes
@@ -156,7 +156,7 @@ def test_all_subtasks() -> None:
 
     assert [event.attributes["waitMs"] for event in events] == [10, 20, 30]
     assert len({event.id for event in events}) == 3
-    assert events[0].attributes.items() >= {"stageId": 0, "stageAttempt": 0, "numTasks": 4}.items()
+    assert events[0].attributes.items() >= {"status": "ALL_RUNNING_OR_FINISHED", "numTasks": 4}.items()
 
 
 def test_ids_are_the_same_in_every_replay() -> None:

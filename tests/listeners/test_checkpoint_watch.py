@@ -19,7 +19,10 @@ Overdue = list[tuple[str | None, int, dict[str, Any]]]
 
 def told(records: Iterable[Record], sla: str = "1s", until_ms: int | None = None, **extra: str) -> Overdue:
     """Return what is told of overdue checkpoints: the ids, when, and the attributes."""
-    feed = Feed(checkpoint__sla=sla, extra={key.replace("__", "."): text for key, text in extra.items()})
+    feed = Feed(
+        checkpoint__sla=sla,
+        extra={key.replace("__", ".").replace("_", "-"): text for key, text in extra.items()},
+    )
     feed(r.application_start(), *records)
     if until_ms is not None:
         feed.tick(until_ms)
@@ -169,7 +172,7 @@ def test_another_idle_interval(written: str) -> None:
 
 def test_sla_of_one_query() -> None:
     """A query may have an SLA of its own, and only that."""
-    for key, count in (("checkpoint__sla__orders", 1), ("checkpoint__sla__others", 0)):
+    for key, count in (("checkpoint__query_sla__orders", 1), ("checkpoint__query_sla__others", 0)):
         feed = Feed(**{key: "1s"})
         feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(300, 1, took=3_000))
         assert len(of(feed.end())) == count

@@ -83,7 +83,7 @@ def test_of_a_job() -> None:
     assert event.severity.name == "WARN"
     assert event.attributes["issue"] == "straggler"
     assert (event.attributes["lostMs"], event.attributes["durationMs"]) == (LOST_MS, 130 * S)
-    assert (event.attributes["jobId"], event.attributes["stageId"]) == (0, 0)
+    assert (event.attributes["job_id"], event.all_attributes["stage_id"]) == ("0", "0")
     assert event.body.startswith("stage 0.0 (count at a.py:1): task 0 on executor 1 takes 1 min 30 s")
     assert event.body.endswith("that costs 1 min 20 s, 61.45 % of job 0")
 
@@ -179,7 +179,7 @@ def test_micro_batches_add_up() -> None:
 
     assert first.attributes["job_kind"] == "query"
     assert first.variables["query_name"] == "orders"
-    assert (first.attributes["lostMs"], first.attributes["stages"]) == (35 * S, 5)
+    assert (first.attributes["lostMs"], first.attributes["stagesSeen"]) == (35 * S, 5)
     assert "in 5 stages so far" in first.body
     assert doubled.attributes["lostMs"] == last.attributes["lostMs"] == 70 * S
     assert [event.attributes["issueState"] for event in (first, doubled, last)] == ["OPEN", "OPEN", "CLOSED"]
@@ -202,7 +202,7 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
         Feed(extra={"spark.events.issue.include-description": "true"})(r.application_start(), *records)
     )
 
-    assert silent.attributes["sql_execution_id"] == told.attributes["sql_execution_id"] == 7
+    assert silent.attributes["sql_execution_id"] == told.attributes["sql_execution_id"] == "7"
     assert "description" not in silent.attributes
     assert told.attributes["description"] == sql[:200]
 

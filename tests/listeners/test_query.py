@@ -21,7 +21,7 @@ def test_life_of_a_query() -> None:
     assert new_statuses(events, "query") == ["CREATED", "RUNNING", "CANCELED"]
     running = seen(events, "JobStatusChangeEvent", "query")[1]
     assert running.time_ms == T0 + 300
-    assert running.attributes["durationMs"] == 200
+    assert running.attributes["oldJobStatusMs"] == 200
 
 
 def test_bounded_query_finishes() -> None:
@@ -58,7 +58,7 @@ def test_restart_in_one_driver() -> None:
 
     assert new_statuses(events, "query") == ["CREATED", "RUNNING", "FAILED", "RESTARTING", "RUNNING"]
     assert restarting.attributes["oldJobStatus"] == "FAILED"
-    assert restarting.attributes["durationMs"] == 4_700
+    assert restarting.attributes["oldJobStatusMs"] == 4_700
     assert feed.gauge("app.query.orders.numRestarts") == 1
 
 
@@ -146,7 +146,7 @@ def test_checkpoint_attributes() -> None:
         "walCommitMs": 7,
         "commitOffsetsMs": 3,
         "owedMs": 150,
-        "numInputRows": 7,
+        "inputRows": 7,
         "checkpointLocation": "/cp",
         "job_kind": "query",
     }

@@ -184,7 +184,7 @@ def test_counts_only_grow() -> None:
 
 
 def test_stages_come_and_go() -> None:
-    """After ``job.after``, with what was counted until then; the last figures stay for ``grace``."""
+    """After ``job.min-duration``, with what was counted until then; the last figures stay for ``ended.retention``."""
     feed = Feed(extra={**ON, "spark.metrics.job.min-duration": "10s", "spark.metrics.ended.retention": "60s"})
     feed(r.application_start(), status(1_000, Stages=[running_stage(numCompleteTasks=3, numActiveTasks=2)]))
     assert series(feed.tick(9_000), "stage") == {}

@@ -27,7 +27,7 @@ def told(
         step_ms: how often the clock ticks; 0 for only then.
         conf: more keys.
     """
-    feed = Feed(**(conf or {"source__idle": "1min"}))(r.application_start())
+    feed = Feed(**(conf or {"source__idle_timeout": "1min"}))(r.application_start())
     at = 0
     for record in records:
         time_ms = feed(record).listeners.clock_ms - T0
@@ -72,9 +72,9 @@ def test_the_clock_waits_for_late_records() -> None:
 
 def test_off_by_default_and_for_one_query() -> None:
     """It may be set for one query."""
-    for conf, count in (({"checkpoint__sla": "1h"}, 0), ({"source__idle__orders": "1min"}, 1)):
+    for conf, count in (({"checkpoint__sla": "1h"}, 0), ({"source__query_idle_timeout__orders": "1min"}, 1)):
         assert len(told(STARTED, 100_000, **conf)) == count
-    assert told(STARTED, 100_000, source__idle="1min", source__idle__orders="1h") == []
+    assert told(STARTED, 100_000, source__idle_timeout="1min", source__query_idle_timeout__orders="1h") == []
 
 
 def test_batches_without_rows() -> None:

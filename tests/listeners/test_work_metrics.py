@@ -44,7 +44,7 @@ def test_work_of_the_application() -> None:
 
 
 def test_jobs_and_stages_that_take_time_have_series_of_their_own() -> None:
-    """They come after ``job.after``, and leave ``grace`` after the end."""
+    """They come after ``job.min-duration``, and leave ``ended.retention`` after the end."""
     feed = Feed(extra={"spark.metrics.job.min-duration": "10s", "spark.metrics.ended.retention": "60s"})
     feed(r.application_start(), r.job_start(0, 7, (0, 1)), r.stage("Submitted", 100))
     assert "app.job.7.numTasks" not in feed.tick(9_000).names()

@@ -18,7 +18,10 @@ from spark_events.history.reading.local_files import stored_files
 
 
 def config(folder: Path | str, app_id: str = "app-1", name: str = "my app", **options: str) -> ReporterConfig:
-    values = {"path": str(folder), **{key.replace("_", "."): value for key, value in options.items()}}
+    values = {
+        "path": str(folder),
+        **{key.replace("__", ".").replace("_", "-"): value for key, value in options.items()},
+    }
     return ReporterConfig("spark.events.reporter.file.", values, ApplicationInfo(name, app_id))
 
 
@@ -131,10 +134,10 @@ def test_what_is_no_file_of_the_reporter(tmp_path: Path, what: str) -> None:
     foreign = [folder / f"my_app__app-0.events.{number:06d}.jsonl" for number in range(1, 4)]
     for path in foreign:
         make[what](path)
-    reporter = opened(folder, retention_files="2")
+    reporter = opened(folder, retention__max_files="2")
     add(reporter, event(0))
     reporter.close()
-    with_second = opened(folder, app_id="app-2", retention_files="2")
+    with_second = opened(folder, app_id="app-2", retention__max_files="2")
     add(with_second, event(1))
     with_second.close()
 
@@ -199,7 +202,7 @@ def test_odd_values(tmp_path: Path) -> None:
 def test_rotation_by_size_and_retention(tmp_path: Path) -> None:
     """A full file is followed by the next; the newest are kept, of this application's name alone."""
     (tmp_path / "my_app_2__app-1.events.000001.jsonl").touch()
-    reporter = opened(tmp_path, rotate_size="1k", retention_files="3")
+    reporter = opened(tmp_path, rotate__max_bytes="1k", retention__max_files="3")
     for number in range(40):
         add(reporter, event(number))
         assert all(path.stat().st_size <= 1024 for path in tmp_path.iterdir())
@@ -215,7 +218,7 @@ def test_retention_where_files_belong_to_another_user(
 ) -> None:
     """Volumes of NFS or SMB may give the files that a process makes another owner than itself."""
     monkeypatch.setattr("spark_events_file_log.files.os.geteuid", lambda: 4711)
-    reporter = opened(tmp_path, rotate_size="1k", retention_files="3")
+    reporter = opened(tmp_path, rotate__max_bytes="1k", retention__max_files="3")
     for number in range(40):
         add(reporter, event(number))
 
@@ -226,7 +229,7 @@ def test_rotation_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """A file is not written to for longer than configured."""
     import time
 
-    reporter = opened(tmp_path, rotate_interval="1s")
+    reporter = opened(tmp_path, rotate__interval="1s")
     add(reporter, event(0))
     later = time.monotonic() + 1.5
     monkeypatch.setattr("spark_events_file_log.files.time.monotonic", lambda: later)
@@ -240,7 +243,7 @@ def test_retention_spares_a_file_in_use(tmp_path: Path) -> None:
     other = opened(tmp_path, app_id="other")
     add(other, event(0))
     for number in range(3):
-        reporter = opened(tmp_path, app_id=f"app-{number}", retention_files="1")
+        reporter = opened(tmp_path, app_id=f"app-{number}", retention__max_files="1")
         add(reporter, event(number))
         reporter.close()
     names = sorted(path.name.split("__")[1].split(".")[0] for path in tmp_path.iterdir())
@@ -340,7 +343,7 @@ def test_applications_of_other_scripts_keep_their_own_files(tmp_path: Path) -> N
     for name in ("日本", "中国", "🚀", "🛰"):
         for app_id in ("app-1", "app-2", "app-3"):
             reporter = FileLogEventReporterFactory().create(
-                config(tmp_path, app_id, name=name, retention_files="2")
+                config(tmp_path, app_id, name=name, retention__max_files="2")
             )
             reporter.open()
             reporter.notify_of_added_event(event())

@@ -58,7 +58,7 @@ def serve() -> Iterator[Callable[..., Served]]:
     made: list[Served] = []
 
     def start(port: int | None = None, **options: str) -> Served:
-        named = {key.replace("__", "."): value for key, value in options.items()}
+        named = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
         made.append(Served(port or free_port(), named))
         return made[-1]
 
@@ -99,7 +99,7 @@ def test_nobody_waits(serve: Callable[..., Served], options: dict[str, str]) -> 
 
 def test_nobody_comes(serve: Callable[..., Served]) -> None:
     """It does not wait longer than it may."""
-    served = serve(linger="100ms")
+    served = serve(linger__timeout="100ms")
     http_get(served.url)
     served.reporter.close()
     wait_until(lambda: not served.listening, "the port is free")

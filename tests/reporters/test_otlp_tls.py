@@ -98,6 +98,8 @@ def test_renewed_certificates_are_read(secured: Collector, pki: Pki, protocol: s
 @pytest.mark.parametrize("missing", ["exporter.client.certificate", "exporter.client.key"])
 def test_one_without_the_other(pki: Pki, protocol: str, missing: str) -> None:
     """A certificate without its key, or a key alone, is an error that names what is missing."""
-    options = {key: value for key, value in files(pki).items() if key.replace("__", ".") != missing}
+    options = {
+        key: value for key, value in files(pki).items() if key.replace("__", ".").replace("_", "-") != missing
+    }
     with pytest.raises(ConfigError, match=f"{missing}: missing"):
         OtlpEventReporterFactory().create(config("https://x", protocol, **options))

@@ -30,7 +30,7 @@ def serve() -> Iterator[Callable[..., PrometheusReporter]]:
         values = {
             "port": "0",
             "linger.timeout": "0",
-            **{key.replace("__", "."): value for key, value in options.items()},
+            **{key.replace("__", ".").replace("_", "-"): value for key, value in options.items()},
         }
         reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, values))
         made.append(reporter)

@@ -31,7 +31,9 @@ def registry(**reporters: str) -> Registry:
     conf = {}
     for key, value in reporters.items():
         name, _, option = key.partition("__")
-        conf[f"spark.events.reporter.{name}.{option.replace('__', '.') or 'factory.class'}"] = value
+        conf[
+            f"spark.events.reporter.{name}.{option.replace('__', '.').replace('_', '-') or 'factory.class'}"
+        ] = value
     setups, errors = read_all_setups(conf)
     assert not errors, errors
     made = Registry(setups)
@@ -141,7 +143,9 @@ def test_a_reporter_that_blocks_for_ever(method: str) -> None:
 def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """What a bound drops is counted, logged once a minute at the most, and reported as an event."""
     factory = "tests.support.plugins:CollectingFactory"
-    made = registry(bad="tests.support.plugins:Blocking", bad__in="open", bad__queue__size="5", good=factory)
+    made = registry(
+        bad="tests.support.plugins:Blocking", bad__in="open", bad__queue__max_items="5", good=factory
+    )
     emit(made, 12)
     worker = made.workers[0]
 
@@ -159,9 +163,9 @@ def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixt
     # The rest is said at the end: six events, and the one about events.
     assert said == [
         "event reporter 'bad' dropped 7 items, 7 in total, because the queue in memory was full "
-        "(queue.size, queue.bytes)",
+        "((queue.max-items, queue.max-bytes))",
         "event reporter 'bad' dropped 7 items, 14 in total, because the queue in memory was full "
-        "(queue.size, queue.bytes)",
+        "((queue.max-items, queue.max-bytes))",
     ]
 
 
@@ -188,7 +192,7 @@ def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -
 def test_a_hundred_thousand_events_behind_a_reporter_that_blocks() -> None:
     """Memory is bounded, nobody waits, the other reporter has everything, and closing is bounded."""
     factory = "tests.support.plugins:CollectingFactory"
-    bounds = {"bad__queue__size": "1000000", "bad__queue__bytes": "1m"}
+    bounds = {"bad__queue__max_items": "1000000", "bad__queue__max_bytes": "1m"}
     made = registry(bad="tests.support.plugins:Blocking", bad__in="event", good=factory, **bounds)
     bad, good = made.workers
     good.wait_opened(5_000)

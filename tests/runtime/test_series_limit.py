@@ -20,7 +20,7 @@ OVERFLOW = {"otel.metric.overflow": "true"}
 
 def limited(**options: str) -> Registry:
     conf = {KEY + "factory.class": "tests.support.plugins:CollectingMetricsFactory"}
-    conf |= {KEY + name.replace("_", "."): value for name, value in options.items()}
+    conf |= {KEY + name.replace("__", ".").replace("_", "-"): value for name, value in options.items()}
     setups, errors = read_all_setups(conf)
     assert not errors
     registry = Registry(setups)
@@ -111,7 +111,7 @@ def test_all_metrics_together_have_a_limit() -> None:
 
 def test_many_series_at_once_are_all_announced() -> None:
     """A queue that is shorter than what comes at once loses no series."""
-    registry = limited(max_series="40000", max_series_per_metric="30000", queue_size="1")
+    registry = limited(max_series="40000", max_series_per_metric="30000", queue__max_items="1")
     for number in range(30_000):
         place(registry, number).register("rows", Counter())
     found = reported(registry, "rows")

@@ -41,7 +41,10 @@ class Following:
         self.conf = {
             "spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory",
             "spark.events.event-log.idle-timeout": "1h",
-            **{f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()},
+            **{
+                f"spark.events.{key.replace('__', '.').replace('_', '-')}": value
+                for key, value in conf.items()
+            },
         }
         self.complete_too = False
         self._before = len(Collecting.instances)
@@ -228,7 +231,7 @@ def test_a_dead_application(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FAILED with its query, at the time of its last record; and RUNNING again should its log go on."""
-    following = Following(tmp_path, eventlog__dead__after="60s")
+    following = Following(tmp_path, event_log__idle_timeout="60s")
     following.write("app-1.inprogress", *LINES[:-3])
     following.poll()
     assert "FAILED" not in new_statuses(following.events, "application")
@@ -258,7 +261,7 @@ def test_a_dead_application(
 
 def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a pause of the machine, an application has as long as ever to go on."""
-    following = Following(tmp_path, eventlog__dead__after="60s")
+    following = Following(tmp_path, event_log__idle_timeout="60s")
     following.write("app-1.inprogress", *LINES[:-3])
     following.poll()
     set_clock(monkeypatch, 7_200_000)
@@ -518,7 +521,7 @@ def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     following.write("a.inprogress", *SampleLog("a").end())
     following.poll()
     assert apps("uptime") == {"a", "b"}
-    following.follower._settings = dataclasses.replace(following.follower._settings, grace_ms=0)
+    following.follower._settings = dataclasses.replace(following.follower._settings, retention_ms=0)
     following.poll()
     wait_until(lambda: apps("uptime") == {"b"}, "the series of what has ended are gone")
 

@@ -25,7 +25,7 @@ def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def bridges(spark: Any) -> Iterator[tuple[DriverBridge, DriverBridge]]:
     """One for which 1 ms is long, and one for which an hour is not."""
-    both = tuple(DriverBridge(spark.sparkContext, 16 << 20, False, 0, (1, ms)) for ms in (1, HOUR_MS))
+    both = tuple(DriverBridge(spark.sparkContext, 16 << 20, 0, (1.0, ms)) for ms in (1, HOUR_MS))
     for bridge in both:
         bridge.subscribe()
     yield both  # type: ignore[misc]

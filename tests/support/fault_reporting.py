@@ -37,7 +37,7 @@ class Reporting:
         conf[f"{PREFIX}filter.excludes"] = "*:RecordsDroppedEvent"
         if journal is not None:
             conf[f"{PREFIX}journal.dir"] = str(journal)
-        conf |= {PREFIX + key.replace("__", "."): value for key, value in options.items()}
+        conf |= {PREFIX + key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
         setups, errors = read_all_setups(conf, ApplicationInfo(application, "app-1"))
         assert not errors, errors
         self.registry = Registry(setups)

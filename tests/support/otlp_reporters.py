@@ -14,7 +14,7 @@ from spark_events.api import (
 
 def config(endpoint: str, protocol: str = "grpc", **options: str) -> ReporterConfig:
     values = {"exporter.endpoint": endpoint, "exporter.protocol": protocol}
-    values |= {key.replace("__", "."): value for key, value in options.items()}
+    values |= {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
     return ReporterConfig("spark.events.reporter.otel.", values, ApplicationInfo("my-app", "app-1", "2"))
 
 

@@ -27,7 +27,9 @@ class Feed:
         extra: dict[str, str] | None = None,
         **conf: str,
     ) -> None:
-        keys = {f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()}
+        keys = {
+            f"spark.events.{key.replace('__', '.').replace('_', '-')}": value for key, value in conf.items()
+        }
         keys |= extra or {}
         keys["spark.events.reporter.x.factory.class"] = "tests.support.plugins:CollectingFactory"
         keys["spark.metrics.reporter.x.factory.class"] = "tests.support.plugins:CollectingMetricsFactory"

@@ -29,7 +29,7 @@ _CONF = {
     "spark.events.reporter.told.factory.class": "tests.support.told_by_log:EventsFactory",
     "spark.traces.reporter.told.factory.class": "tests.support.told_by_log:SpansFactory",
     "spark.metrics.reporter.told.factory.class": "tests.support.told_by_log:MetricsFactory",
-    "spark.traces.tasks.enabled": "task",
+    "spark.traces.tasks.enabled": "true",
     "spark.events.issue.min-duration": "1ms",
 }
 _WAIT_MS = 60_000

@@ -23,11 +23,18 @@ APPLICATION = ApplicationInfo("shop", "app-1")
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 
+def _option(name: str) -> str:
+    """Return the rest of a key from an argument's name; the part after the first two is the option's."""
+    listener, *option = name.split("__", 2)[1:] if "__" in name else [name]
+    rest = "".join(f".{part}" for part in option).replace("__", ".").replace("_", "-")
+    return f".{listener}{rest}" if "__" in name else name
+
+
 class Told:
     """The listeners of an application that the test tells records of."""
 
     def __init__(self, *secrets: str, **conf: str) -> None:
-        keys = {f"{PREFIX}{key.replace('__', '.')}": value for key, value in conf.items()}
+        keys = {PREFIX + _option(key): value for key, value in conf.items()}
         setups, errors = read_all_setups(keys, APPLICATION)
         assert not errors, errors
         Collecting.instances.clear()

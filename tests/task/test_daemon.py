@@ -24,7 +24,7 @@ class EveryTask:
     def __init__(self, folder: Path, conf: dict[str, str]) -> None:
         conf = {
             **events_and_spans(folder / "live"),
-            "spark.traces.tasks.enabled": "task",
+            "spark.traces.tasks.enabled": "true",
             "spark.events.task.failures.include-locals": "true",
             "spark.events.task.measure-udfs": "true",
             **conf,

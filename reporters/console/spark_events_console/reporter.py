@@ -13,8 +13,9 @@ _STYLES = {Severity.WARN: "yellow", Severity.ERROR: "bold red", Severity.FATAL: 
 _NAME_WIDTH = 27
 # Other attributes are in the body already, or too long for a line.
 _SHOWN = (
+    "oldJobStatusMs",
     "durationMs",
-    "numInputRows",
+    "inputRows",
     "fullSize",
     "numTasks",
     "waitMs",

@@ -71,7 +71,7 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if rows is None or len(read) != 2 or None in read:
         return
     most = max(1, *(side or 0 for side in read))
-    if rows < max(thresholds.explosion_ratio * most, thresholds.explosion_rows):
+    if rows < max(thresholds.explosion_factor * most, thresholds.explosion_rows):
         return
     stages = _stages_of_rows(node, rows)
     tables, keys = node.tables(), _keys(node)

@@ -143,7 +143,7 @@ _COLUMNS = (
         _MOST_MS,
     ),
     _Column("full_size", _attribute("fullSize"), _MOST, least=-1),
-    _Column("input_rows", _attribute("numInputRows"), _MOST),
+    _Column("input_rows", _attribute("inputRows"), _MOST),
     # An executor has attributes of its own.
     _Column("error_class", _when(_IS_EXECUTOR, _attribute("reason"), _attribute("errorClass"))),
     _Column("exception_type", _attribute("exception.type")),

@@ -26,7 +26,7 @@ from spark_events.history.table import (
 
 COMPARED = 20
 """With how many earlier runs a run is compared at most."""
-_PERCENT, _LEAST_MORE_MS = 150, 30_000
+_FACTOR, _LEAST_MORE_MS = 1.5, 30_000
 """What of the 95th percentile a slower run took more than, and how much more than the median."""
 _BEGUN = (JobStatus.CREATED.value, JobStatus.RUNNING.value)
 
@@ -97,7 +97,7 @@ def _add(run: _Run, fact: Fact) -> None:
 def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[Row]:
     """Return the row of a run that took much longer than those before it; nothing for another."""
     before = usual(each.duration_ms for each in earlier)
-    if not before.is_exceeded_by(run.duration_ms, _PERCENT, _LEAST_MORE_MS):
+    if not before.is_exceeded_by(run.duration_ms, _FACTOR, _LEAST_MORE_MS):
         return []
     return [
         {

@@ -73,7 +73,7 @@ class JobStatusTracker:
         event = self._builder(new, old)
         if old is not None:
             event.set_attribute("oldJobStatus", old.value)
-            event.set_attribute("durationMs", time_ms - self.since_ms)
+            event.set_attribute("oldJobStatusMs", time_ms - self.since_ms)
         event.set_attributes(attributes or {})
         self.status, self.since_ms = new, time_ms
         self.on_change(new, time_ms)

@@ -96,7 +96,7 @@ class ExecutorListener:
         self._losses = ExecutorLosses(context)
         self._tasks_of_removed: ExecutorTasks = {}
         # An executor has nothing to show before it has measured something.
-        self._series = PassingSeries(0, context.settings.grace_ms)
+        self._series = PassingSeries(0, context.settings.retention_ms)
         self._shown = 0
         self._too_many_said = False
         self._group = context.scopes.application()
@@ -260,7 +260,7 @@ class ExecutorListener:
             executor.series.take(gauges, grown)
 
     def _has_room(self) -> bool:
-        most = self._context.settings.executor_series
+        most = self._context.settings.max_executors
         if self._shown >= most and not self._too_many_said:
             self._too_many_said = True
             logger.warning(

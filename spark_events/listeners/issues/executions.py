@@ -90,7 +90,7 @@ class Executions:
 def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
     """Return an issue of a stage with what the nodes of its plan say about its cause."""
     if issue.kind == TASK_COUNT and "fewTasks" in issue.evidence:
-        reason = why_few_tasks(nodes, int(str(issue.evidence["tasks"])))
+        reason = why_few_tasks(nodes, int(str(issue.evidence["numTasks"])))
         if reason is not None:
             return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
     if issue.kind == STRAGGLER and (exploded := _exploded(nodes)):

@@ -79,11 +79,9 @@ class Subjects:
             f"job {job.id}" if job and finding.job_ms else "the stage",
             finding.whole_ms,
             {
-                "stageId": stage,
-                "stageAttempt": attempt,
                 "stageName": finding.name or None,
-                "jobId": job.id if job else None,
-                "sql_execution_id": job.execution if job else None,
+                "job_id": str(job.id) if job else None,
+                "sql_execution_id": str(job.execution) if job and job.execution is not None else None,
                 "description": self._described(job) if job else None,
                 **_code(job, time_ms),
             },
@@ -100,7 +98,6 @@ class Subjects:
             "its time",
             finding.wall_ms,
             {
-                "sql_execution_id": execution.id,
                 "description": self._tellable(execution.description),
                 **_code(finding.job, execution.begun_ms + finding.wall_ms),
             },

@@ -211,7 +211,7 @@ class QueryIssues(Timeless):
                 query.growing.take(issue, self._subject(query, run_id, "", query.batches_ms, {}), time_ms)
 
     def _tell(self, query: _Query, run_id: str, issue: Issue, name: str, times: int, time_ms: int) -> None:
-        attributes = {"stageName": name or None, "stages": times}
+        attributes = {"stageName": name or None, "stagesSeen": times}
         subject = self._subject(query, run_id, "the time of its jobs", query.busy_ms, attributes)
         reported = replace(
             issue,

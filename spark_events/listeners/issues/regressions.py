@@ -40,7 +40,7 @@ class _Running:
     """An SQL execution, or a job of none, that runs."""
 
     entity: Entity
-    attributes: dict[str, int]
+    attributes: dict[str, str]
     begun_ms: int
     work: Work
     stages: list[int] = field(default_factory=list)
@@ -127,7 +127,9 @@ class RegressionListener:
             name = _name(description)
             entity = Entity("sql_execution", str(execution), f"SQL execution {execution} ({name})")
             work = Work(name, plan=str(record.get("Plan Shape") or ""))
-            self._executions[execution] = _Running(entity, {"sql_execution_id": execution}, time_ms, work)
+            self._executions[execution] = _Running(
+                entity, {"sql_execution_id": str(execution)}, time_ms, work
+            )
 
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
@@ -144,7 +146,7 @@ class RegressionListener:
         if running is None:
             name = _name(job.description or job.final_stage)
             entity = Entity("job", str(job.id), f"job {job.id} ({name})")
-            running = self._jobs[job.id] = _Running(entity, {"jobId": job.id}, time_ms, Work(name))
+            running = self._jobs[job.id] = _Running(entity, {"job_id": str(job.id)}, time_ms, Work(name))
         for stage in job.stages:
             if len(self._stages) < _MOST_STAGES:
                 self._stages.setdefault(stage, running)

@@ -81,7 +81,7 @@ class CheckpointStats:
             .set_attribute("stateCommitMs", _state_commit_ms(progress))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
             .set_attribute("owedMs", owed_ms)
-            .set_attribute("numInputRows", input_rows(progress))
+            .set_attribute("inputRows", input_rows(progress))
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "COMPLETED")

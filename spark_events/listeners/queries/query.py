@@ -229,7 +229,7 @@ class _AllSeries:
         """Called when a run has ended, at a time in ms since the epoch."""
         series = self._series.get(run.name)
         if series is not None and series.shows(run):  # else a newer run uses the name
-            due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
+            due_ms = time_ms + self._context.settings.retention_ms if on_purpose else float("inf")
             self._leaving[run.name] = due_ms
 
     def tick(self, now_ms: int) -> list[str]:

@@ -177,13 +177,13 @@ class ReceiverListener:
 
     def __init__(self, context: ListenerContext) -> None:
         self._scopes = context.scopes
-        after_ms, grace_ms = context.settings.job_after_ms, context.settings.grace_ms
+        after_ms, retention_ms = context.settings.min_job_duration_ms, context.settings.retention_ms
         self._driver = ReceiverSeries(OF_THE_DRIVER)
         self._driver.show(self._scopes.receiver_driver())
-        at_once = PassingSeries(0, grace_ms, context.settings.executor_series)
+        at_once = PassingSeries(0, retention_ms, context.settings.max_executors)
         self._executors = _Passing("executors", OF_EXECUTORS, at_once)
-        self._stages = _Passing("stages", OF_STAGES, PassingSeries(after_ms, grace_ms, MOST_STAGES))
-        self._jobs = _Passing("jobs", OF_JOBS, PassingSeries(after_ms, grace_ms, MOST_JOBS))
+        self._stages = _Passing("stages", OF_STAGES, PassingSeries(after_ms, retention_ms, MOST_STAGES))
+        self._jobs = _Passing("jobs", OF_JOBS, PassingSeries(after_ms, retention_ms, MOST_JOBS))
 
     @property
     def handlers(self) -> Handlers:

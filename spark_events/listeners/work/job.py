@@ -58,7 +58,7 @@ class SparkJobListener:
         self._context = context
         self._parent_of = parent_of
         self._running: dict[int, RunningJob] = {}
-        self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
+        self._series = PassingSeries(context.settings.min_job_duration_ms, context.settings.retention_ms)
         active = Gauge(lambda: len(self._running), "{job}", "Running Spark jobs.")
         context.scopes.application().register("activeJobs", active)
 

@@ -49,10 +49,8 @@ class SqlExecutionListener(Timeless):
         if execution.batch is not None:
             return
         number = execution.id
-        span = (
-            ended_span("SQL execution", execution.begun_ms, time_ms, failure)
-            .set_attribute("executionId", number)
-            .set_attribute("description", execution.description)
+        span = ended_span("SQL execution", execution.begun_ms, time_ms, failure).set_attribute(
+            "description", execution.description
         )
         group = self._context.scopes.sql_execution(number)
         self._context.traces.report(span, self._place(number), _entity(number), group)

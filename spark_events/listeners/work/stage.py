@@ -63,7 +63,7 @@ class StageListener:
         # By the attempt: what Spark's record of its failure, which follows, does not say.
         self._thrown: dict[tuple[int, int], Mapping[str, str]] = {}
         self._python = PythonWork(context)
-        self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
+        self._series = PassingSeries(context.settings.min_job_duration_ms, context.settings.retention_ms)
 
     @property
     def handlers(self) -> Handlers:
@@ -158,8 +158,6 @@ class StageListener:
             .set_routine()
             .set_body(f"{entity.title}: {status}")
             .set_attribute("status", status)
-            .set_attribute("stageId", stage)
-            .set_attribute("stageAttempt", number)
             .set_attribute("numTasks", int(record["Number of Tasks"]))
             .set_attribute("waitMs", waited)
         )

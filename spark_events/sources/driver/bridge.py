@@ -44,7 +44,6 @@ class DriverBridge:
     Args:
         spark_context: PySpark's SparkContext.
         max_bytes: how much the bridge may hold before it drops records, in bytes of JSON.
-        drop_oldest: whether it drops its oldest records, or else the new ones.
         shutdown_wait_ms: how long the JVM waits for ``finish`` when it shuts down, in ms.
         lagging: which task of a stage lags behind when most are done: one that runs for longer than so many
             times their median, and for at least so many ms.
@@ -60,9 +59,8 @@ class DriverBridge:
         self,
         spark_context: Any,
         max_bytes: int,
-        drop_oldest: bool,
         shutdown_wait_ms: int,
-        lagging: tuple[int, int] = (3, 30_000),
+        lagging: tuple[float, int] = (3.0, 30_000),
     ) -> None:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
@@ -71,9 +69,7 @@ class DriverBridge:
         self._counters = self._bus.metrics().metricRegistry()
         java_class = JAVA.load(jvm, "DriverBridge")
         metrics = self._strings(PLAN_METRICS)
-        self.java = new(
-            self._gateway, java_class, max_bytes, drop_oldest, shutdown_wait_ms, names, metrics, *lagging
-        )
+        self.java = new(self._gateway, java_class, max_bytes, shutdown_wait_ms, names, metrics, *lagging)
         self.dropped = 0
         self.queue_bytes = 0
         self.queue_depth = 0

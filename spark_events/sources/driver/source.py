@@ -61,13 +61,12 @@ class DriverSource:
         self._bridge = DriverBridge(
             spark_context,
             settings.bridge_queue_bytes,
-            settings.bridge_drop_oldest,
             settings.close_timeout_ms,
-            (settings.thresholds.running_ratio, settings.thresholds.min_time_ms),
+            (settings.thresholds.running_factor, settings.thresholds.min_time_ms),
         )
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
-            self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
+            self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_timeout_ms)
         self._stopping = threading.Event()
         self._parts = Parts(spark_context, assembly, self._driver.application_start)
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))

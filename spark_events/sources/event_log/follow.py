@@ -219,7 +219,7 @@ class Follower:
         if not followed.end_state and followed.logged.ended:
             followed.mark_ended()
             self._ended.inc()
-        elif not followed.end_state and followed.quiet_ms >= self._settings.dead_after_ms:
+        elif not followed.end_state and followed.quiet_ms >= self._settings.log_idle_timeout_ms:
             followed.mark_resting()
             self._dead.inc()
         elif not followed.end_state and (later := followed.later_attempt(self._attempts)):
@@ -233,7 +233,7 @@ class Follower:
         time_ms = now_ms()
         while self._lingering and not self._metrics.crowded:
             name, (since_ms, registry) = next(iter(self._lingering.items()))
-            stays = time_ms < since_ms + self._settings.grace_ms and self._metrics.workers
+            stays = time_ms < since_ms + self._settings.retention_ms and self._metrics.workers
             if stays and len(self._lingering) <= _MOST_LINGERING:
                 break
             del self._lingering[name]

@@ -152,7 +152,7 @@ class FollowedApplication:
         resting_s = self.quiet_ms // 1000
         reason = (
             f"the event log has no end, and nothing was written to it for {resting_s} s "
-            f"({key_of(ListenerSettings, 'dead_after_ms')})"
+            f"({key_of(ListenerSettings, 'log_idle_timeout_ms')})"
         )
         self._mark_dead(f"its log has had no record for {resting_s} s", {"Reason": reason})
 

@@ -19,7 +19,7 @@ class QuerySettings:
     """Settings for restarting (Flink's ``restart-strategy``) and stopping a query; durations are in ms."""
 
     restart_strategy: str = setting(
-        _STRATEGY,
+        f"{_STRATEGY}.type",
         types.choice("fixed-delay", _NONE),
         "fixed-delay",
         "Whether to restart a failed query: `fixed-delay` or `none`.",
@@ -57,8 +57,8 @@ _HDFS_BACKED = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateSt
 _BACKEND = "spark.sql.streaming.stateStore.providerClass"
 _BACKENDS = {"rocksdb": _ROCKSDB, "hashmap": _HDFS_BACKED, "filesystem": _HDFS_BACKED}
 _RENAMED = {
-    "restart-strategy": _STRATEGY,
-    "restart-strategy.type": _STRATEGY,
+    "restart-strategy": _OPTIONS["restart_strategy"].name,
+    "restart-strategy.type": _OPTIONS["restart_strategy"].name,
     "restart-strategy.fixed-delay.attempts": _OPTIONS["restart_attempts"].name,
     "restart-strategy.fixed-delay.delay": _OPTIONS["restart_delay_ms"].name,
     "parallelism.default": "spark.sql.shuffle.partitions",

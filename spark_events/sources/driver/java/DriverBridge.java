@@ -45,7 +45,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordTexts texts;
     private final CountDownLatch delivered = new CountDownLatch(1);
     private final long shutdownWaitMs;
-    private final long laggingRatio;
+    private final double laggingFactor;
     private final long laggingMs;
     // The starts of jobs whose end nobody has handled: job id to JSON; and {job id, number of the record} of ends.
     private final LinkedHashMap jobs = new LinkedHashMap();
@@ -54,12 +54,12 @@ public class DriverBridge extends SparkListener implements Consumer {
     private long gatheredAt = 0;
     private long changedAt = 0;
 
-    public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents,
-            String[] planMetrics, long laggingRatio, long laggingMs) {
-        this.records = new RecordQueue(maxBytes, dropOldest);
+    public DriverBridge(long maxBytes, long shutdownWaitMs, String[] wantedOtherEvents,
+            String[] planMetrics, double laggingFactor, long laggingMs) {
+        this.records = new RecordQueue(maxBytes);
         this.texts = new RecordTexts(maxBytes);
         this.shutdownWaitMs = shutdownWaitMs;
-        this.laggingRatio = laggingRatio;
+        this.laggingFactor = laggingFactor;
         this.laggingMs = laggingMs;
         this.plans = new ExecutionPlans(planMetrics);
         wanted.addAll(Arrays.asList(wantedOtherEvents));
@@ -278,7 +278,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         synchronized (stages) {
             for (Iterator running = stages.values().iterator(); running.hasNext();) {
                 StageTasks tasks = (StageTasks) running.next();
-                TaskInfo lagging = tasks.lagging(now, laggingRatio, laggingMs);
+                TaskInfo lagging = tasks.lagging(now, laggingFactor, laggingMs);
                 if (tasks.isChanged() || lagging != null) {
                     addMap(tasks.record(now, lagging), true);
                 }

@@ -8,7 +8,6 @@ public class RecordQueue {
     private final ArrayDeque routine = new ArrayDeque();
     private final ArrayDeque lasting = new ArrayDeque();
     private final long maxBytes;
-    private final boolean dropOldest;
     private long number = 0;
     private long bytes = 0;
     private long dropped = 0;
@@ -18,14 +17,13 @@ public class RecordQueue {
     private String drained = "";
     private long lastDrained = -1;
 
-    public RecordQueue(long maxBytes, boolean dropOldest) {
+    public RecordQueue(long maxBytes) {
         this.maxBytes = maxBytes;
-        this.dropOldest = dropOldest;
     }
 
     /** Adds a record, or counts it as dropped where it does not fit; returns its number. */
     synchronized long add(String record, boolean isRoutine) {
-        if (!makeRoom(record.length(), isRoutine)) {
+        if (!makeRoom(record.length())) {
             dropped++;
             return number++;
         }
@@ -99,12 +97,8 @@ public class RecordQueue {
         return record;
     }
 
-    /** Tells whether a record fits, after dropping older ones where that is the policy. */
-    private boolean makeRoom(int size, boolean isRoutine) {
-        if (!dropOldest) {
-            // The last quarter is for what tells of a beginning or an end.
-            return bytes + size <= (isRoutine ? maxBytes / 4 * 3 : maxBytes);
-        }
+    /** Tells whether a record fits, after dropping older ones where there is too little room. */
+    private boolean makeRoom(int size) {
         while (bytes + size > maxBytes && !isEmpty()) {
             poll(routine.isEmpty() ? lasting : routine);
             dropped++;

@@ -136,7 +136,7 @@ public class StageTasks {
      * Returns the task that runs on although most others have finished, for longer than so many times their median and
      * for at least so many ms; null if there is none.
      */
-    TaskInfo lagging(long now, long ratio, long leastMs) {
+    TaskInfo lagging(long now, double factor, long leastMs) {
         if (runningNow == 0 || finished.cardinality() * 4L < total * 3L) {
             return null;
         }
@@ -150,7 +150,7 @@ public class StageTasks {
         if (oldest == null || now - oldest.launchTime() < leastMs) {
             return null;
         }
-        return now - oldest.launchTime() > ratio * statistics.medianRunMs() ? oldest : null;
+        return now - oldest.launchTime() > factor * statistics.medianRunMs() ? oldest : null;
     }
 
     /** Returns a record of how they stand, with the task that lags behind, if any. */
