@@ -19,6 +19,7 @@ from requests import HTTPError, PreparedRequest, Response
 from spark_events.api import ConfigError, Refused, RetryLater, text_without_queries, url_without_secrets
 from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
 from spark_events_openlineage.branches import Branch, Branches
+from spark_events_openlineage.source_code import without_user
 
 _TRY_LATER = frozenset((408, 425, 429))
 _CLIENTS_FAULT = 400
@@ -53,6 +54,11 @@ class Destination:
         for over_http in _over_http(self._transport):
             over_http.config.adapter = _Adapter()
         self._branches = _branches(self._transport, self._emit)
+
+    @property
+    def tells_source_code(self) -> bool:
+        """Whether the client is told to say where the code is; it looks for a folder ``.git``."""
+        return not self._client.config.facets.source_code_location.disabled
 
     def prepare(self, event: RunEvent, take: Callable[[bytes], None]) -> None:
         """Pass an event to ``take`` as JSON, after the client's tags and filters, which may drop it."""
@@ -152,6 +158,10 @@ class _Capture(Transport):
         self._take = take
 
     def emit(self, event: Any) -> None:
+        location = (event.job.facets or {}).get("sourceCodeLocation")
+        if location is not None:  # the client's own, out of the folder .git
+            location.url = without_user(location.url)
+            location.repoUrl = without_user(location.repoUrl or location.url)
         self._take(Serde.to_json(event).encode())
 
 
