@@ -14,8 +14,8 @@ from spark_events.api.errors import (
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
 from spark_events.api.failure import CodePlace, Failure, FailureContext, FailureEnricher
+from spark_events.api.job_data import DataRead, DataWritten, ObservedData
 from spark_events.api.job_listener import (
-    DataRead,
     ExecutionMode,
     JobCreatedEvent,
     JobExecutionListener,
@@ -85,6 +85,7 @@ __all__ = [
     "ConfigFacet",
     "Counter",
     "DataRead",
+    "DataWritten",
     "Event",
     "EventBuilder",
     "EventReporter",
@@ -121,6 +122,7 @@ __all__ = [
     "MetricType",
     "MissingExtraError",
     "ModifyType",
+    "ObservedData",
     "Option",
     "OptionType",
     "Outbox",

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from spark_events.api.config import ApplicationInfo, ReporterConfig
 from spark_events.api.failure import Failure
+from spark_events.api.job_data import DataRead, DataWritten
 from spark_events.api.lineage import LineageGraph, LineageVertex
 from spark_events.api.reporter import Reporter, ReporterFactory, SendingReporter
 from spark_events.api.toolkit.daemon_executor import DaemonExecutor
@@ -98,28 +99,6 @@ class JobLineageEvent(JobStatusChangedEvent):
     lineage: LineageGraph = field(default_factory=LineageGraph)
 
 
-@dataclass(frozen=True, slots=True)
-class DataRead:
-    """How much of a dataset a job has read.
-
-    Attributes:
-        namespace: of the dataset.
-        name: of the dataset.
-        version: Delta's version or Iceberg's snapshot id, or the offset of a stream; empty for data without
-            versions.
-        rows: rows read; None if unknown.
-        bytes: size of the files read; None if unknown.
-        files: number of files read; None if unknown.
-    """
-
-    namespace: str
-    name: str
-    version: str = ""
-    rows: int | None = None
-    bytes: int | None = None
-    files: int | None = None
-
-
 @dataclass(frozen=True)
 class JobProgressEvent(JobStatusChangedEvent):
     """A streaming query has come further: at most one for each ``spark.events.lineage.progress-interval``.
@@ -146,6 +125,7 @@ class JobExecutionStatusEvent(JobStatusChangedEvent):
         exception: why it failed; None if it has not, or Spark does not say.
         written: what a statement has written, by ``rows``, ``bytes`` and ``files``; empty if unknown.
         read: what a statement that writes has read, by dataset; empty if unknown.
+        made: what a statement has made of the data that it wrote: its version, say; empty if unknown.
     """
 
     old_status: JobStatus = JobStatus.CREATED
@@ -153,6 +133,7 @@ class JobExecutionStatusEvent(JobStatusChangedEvent):
     exception: Failure | None = None
     written: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     read: tuple[DataRead, ...] = ()
+    made: tuple[DataWritten, ...] = ()
 
 
 class JobStatusChangedListener(Reporter):

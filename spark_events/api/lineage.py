@@ -248,10 +248,13 @@ class TableColumnLineageEdge:
     Attributes:
         column: the sink column's name.
         sources: the source columns.
+        expression: the text of the expression that computes it last, redacted; empty for a column that is
+            passed on as it is, and for one that is computed in several ways.
     """
 
     column: str
     sources: tuple[SourceColumn, ...]
+    expression: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +366,16 @@ class LineageGraph:
                 for column in edge.columns:
                     sources[column.column] = sources.get(column.column, ()) + column.sources
         return sources
+
+    def expressions(self, sink: LineageVertex) -> Mapping[str, str]:
+        """Return for each column of a sink that is computed the text of the expression."""
+        return {
+            column.column: column.expression
+            for edge in self.relations
+            if isinstance(edge, TableLineageEdge) and edge.sink == sink
+            for column in edge.columns
+            if column.expression
+        }
 
 
 class LineageVertexProvider(abc.ABC):

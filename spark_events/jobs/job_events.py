@@ -28,7 +28,7 @@ from spark_events.jobs.plan_records import (
 )
 from spark_events.jobs.query_progress import QueryProgress
 from spark_events.jobs.tracked_job import TrackedJob, with_given
-from spark_events.lineage.data_read import data_read
+from spark_events.lineage.data_amounts import data_read, data_written
 from spark_events.lineage.datasets import Catalogs
 from spark_events.lineage.edges import edges_of
 from spark_events.lineage.graph import GraphBuilder, merged
@@ -154,8 +154,8 @@ class JobEvents:
         thrown = record.get("failure")
         written = {str(key): int(value) for key, value in (record.get("written") or {}).items()}
         if not thrown:
-            read = data_read(record.get("read") or (), self._catalogs)
-            job.change_status(JobStatus.FINISHED, time_ms, written=written, read=read)
+            read, made = data_read(record, self._catalogs), data_written(record, self._catalogs)
+            job.change_status(JobStatus.FINISHED, time_ms, written=written, read=read, made=made)
             return
         failure = parse_failure(str(thrown["text"]), thrown.get("errorClass"))
         if thrown.get("sqlState"):
@@ -260,7 +260,8 @@ class JobEvents:
         lineage = record.get("lineage")
         if not lineage:
             return LineageGraph(incomplete=str(record.get("incomplete") or ""))
-        return GraphBuilder(lineage, self._catalogs, bool(record.get("bounded"))).build()
+        bounded = bool(record.get("bounded"))
+        return GraphBuilder(lineage, self._catalogs, bounded, self._registry.redact).build()
 
     def _redacted(self, failure: Failure | None) -> Failure | None:
         if failure is None:

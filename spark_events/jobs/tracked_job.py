@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.api import (
     DataRead,
+    DataWritten,
     ExecutionMode,
     Failure,
     JobCreatedEvent,
@@ -98,6 +99,7 @@ class TrackedJob:
         failure: Failure | None = None,
         written: Mapping[str, int] | None = None,
         read: tuple[DataRead, ...] = (),
+        made: tuple[DataWritten, ...] = (),
     ) -> None:
         """Send a status change, or hold it until the job's creation; an unchanged status sends nothing."""
         if new is self.status:
@@ -109,6 +111,7 @@ class TrackedJob:
             exception=failure,
             written=written or {},
             read=read,
+            made=made,
         )
         self.status = new
         if self.created:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -51,10 +51,18 @@ class GraphBuilder:
         plan: what its plan says, in the form of ``Statement.java``.
         catalogs: gives tables their names.
         bounded: whether a stream ends by itself.
+        redact: takes secrets out of the texts of expressions.
     """
 
-    def __init__(self, plan: Mapping[str, Any], catalogs: Catalogs, bounded: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        catalogs: Catalogs,
+        bounded: bool = False,
+        redact: Callable[[str], str] = str,
+    ) -> None:
         self._plan = plan
+        self._redact = redact
         self._catalogs = catalogs
         self._bounded = bounded
         schemas: list[list[SchemaField]] = [[] for _ in plan["sources"]]
@@ -146,10 +154,12 @@ class GraphBuilder:
         dropped: set[int],
     ) -> list[TableLineageEdge]:
         columns: dict[int, list[TableColumnLineageEdge]] = {}
+        texts = {name: self._redact(str(text)) for name, text in (sink.get("expressions") or {}).items()}
         split = cache(self._split)
         for (name, _, _), column in zip(sink["columns"], inputs, strict=True):
             for source, source_columns in split(tuple(column.items())).items():
-                columns.setdefault(source, []).append(TableColumnLineageEdge(str(name), source_columns))
+                edge = TableColumnLineageEdge(str(name), source_columns, texts.get(str(name), ""))
+                columns.setdefault(source, []).append(edge)
         influences = self._split(tuple(_kinds(self._plan["indirect"]).items()))
         return [
             TableLineageEdge(feeding, vertex, tuple(columns.get(i, ())), influences.get(i, ()))

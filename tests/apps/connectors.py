@@ -1,6 +1,10 @@
 """Delta, Iceberg, Kafka and PostgreSQL, read and written in all ways; arguments: folder, Kafka's, PostgreSQL's URL."""
 
+import json
 import sys
+import threading
+import time
+from pathlib import Path
 
 from pyspark.sql import SparkSession, functions
 
@@ -17,6 +21,7 @@ for table, of_format in (("delta_table", "delta"), ("ice.db.iceberg_table", "ice
     spark.sql(f"INSERT OVERWRITE {table} SELECT id, v, k FROM source WHERE v > 2")
     spark.sql(f"UPDATE {table} SET v = id + 1 WHERE k = 'x'")
     spark.sql(f"DELETE FROM {table} WHERE id = 3")
+    spark.sql(f"DELETE FROM {table} WHERE id = 333")  # which none has: nothing is committed
     spark.sql(
         f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED AND s.k = 'y' THEN DELETE "
         "WHEN MATCHED THEN UPDATE SET t.v = s.v WHEN NOT MATCHED THEN INSERT (id, v, k) VALUES (s.id, s.v, upper(s.k))"
@@ -25,6 +30,39 @@ for table, of_format in (("delta_table", "delta"), ("ice.db.iceberg_table", "ice
     spark.table(table).write.parquet(at(f"/from_{of_format}"))
 spark.table("delta_table").write.format("delta").save(at("/delta_by_path"))
 spark.table("source").writeTo("ice.db.made").create()
+spark.sql("ALTER TABLE ice.db.made CREATE BRANCH tried")
+spark.sql("INSERT INTO ice.db.made.branch_tried SELECT id, v, k FROM source WHERE id > 5")
+spark.table("ice.db.made.branch_tried").write.parquet(at("/from_branch"))
+snapshots = {
+    table: spark.sql(
+        f"SELECT snapshot_id, summary FROM ice.db.{table}.snapshots ORDER BY committed_at"
+    ).collect()
+    for table in ("iceberg_table", "made")
+}
+Path(at("/snapshots.json")).write_text(
+    json.dumps({table: [[row[0], row[1]] for row in rows] for table, rows in snapshots.items()})
+)
+
+# While a statement writes to a table, another one does.
+go_on = Path(at("/go_on"))
+
+
+@functions.udf("long")
+def held_up(value: int) -> int:
+    while not go_on.exists():
+        time.sleep(0.01)
+    return value
+
+
+spark.range(3).write.format("delta").saveAsTable("contended")
+slow = spark.range(0, 3, 1, 1).select(held_up("id").alias("id"))
+thread = threading.Thread(target=lambda: slow.write.insertInto("contended"))
+thread.start()
+while not spark.sparkContext.statusTracker().getActiveJobsIds():
+    time.sleep(0.01)
+spark.range(4).write.insertInto("contended")
+go_on.touch()
+thread.join()
 
 # Kafka, in batches and as a stream; the same topic by list, by pattern and as a sink.
 lines = spark.table("source").select(
@@ -38,6 +76,10 @@ kafka = {"kafka.bootstrap.servers": servers, "startingOffsets": "earliest"}
 spark.read.format("kafka").options(**kafka).option("subscribe", "lines,by_column").load().select(
     "value"
 ).write.parquet(at("/from_kafka"))
+
+spark.read.format("kafka").options(**kafka).option("subscribe", "lines,by_column").option(
+    "endingOffsets", '{"lines": {"0": 7}, "by_column": {"0": 9}}'
+).load().write.parquet(at("/up_to"))
 
 
 def stream(**options: str):

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pandas
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_events.api import LineageDataset, LineageVertex, TableLineageEdge
@@ -46,6 +47,14 @@ numbers.rdd.union(numbers.rdd).map(lambda row: (row.id, row.twice + 1)).toDF(["a
     at("made")
 )
 spark.createDataFrame([(1,)], "a int").write.parquet(at("of_list"))
+for arrow in ("true", "false"):
+    spark.conf.set("spark.sql.execution.arrow.pyspark.enabled", arrow)
+    spark.createDataFrame(pandas.DataFrame({"a": [1]})).write.parquet(at(f"of_pandas_{arrow}"))
+spark.sql("SELECT * FROM VALUES (1) AS t (a)").write.parquet(at("of_values"))
+if spark.version >= "4":  # PySpark 3.5's own code for it fails with this pandas
+    numbers_of_pandas = numbers.pandas_api()
+    numbers_of_pandas["more"] = numbers_of_pandas["twice"] + 1
+    numbers_of_pandas.to_spark().write.parquet(at("by_pandas"))
 
 # What only the program knows.
 words.foreach(lambda line: None)

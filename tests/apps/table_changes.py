@@ -47,6 +47,18 @@ else:
         f"ALTER TABLE {table} RENAME COLUMN more TO less",
         f"ALTER TABLE {table} DROP COLUMN less",
     )
+if of_format == "USING iceberg":
+    run(
+        f"ALTER TABLE {table} ADD PARTITION FIELD bucket(4, id)",
+        f"ALTER TABLE {table} REPLACE PARTITION FIELD bucket(4, id) WITH truncate(2, day)",
+        f"ALTER TABLE {table} DROP PARTITION FIELD truncate(2, day)",
+        f"ALTER TABLE {table} WRITE ORDERED BY id",
+        f"ALTER TABLE {table} CREATE BRANCH tried",
+        f"INSERT INTO {table}.branch_tried VALUES (2, 'b')",
+        f"ALTER TABLE {table} DROP BRANCH tried",
+        f"ALTER TABLE {table} CREATE TAG first",
+        f"ALTER TABLE {table} DROP TAG first",
+    )
 if of_format == "USING delta":
     run(f"OPTIMIZE {table}")  # a command that is not known
 run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pyspark
 import pytest
@@ -50,6 +51,8 @@ def connected(
         f"{listener}.kafka.transport.topic": "lineage",
         f"{listener}.kafka.transport.config": f"bootstrap.servers:{broker.servers}",
         "spark.log.level": "ERROR",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.shuffle.partitions": "2",
         "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("postgresql")])),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -92,6 +95,8 @@ DELTA, ICEBERG = "warehouse/delta_table", "iceberg/db/iceberg_table"
         ("insert.data.from_iceberg", [ICEBERG], ["data/from_iceberg"]),
         ("insert.data.delta_by_path", [DELTA], ["data/delta_by_path"]),
         ("ctas.ice.db.made", [SOURCE], ["iceberg/db/made"]),
+        ("insert.ice.db.made", [SOURCE], ["iceberg/db/made"]),
+        ("insert.data.from_branch", ["iceberg/db/made"], ["data/from_branch"]),
         ("insert.lines", [SOURCE], ["lines"]),
         ("insert.by_column", [SOURCE], ["by_column"]),
         ("insert.data.from_kafka", ["lines", "by_column"], ["data/from_kafka"]),
@@ -161,6 +166,84 @@ def test_the_version_that_was_read(connected: Shop, name: str, versions: str) ->
     ]
     (input_dataset,) = complete["inputs"]
     assert input_dataset["facets"].get("version", {}).get("datasetVersion", "") == read.get("version", "")
+
+
+def completed(shop: Shop, name: str) -> list[dict[str, Any]]:
+    return [
+        event
+        for event in shop.openlineage
+        if event["job"]["name"] == f"connectors.{name}" and event["eventType"] == "COMPLETE"
+    ]
+
+
+def written(shop: Shop, table: str) -> list[tuple[str, Any]]:
+    """Return the version that each statement made of a table, and how many rows it wrote."""
+    found = []
+    for event in shop.jobs:
+        is_end = event.get("newStatus") == "FINISHED" and event["jobName"].endswith(f".{table}")
+        if is_end and not event["jobName"].startswith(("create", "alter")):
+            (event_made,) = event.get("made") or [{}]
+            found.append((event_made.get("version", ""), event["written"].get("rows")))
+    return found
+
+
+def test_the_version_that_was_written_to_delta(connected: Shop) -> None:
+    """CTAS, INSERT, OVERWRITE, UPDATE, DELETE, one that changes nothing, MERGE, REPLACE."""
+    rows = [10, 10, 8, 8, None, None, 10, 10]
+    versions = ["0", "1", "2", "3", "4", "", "5", "6"]
+    assert [version for version, _ in written(connected, "delta_table")] == versions
+    told = [amount for _, amount in written(connected, "delta_table")]
+    assert [one if wanted is not None else None for one, wanted in zip(told, rows, strict=True)] == rows
+    (complete,) = completed(connected, "ctas.default.delta_table")
+    (output,) = complete["outputs"]
+    assert output["facets"]["version"]["datasetVersion"] == "0"
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 10
+    assert output["outputFacets"]["outputStatistics"]["fileCount"] > 0
+    assert written(connected, "delta_by_path") == [("0", 10)]
+
+
+def test_a_version_of_delta_that_another_may_have_written_is_not_told(connected: Shop) -> None:
+    """The statement that was held up: two commits lie between its beginning and its end."""
+    assert sorted(written(connected, "contended")) == [("", None), ("0", 3), ("1", 4)]
+
+
+@pytest.mark.parametrize(("table", "others"), [("iceberg_table", 1), ("made", 0)])
+def test_the_snapshot_that_was_written_to_iceberg(connected: Shop, table: str, others: int) -> None:
+    """Of statements that write files; DELETE of no row makes a snapshot, too, but not by a write."""
+    in_table = json.loads((connected.folder / "data" / "snapshots.json").read_text())[table]
+    told = [one for one in written(connected, table) if one[0]]
+    assert told == [
+        (str(snapshot), int(summary["added-records"]))
+        for snapshot, summary in in_table
+        if "added-records" in summary
+    ]
+    assert len(written(connected, table)) == len(told) + others
+
+
+def test_what_iceberg_reports(connected: Shop) -> None:
+    (complete,) = completed(connected, "insert.ice.db.iceberg_table")
+    (output,) = complete["outputs"]
+    commit = output["outputFacets"]["icebergCommitReport"]
+    assert str(commit["snapshotId"]) == output["facets"]["version"]["datasetVersion"]
+    assert (commit["operation"], commit["commitMetrics"]["addedRecords"]) == ("append", 10)
+    assert (
+        output["outputFacets"]["outputStatistics"]["fileCount"] == commit["commitMetrics"]["addedDataFiles"]
+    )
+    (complete,) = completed(connected, "insert.data.from_iceberg")
+    (source,) = complete["inputs"]
+    scan = source["inputFacets"]["icebergScanReport"]
+    assert str(scan["snapshotId"]) == source["facets"]["version"]["datasetVersion"]
+    assert (scan["projectedFieldNames"], scan["scanMetrics"]["resultDataFiles"]) == (
+        ["id", "v"],
+        source["inputFacets"]["inputStatistics"]["fileCount"],
+    )
+
+
+def test_up_to_where_topics_were_read(connected: Shop) -> None:
+    """Where that was up to the latest offsets, only the tasks know which those were."""
+    read = connected.of("insert.data.up_to")[-1]["read"]
+    assert {data["name"]: data["version"] for data in read} == {"lines": '{"0":7}', "by_column": '{"0":9}'}
+    assert "read" not in connected.of("insert.data.from_kafka")[-1]
 
 
 def test_no_secret_is_told(connected: Shop) -> None:

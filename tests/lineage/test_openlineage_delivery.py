@@ -5,13 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import threading
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from spark_events_openlineage.transport import Destination
@@ -19,50 +16,10 @@ from spark_events_openlineage.transport import Destination
 from spark_events.api import Refused, RetryLater
 from spark_events.runtime.worker import Worker
 from tests.support.applications import cli
+from tests.support.catalogue import Catalogue
 from tests.support.raw_http import DRIPS, dripping, raw_http
 from tests.support.told_jobs import Told, statement
 from tests.support.waiting import free_port, wait_until
-
-
-class Catalogue:
-    """An HTTP server that answers as it is told; no real one can be made to."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        self.code = 200
-        self.events: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.asked = 0
-        self._server: ThreadingHTTPServer | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        catalogue = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                catalogue.asked += 1
-                catalogue.keys.append(self.headers.get("Authorization"))
-                if catalogue.code == 200:
-                    catalogue.events.append(json.loads(body))
-                self.send_response(catalogue.code)
-                self.end_headers()
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def stop(self) -> None:
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
 
 
 @pytest.fixture

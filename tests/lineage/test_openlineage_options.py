@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spark_events_openlineage.factory import transport_config
@@ -13,6 +14,7 @@ from spark_events.api import ConfigError, ReporterConfig
 from spark_events.configuration.check import check
 from tests.support.applications import cli
 from tests.support.event_log_sample import small_log
+from tests.support.openlineage_schema import problems_of
 
 JAAS = 'org.apache.kafka.PlainLoginModule required username="spark" password="s3cr3t-1";'
 PREFIX = "spark.job-status-changed.listener.kafka."
@@ -72,7 +74,7 @@ OF_AIRFLOW = {
 OWN = "spark.job-status-changed.listener.catalogue."
 
 
-def replayed(folder: Path, conf: dict[str, str]) -> tuple[list[dict[str, object]], str]:
+def replayed(folder: Path, conf: dict[str, str]) -> tuple[list[dict[str, Any]], str]:
     """Replay an event log with a listener that writes a file; return what it wrote, and what was said."""
     log, file = folder / "app-1", folder / "lineage.jsonl"
     log.write_bytes(small_log())
@@ -94,7 +96,7 @@ def test_the_run_that_an_application_belongs_to(
     if named == "by the option":
         conf = {**conf, f"{OWN}parent": f"prod/option/{TASK}"}
     events, _ = replayed(tmp_path, conf)
-    facet = events[0]["run"]["facets"]["parent"]  # type: ignore[index]
+    facet = events[0]["run"]["facets"]["parent"]
 
     names = {"by Airflow": "nightly.load", "by the option": "option", "by the environment": "variable"}
     assert (facet["job"]["name"], facet["run"]["runId"]) == (names[named], TASK)
@@ -116,3 +118,33 @@ def test_the_run_that_an_application_belongs_to(
 def test_properties_that_name_no_run(tmp_path: Path, key: str, value: str, said: str) -> None:
     _, stderr = replayed(tmp_path, {**OF_AIRFLOW, f"spark.openlineage.{key}": value})
     assert f"spark.openlineage.{key}: {said}" in " ".join(stderr.split())
+
+
+def test_owners_tags_and_dependencies(tmp_path: Path) -> None:
+    """Of each job; only the application, which is not part of another run of its own, has to wait."""
+    conf = {
+        f"{OWN}owners": "team:payments,user:jdoe",
+        f"{OWN}tags": "tier:gold,domain:sales",
+        f"{OWN}upstream": f"prod/nightly.extract/{TASK},prod/nightly/check",
+    }
+    events, _ = replayed(tmp_path, conf)
+
+    assert [problem for event in events for problem in problems_of(event)] == []
+    jobs = [event["job"]["facets"] for event in events]
+    owners = [[owner["name"] for owner in job["ownership"]["owners"]] for job in jobs]
+    assert owners == [["team:payments", "user:jdoe"]] * len(events)
+    tags = [{tag["key"]: tag["value"] for tag in job["tags"]["tags"]} for job in jobs]
+    assert tags == [{"tier": "gold", "domain": "sales"}] * len(events)
+    waiting = [event for event in events if "jobDependencies" in event["run"]["facets"]]
+    assert {event["job"]["facets"]["jobType"]["jobType"] for event in waiting} == {"APPLICATION"}
+    assert [
+        (each["job"]["name"], each.get("run", {}).get("runId"))
+        for each in waiting[0]["run"]["facets"]["jobDependencies"]["upstream"]
+    ] == [("nightly.extract", TASK), ("nightly/check", None)]
+
+
+def test_a_dependency_that_is_none(tmp_path: Path) -> None:
+    _, stderr = replayed(tmp_path, {f"{OWN}upstream": "nightly"})
+    assert f"{OWN}upstream: 'nightly' is not allowed; expected <namespace>/<job name>" in " ".join(
+        stderr.split()
+    )

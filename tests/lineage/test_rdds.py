@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyspark
 import pytest
 
 from tests.support.applications import App, cli
@@ -12,9 +13,14 @@ from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
 
 pytestmark = pytest.mark.spark
+WITH_PANDAS = pytest.mark.skipif(
+    pyspark.__version__ < "4", reason="PySpark 3.5 fails in its own code with this pandas"
+)
 
 NO_COLUMNS = "RDDs have no columns"
 OF_RDD = "a DataFrame was made of an RDD: which columns that reads is not known"
+
+OF_PROGRAM = "a DataFrame was made of the program's own data: where that is from is not known"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +43,13 @@ def rdds(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
         ("insert.data.of_nothing", [], ["data/of_nothing"], NO_COLUMNS),
         ("insert.data.failing", ["data/words"], ["data/failing"], NO_COLUMNS),
         ("insert.data.made", ["warehouse/numbers"], ["data/made"], OF_RDD),
-        ("insert.data.of_list", [], ["data/of_list"], ""),
+        ("insert.data.of_list", [], ["data/of_list"], OF_PROGRAM),
+        ("insert.data.of_pandas_true", [], ["data/of_pandas_true"], OF_PROGRAM),
+        ("insert.data.of_pandas_false", [], ["data/of_pandas_false"], OF_PROGRAM),
+        ("insert.data.of_values", [], ["data/of_values"], ""),
+        pytest.param(
+            "insert.data.by_pandas", ["warehouse/numbers"], ["data/by_pandas"], "", marks=WITH_PANDAS
+        ),
         ("insert.heard", ["told"], ["heard"], ""),
         ("batches", ["data/words"], ["data/batch-0"], NO_COLUMNS),
     ],
@@ -60,6 +72,17 @@ def test_each_is_one_job_that_ends(rdds: Shop) -> None:
     assert kind(rdds, "insert.data.counted") == {"rdd_job"}
     assert rdds.statuses("insert.data.failing") == ["CREATED", "RUNNING", "FAILED"]
     assert rdds.of("insert.data.failing")[-1]["exception"]["type"].endswith("ZeroDivisionError")
+
+
+@WITH_PANDAS
+def test_columns_by_pandas_on_spark(rdds: Shop) -> None:
+    told = [event["lineage"] for event in rdds.of("insert.data.by_pandas") if "lineage" in event][-1]
+    (edge,) = told["relations"]
+    columns = {
+        column: [source["column"] for source in sources] for column, sources in edge["columns"].items()
+    }
+    assert columns == {"id": ["id"], "twice": ["twice"], "more": ["twice"]}
+    assert list(edge["expressions"]) == ["more"]
 
 
 def test_an_action_that_writes_nothing_is_no_job(rdds: Shop) -> None:

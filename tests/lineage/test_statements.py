@@ -267,7 +267,7 @@ def test_a_wrong_statement_raises_what_spark_raises(spark: Any) -> None:
 
 
 def test_what_is_not_known_of_an_rdd_is_said(spark: Any, tmp_path: Path) -> None:
-    """Rows of a list come from nowhere; of an RDD that reads files, the files are known, but no columns."""
+    """Where a program has rows of a list from; of an RDD that reads files, the files are known, but no columns."""
     (tmp_path / "some.txt").write_text("1")
     local = lineage_of(spark, spark.createDataFrame([(1,)], "id int"))
     lines = spark.sparkContext.textFile(str(tmp_path)).map(lambda line: (int(line),))
@@ -275,7 +275,8 @@ def test_what_is_not_known_of_an_rdd_is_said(spark: Any, tmp_path: Path) -> None
     local_copy = spark.range(3).localCheckpoint().rdd.map(tuple)
     of_copy = lineage_of(spark, spark.createDataFrame(local_copy, "id int"))
 
-    assert local.incomplete == ""
+    of_program = "a DataFrame was made of the program's own data: where that is from is not known"
+    assert local.incomplete == of_program
     assert [dataset.name for vertex in of_files.sources for dataset in vertex.datasets] == [str(tmp_path)]
     assert of_files.incomplete == "a DataFrame was made of an RDD: which columns that reads is not known"
     assert of_copy.sources == ()

@@ -40,6 +40,28 @@ def streams(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
             {"id": "id IDENTITY", "more": "amount TRANSFORMATION", "paid": "paid IDENTITY"},
             {"id JOIN", "order JOIN", "paid JOIN", "time JOIN"},
         ),
+        (
+            "sessions",
+            ["data/orders"],
+            {
+                "session_window": "time TRANSFORMATION",
+                "kind": "kind IDENTITY",
+                "most": "amount AGGREGATION",
+            },
+            {"kind GROUP_BY", "time GROUP_BY+FILTER"},
+        ),
+        (
+            "unpaid",
+            ["data/orders", "data/payments"],
+            {"id": "id IDENTITY", "since": "paid TRANSFORMATION, time TRANSFORMATION"},
+            {"id JOIN", "order JOIN", "paid JOIN", "time JOIN"},
+        ),
+        (
+            "named",
+            ["data/orders", "data/kinds"],
+            {"id": "id IDENTITY", "label": "amount TRANSFORMATION, name TRANSFORMATION"},
+            {"kind JOIN"},
+        ),
         ("distinct", ["data/orders"], {"id": "id IDENTITY", "amount": "amount IDENTITY"}, {"id GROUP_BY"}),
         pytest.param(
             "stateful",
@@ -53,6 +75,13 @@ def streams(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
             marks=pytest.mark.skipif(
                 pyspark.__version__ < "4", reason="PySpark 3.5 fails in its own code with this pandas"
             ),
+        ),
+        pytest.param(
+            "processed",
+            ["data/orders"],
+            dict.fromkeys(("kind", "n"), "amount TRANSFORMATION, kind TRANSFORMATION"),
+            set(),
+            marks=pytest.mark.skipif(pyspark.__version__ < "4.1", reason="PySpark has had it since 4.1"),
         ),
     ],
 )

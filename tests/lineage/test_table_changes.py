@@ -109,7 +109,9 @@ OF_SPARK = [
 ]
 
 
-def of_connector(table: str, place: str, renamed: str, before: str) -> list[Told]:
+def of_connector(
+    table: str, place: str, renamed: str, before: str, of_its_own: tuple[Told, ...] = ()
+) -> list[Told]:
     database = table.rpartition(".")[0]
     return [
         Told(f"create.{table}", "CREATE", place, BASE),
@@ -117,6 +119,7 @@ def of_connector(table: str, place: str, renamed: str, before: str) -> list[Told
         *[Told(f"alter.{table}", "ALTER", place, MORE)] * 3,
         Told(f"alter.{table}", "ALTER", place, "id:int day:string less:double"),
         Told(f"alter.{table}", "ALTER", place, BASE),
+        *of_its_own,
         Told(f"truncate.{table}", "TRUNCATE", place, BASE),
         Told(f"rename.{table}", "RENAME", renamed, BASE, before),
         Told(f"overwrite.{database}.renamed", "OVERWRITE", renamed, "fresh:bigint"),
@@ -124,6 +127,11 @@ def of_connector(table: str, place: str, renamed: str, before: str) -> list[Told
         Told(f"create.{database}.external", "CREATE", "external", "id:int"),
         Told(f"drop.{database}.external", "DROP", "external", "id:int"),
     ]
+
+
+ALTERED = Told("alter.mem.shop.t", "ALTER", "/shop/t", BASE)
+# Partition fields, the order of rows, branches and tags; a branch's rows are the table's.
+OF_ICEBERG = (*[ALTERED] * 5, Told("insert.mem.shop.t", "", "/shop/t", BASE), *[ALTERED] * 3)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +143,7 @@ def of_connector(table: str, place: str, renamed: str, before: str) -> list[Told
         # Such a table stays where it is: only its name is another one.
         pytest.param(
             "iceberg",
-            of_connector("mem.shop.t", "/shop/t", "/shop/t", "shop.t"),
+            of_connector("mem.shop.t", "/shop/t", "/shop/t", "shop.t", OF_ICEBERG),
             id="iceberg",
             marks=CONNECTORS,
         ),

@@ -15,6 +15,10 @@ import attr
 from jsonschema import Draft202012Validator, FormatChecker
 from openlineage.client import event_v2, facet_v2
 from openlineage.client.generated import base
+from spark_events_openlineage.data_facets import (
+    IcebergCommitReportOutputDatasetFacet,
+    IcebergScanReportInputDatasetFacet,
+)
 
 FACETS = {
     "run": {
@@ -23,10 +27,14 @@ FACETS = {
         "errorMessage": facet_v2.error_message_run.ErrorMessageRunFacet,
         "extractionError": facet_v2.extraction_error_run.ExtractionErrorRunFacet,
         "tags": facet_v2.tags_run.TagsRunFacet,
+        "jobDependencies": facet_v2.job_dependencies_run.JobDependenciesRunFacet,
     },
     "job": {
         "jobType": facet_v2.job_type_job.JobTypeJobFacet,
         "sql": facet_v2.sql_job.SQLJobFacet,
+        "sourceCodeLocation": facet_v2.source_code_location_job.SourceCodeLocationJobFacet,
+        "ownership": facet_v2.ownership_job.OwnershipJobFacet,
+        "tags": facet_v2.tags_job.TagsJobFacet,
     },
     "dataset": {
         "schema": facet_v2.schema_dataset.SchemaDatasetFacet,
@@ -36,12 +44,18 @@ FACETS = {
         "columnLineage": facet_v2.column_lineage_dataset.ColumnLineageDatasetFacet,
         "version": facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet,
         "lifecycleStateChange": facet_v2.lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet,
+        "dataQualityMetrics": facet_v2.data_quality_metrics_dataset.DataQualityMetricsDatasetFacet,
     },
     "input": {
         "inputStatistics": facet_v2.input_statistics_input_dataset.InputStatisticsInputDatasetFacet,
+        "dataQualityMetrics": (
+            facet_v2.data_quality_metrics_input_dataset.DataQualityMetricsInputDatasetFacet
+        ),
+        "icebergScanReport": IcebergScanReportInputDatasetFacet,
     },
     "output": {
         "outputStatistics": facet_v2.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet,
+        "icebergCommitReport": IcebergCommitReportOutputDatasetFacet,
     },
 }
 _FORMATS = {

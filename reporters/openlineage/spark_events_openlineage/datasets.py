@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from importlib_metadata import version
+from attr import evolve
 from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import (
     catalog_dataset,
     column_lineage_dataset,
+    data_quality_metrics_dataset,
+    data_quality_metrics_input_dataset,
     dataset_version_dataset,
     datasource_dataset,
     input_statistics_input_dataset,
@@ -23,6 +25,7 @@ from openlineage.client.facet_v2 import (
 from spark_events.api import (
     ConfigFacet,
     DataRead,
+    DataWritten,
     LineageDataset,
     LineageGraph,
     LineageVertex,
@@ -36,9 +39,10 @@ from spark_events.api import (
     TableSinkLineageVertex,
     Transformation,
 )
+from spark_events_openlineage.data_facets import column_metrics, commit_report, scan_report
+from spark_events_openlineage.producer import PRODUCER
 
-VERSION = version("spark-events")
-PRODUCER = f"urn:spark-events:{VERSION}"
+_MAKING = (Transformation.TRANSFORMATION.value, Transformation.AGGREGATION.value)
 _Change = lifecycle_state_change_dataset.LifecycleStateChange
 _CHANGES = {
     ModifyType.CTAS: _Change.CREATE,
@@ -67,20 +71,36 @@ def inputs_of(graph: LineageGraph, read: Sequence[DataRead]) -> list[InputDatase
 
 def _input(dataset: LineageDataset, read: DataRead | None) -> InputDataset:
     facets = _facets(dataset)
-    statistics: dict[str, Any] = {}
+    of_input: dict[str, Any] = {}
     if read is not None and read.version:
-        facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(
-            datasetVersion=read.version, producer=PRODUCER
-        )
+        facets["version"] = _version(read.version)
     if read is not None and (read.rows, read.bytes, read.files) != (None, None, None):
-        statistics["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+        of_input["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
             rowCount=read.rows, size=read.bytes, fileCount=read.files, producer=PRODUCER
         )
-    return InputDataset(namespace=dataset.namespace, name=dataset.name, facets=facets, inputFacets=statistics)
+    if read is not None and read.report:
+        of_input["icebergScanReport"] = scan_report(read.report)
+    if read is not None and read.observed is not None:
+        of_input["dataQualityMetrics"] = (
+            data_quality_metrics_input_dataset.DataQualityMetricsInputDatasetFacet(
+                columnMetrics=column_metrics(read.observed, data_quality_metrics_input_dataset.ColumnMetrics),
+                rowCount=read.observed.rows,
+                producer=PRODUCER,
+            )
+        )
+    return InputDataset(namespace=dataset.namespace, name=dataset.name, facets=facets, inputFacets=of_input)
+
+
+def _version(version: str) -> dataset_version_dataset.DatasetVersionDatasetFacet:
+    return dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=version, producer=PRODUCER)
 
 
 def outputs_of(
-    graph: LineageGraph, ended: bool, written: Mapping[str, int], with_columns: bool
+    graph: LineageGraph,
+    ended: bool,
+    written: Mapping[str, int],
+    made: Sequence[DataWritten],
+    with_columns: bool,
 ) -> list[OutputDataset]:
     """Return the data that a job writes, each once.
 
@@ -90,9 +110,11 @@ def outputs_of(
         graph: the job's.
         ended: whether the job has finished, so that its tables have been created and replaced.
         written: what it has written, by ``rows``, ``bytes`` and ``files``.
+        made: what it has made of each, as far as known.
         with_columns: whether to say which columns make which.
     """
     statistics = _statistics(written) if len(graph.sinks) == 1 else {}
+    made_of = {(data.namespace, data.name): data for data in made}
     outputs: dict[tuple[str, str], OutputDataset] = {}
     for vertex in graph.sinks:
         facets_of_sink: dict[str, Any] = {}
@@ -102,13 +124,30 @@ def outputs_of(
             facets_of_sink["lifecycleStateChange"] = change
         for dataset in vertex.datasets:
             if not isinstance(dataset, TableLineageDataset) or dataset.created:
+                facets, of_output = _facets_of_made(made_of.get(dataset.key))
                 outputs[dataset.key] = OutputDataset(
                     namespace=dataset.namespace,
                     name=dataset.name,
-                    facets={**_facets(dataset), **facets_of_sink},
-                    outputFacets=statistics,
+                    facets={**_facets(dataset), **facets_of_sink, **facets},
+                    outputFacets={**statistics, **of_output},
                 )
     return list(outputs.values())
+
+
+def _facets_of_made(made: DataWritten | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the facets of a dataset, and of an output, by what a job has made of it."""
+    facets: dict[str, Any] = {}
+    if made is None:
+        return facets, {}
+    if made.version:
+        facets["version"] = _version(made.version)
+    if made.observed is not None:
+        facets["dataQualityMetrics"] = data_quality_metrics_dataset.DataQualityMetricsDatasetFacet(
+            columnMetrics=column_metrics(made.observed, data_quality_metrics_dataset.ColumnMetrics),
+            rowCount=made.observed.rows,
+            producer=PRODUCER,
+        )
+    return facets, {"icebergCommitReport": commit_report(made.report)} if made.report else {}
 
 
 def _lifecycle_change(
@@ -185,8 +224,11 @@ def _statistics(written: Mapping[str, int]) -> dict[str, Any]:
 def _column_lineage(
     graph: LineageGraph, sink: LineageVertex
 ) -> column_lineage_dataset.ColumnLineageDatasetFacet | None:
+    texts = graph.expressions(sink)
     fields = {
-        column: column_lineage_dataset.Fields(inputFields=[_input_field(source) for source in sources])
+        column: column_lineage_dataset.Fields(
+            inputFields=[_input_field(source, texts.get(column, "")) for source in sources]
+        )
         for column, sources in graph.column_edges(sink).items()
     }
     influences = [
@@ -202,22 +244,21 @@ def _column_lineage(
     )
 
 
-def _input_field(source: SourceColumn) -> column_lineage_dataset.InputField:
+def _input_field(source: SourceColumn, text: str = "") -> column_lineage_dataset.InputField:
+    kinds = [_transformation(kind, source.masking) for kind in source.transformations]
+    if text:
+        # It is the text of the value, and not of what decides which value or which rows there are.
+        kinds = [evolve(kind, description=text) if kind.subtype in _MAKING else kind for kind in kinds]
     return column_lineage_dataset.InputField(
         namespace=source.dataset.namespace,
         name=source.dataset.name,
         field=source.column,
-        transformations=list(_transformations(source.transformations, source.masking)),
+        transformations=kinds,
     )
 
 
 @cache
-def _transformations(
-    kinds: tuple[Transformation, ...], masking: bool
-) -> tuple[column_lineage_dataset.Transformation, ...]:
-    return tuple(
-        column_lineage_dataset.Transformation(
-            type="DIRECT" if kind.direct else "INDIRECT", subtype=kind.value, masking=masking
-        )
-        for kind in kinds
+def _transformation(kind: Transformation, masking: bool) -> column_lineage_dataset.Transformation:
+    return column_lineage_dataset.Transformation(
+        type="DIRECT" if kind.direct else "INDIRECT", subtype=kind.value, masking=masking
     )

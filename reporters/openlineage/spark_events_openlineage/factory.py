@@ -17,7 +17,13 @@ from spark_events.api import (
     needs_extra,
     option_types,
 )
-from spark_events_openlineage.parents import ParentRun, parent_of_properties, parse_parent
+from spark_events_openlineage.parents import (
+    Dependency,
+    ParentRun,
+    parent_of_properties,
+    parse_dependency,
+    parse_parent,
+)
 from spark_events_openlineage.secret_values import revealed, with_secrets
 
 if TYPE_CHECKING:
@@ -87,6 +93,23 @@ ROOT_PARENT = Option.optional(
     "the same for the outermost run; by default spark.openlineage.rootParentJobNamespace, rootParentJobName "
     "and rootParentRunId, or OPENLINEAGE_ROOT_PARENT_ID",
 )
+_NO_TAGS: dict[str, str] = {}
+OWNERS: Option[tuple[str, ...]] = Option(
+    "owners", option_types.LIST, (), "who owns the jobs, such as team:payments,user:jdoe"
+)
+TAGS = Option("tags", option_types.MAP, _NO_TAGS, "tags of the jobs, key:value,…")
+SOURCE_CODE = Option(
+    "include.source.code",
+    option_types.BOOL,
+    True,
+    "say where the code of the jobs is: repository, commit and pull request, as the environment of CI tells",
+)
+UPSTREAM: Option[tuple[str, ...]] = Option(
+    "upstream",
+    option_types.LIST,
+    (),
+    "runs that have to complete before the application may begin: namespace/name/run id or namespace/name,…",
+)
 
 
 class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
@@ -109,6 +132,10 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         MOST_INPUTS,
         PARENT,
         ROOT_PARENT,
+        OWNERS,
+        TAGS,
+        SOURCE_CODE,
+        UPSTREAM,
         *JOURNAL_OPTIONS,
     )
 
@@ -122,7 +149,9 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         config = context.config
         with needs_extra(*_EXTRA):
             from spark_events_openlineage.listener import OpenLineageListener, Settings
+            from spark_events_openlineage.source_code import source_code_location
         destination = _destination(config)
+        owners, upstream = config.get(OWNERS), config.get(UPSTREAM)
         settings = Settings(
             namespace=config.get(NAMESPACE),
             reads=config.get(READS),
@@ -130,6 +159,14 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
             most_inputs=config.get(MOST_INPUTS),
             parent=parent_run(config, PARENT, "parent", "OPENLINEAGE_PARENT_ID"),
             root=parent_run(config, ROOT_PARENT, "rootParent", "OPENLINEAGE_ROOT_PARENT_ID"),
+            owners=owners,
+            tags=config.get(TAGS),
+            source_code=(
+                source_code_location(os.environ)
+                if config.get(SOURCE_CODE) and not destination.tells_source_code
+                else None
+            ),
+            upstream=tuple(_dependency(config, text) for text in upstream),
         )
         return OpenLineageListener(settings, destination)
 
@@ -175,6 +212,13 @@ def parent_run(
         return parse_parent(text) if text else None
     except ValueError as error:
         raise ConfigError.of_value(config.key(option.name), str(text), str(error)) from None
+
+
+def _dependency(config: ReporterConfig, text: str) -> Dependency:
+    try:
+        return parse_dependency(text)
+    except ValueError as error:
+        raise ConfigError.of_value(config.key(UPSTREAM.name), text, str(error)) from None
 
 
 def transport_config(config: ReporterConfig) -> dict[str, object] | None:

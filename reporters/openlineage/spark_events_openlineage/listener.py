@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
@@ -13,16 +13,14 @@ from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
     error_message_run,
     extraction_error_run,
-    job_type_job,
-    parent_run,
     processing_engine_run,
-    sql_job,
+    source_code_location_job,
 )
 from openlineage.client.uuid import generate_static_uuid
 
 from spark_events.api import (
     DataRead,
-    ExecutionMode,
+    DataWritten,
     Failure,
     JobCreatedEvent,
     JobExecutionStatusEvent,
@@ -34,8 +32,10 @@ from spark_events.api import (
     LineageGraph,
     SendingReporter,
 )
-from spark_events_openlineage.datasets import PRODUCER, VERSION, inputs_of, outputs_of
-from spark_events_openlineage.parents import ParentRun
+from spark_events_openlineage.datasets import inputs_of, outputs_of
+from spark_events_openlineage.job_facets import dependencies, job_facets, parent_facet
+from spark_events_openlineage.parents import Dependency, ParentRun
+from spark_events_openlineage.producer import PRODUCER, VERSION
 from spark_events_openlineage.transport import Destination
 
 _STATES = {
@@ -43,12 +43,6 @@ _STATES = {
     JobStatus.FINISHED: RunState.COMPLETE,
     JobStatus.FAILED: RunState.FAIL,
     JobStatus.CANCELED: RunState.ABORT,
-}
-_JOB_TYPES = {
-    "application": "APPLICATION",
-    "query": "STREAMING_QUERY",
-    "statement": "SQL_EXECUTION",
-    "rdd_job": "RDD_JOB",
 }
 _BLANKS = re.compile(r"\s+")
 
@@ -64,6 +58,10 @@ class Settings:
         most_inputs: the most inputs that the columns of one event may have.
         parent: the run that the application is part of; None if there is none.
         root: the outermost run; None if it is the parent.
+        owners: of the jobs.
+        tags: of the jobs.
+        source_code: where their code is; None if that is unknown.
+        upstream: what has to complete before the application may begin.
     """
 
     namespace: str
@@ -72,6 +70,10 @@ class Settings:
     most_inputs: int
     parent: ParentRun | None
     root: ParentRun | None
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    source_code: source_code_location_job.SourceCodeLocationJobFacet | None = None
+    upstream: tuple[Dependency, ...] = ()
 
 
 @dataclass(slots=True)
@@ -165,7 +167,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             return
         if event.new_status.terminal:
             del self._runs[event.job_id]
-        self._emit(running, state, event.time_ms, event.exception, event.written, event.read)
+        self._emit(running, state, event.time_ms, event.exception, event.written, event.read, event.made)
 
     def _emit(
         self,
@@ -175,6 +177,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         failure: Failure | None = None,
         written: Mapping[str, int] | None = None,
         read: Sequence[DataRead] = (),
+        made: Sequence[DataWritten] = (),
     ) -> None:
         graph = running.graph
         with_columns = graph.input_count <= self._settings.most_inputs
@@ -184,12 +187,20 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             eventType=state,
             run=Run(runId=running.run.run_id, facets=self._run_facets(running, failure, with_columns)),
             job=Job(
-                namespace=running.run.namespace, name=running.run.name, facets=_job_facets(running.created)
+                namespace=running.run.namespace,
+                name=running.run.name,
+                facets=self._job_facets(running.created),
             ),
             inputs=inputs_of(graph, read),
-            outputs=outputs_of(graph, state is RunState.COMPLETE, written or {}, with_columns),
+            outputs=outputs_of(graph, state is RunState.COMPLETE, written or {}, made, with_columns),
         )
         self._destination.prepare(event, self.outbox.put)
+
+    def _job_facets(self, created: JobCreatedEvent) -> dict[str, Any]:
+        facets = job_facets(created, self._settings.owners, self._settings.tags)
+        if self._settings.source_code is not None:
+            facets["sourceCodeLocation"] = self._settings.source_code
+        return facets
 
     def _run_facets(self, running: _Running, failure: Failure | None, with_columns: bool) -> dict[str, Any]:
         facets: dict[str, Any] = {
@@ -201,7 +212,9 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             )
         }
         if running.parent is not None:
-            facets["parent"] = _parent_facet(running.parent, self._settings.root or self._settings.parent)
+            facets["parent"] = parent_facet(running.parent, self._settings.root or self._settings.parent)
+        if self._settings.upstream and running.parent == self._settings.parent:
+            facets["jobDependencies"] = dependencies(self._settings.upstream)
         if failure is not None:
             facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(
                 message=failure.message,
@@ -231,34 +244,6 @@ def _run_id(event: JobCreatedEvent) -> str:
 def _job_name(event: JobCreatedEvent) -> str:
     name = event.job_name if event.job_kind == "application" else f"{event.application.name}.{event.job_name}"
     return _BLANKS.sub("_", name.strip()) or "unnamed"
-
-
-def _job_facets(created: JobCreatedEvent) -> dict[str, Any]:
-    streaming = created.execution_mode is ExecutionMode.STREAMING
-    facets: dict[str, Any] = {
-        "jobType": job_type_job.JobTypeJobFacet(
-            processingType="STREAMING" if streaming else "BATCH",
-            integration="SPARK",
-            jobType=_JOB_TYPES.get(created.job_kind),
-            producer=PRODUCER,
-        )
-    }
-    if created.statement and created.is_sql:
-        facets["sql"] = sql_job.SQLJobFacet(query=created.statement, dialect="spark", producer=PRODUCER)
-    return facets
-
-
-def _parent_facet(parent: ParentRun, root: ParentRun | None) -> parent_run.ParentRunFacet:
-    root = root or parent
-    return parent_run.ParentRunFacet(
-        run=parent_run.Run(runId=parent.run_id),
-        job=parent_run.Job(namespace=parent.namespace, name=parent.name),
-        root=parent_run.Root(
-            run=parent_run.RootRun(runId=root.run_id),
-            job=parent_run.RootJob(namespace=root.namespace, name=root.name),
-        ),
-        producer=PRODUCER,
-    )
 
 
 def _time(time_ms: int) -> datetime:

@@ -1,4 +1,4 @@
-"""Which run an application is a part of, such as an Airflow task's."""
+"""Which run an application is a part of, such as an Airflow task's, and which it depends on."""
 
 from __future__ import annotations
 
@@ -23,6 +23,35 @@ class ParentRun(NamedTuple):
     namespace: str
     name: str
     run_id: str
+
+
+class Dependency(NamedTuple):
+    """A job, or one run of it, that has to complete first.
+
+    Attributes:
+        namespace: of the job.
+        name: of the job.
+        run_id: a UUID; empty for any run.
+    """
+
+    namespace: str
+    name: str
+    run_id: str = ""
+
+
+def parse_dependency(text: str) -> Dependency:
+    """Read ``namespace/name/run id`` or ``namespace/name``.
+
+    Raises:
+        ValueError: it is not of that form.
+    """
+    namespace, _, rest = text.partition("/")
+    name, _, last = rest.rpartition("/")
+    if namespace and name and _is_uuid(last):
+        return Dependency(namespace, name, last)
+    if namespace and rest:
+        return Dependency(namespace, rest)
+    raise ValueError("<namespace>/<job name>/<run id> or <namespace>/<job name>, where the run id is a UUID")
 
 
 def parse_parent(text: str) -> ParentRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from openlineage.client import OpenLineageClient
@@ -11,11 +12,14 @@ from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, R
 from openlineage.client.facet_v2 import parent_run
 from openlineage.client.serde import Serde
 from openlineage.client.transport import Transport
+from openlineage.client.transport.composite import CompositeTransport
 from openlineage.client.transport.http import HttpTransport
 from requests import HTTPError, PreparedRequest, Response
 
 from spark_events.api import ConfigError, Refused, RetryLater, text_without_queries, url_without_secrets
 from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
+from spark_events_openlineage.branches import Branch, Branches
+from spark_events_openlineage.source_code import without_user
 
 _TRY_LATER = frozenset((408, 425, 429))
 _CLIENTS_FAULT = 400
@@ -46,9 +50,15 @@ class Destination:
                 f"{key}: the transport {kind} cannot be created: {text_without_queries(str(error))}"
             ) from error
         self._transport = self._client.transport
-        self._over_http = list(_over_http(self._transport))
-        name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
-        self.name = url_without_secrets(name)
+        self.name = _name(self._transport, str(kind))
+        for over_http in _over_http(self._transport):
+            over_http.config.adapter = _Adapter()
+        self._branches = _branches(self._transport, self._emit)
+
+    @property
+    def tells_source_code(self) -> bool:
+        """Whether the client is told to say where the code is; it looks for a folder ``.git``."""
+        return not self._client.config.facets.source_code_location.disabled
 
     def prepare(self, event: RunEvent, take: Callable[[bytes], None]) -> None:
         """Pass an event to ``take`` as JSON, after the client's tags and filters, which may drop it."""
@@ -64,33 +74,60 @@ class Destination:
             RetryLater: the catalog is away.
             Refused: it will never take this event.
         """
-        for transport in self._over_http:
+        if self._branches is not None:
+            self._branches.send(record)
+        else:
+            self._emit(self._transport, self.name, record)
+
+    def _emit(self, transport: Transport, name: str, record: bytes) -> None:
+        for over_http in _over_http(transport):
             for scheme in ("http://", "https://"):
-                transport.session.mount(scheme, transport.config.adapter)
+                over_http.session.mount(scheme, over_http.config.adapter)
         try:
-            self._transport.emit(restored(json.loads(record)))
+            transport.emit(restored(json.loads(record)))
         except (OSError, BufferError) as error:  # those of requests are an OSError, too
-            raise self._meaning_of(error) from error
+            raise _meaning_of(error, name) from error
         except RuntimeError as error:  # of a composite transport, or of what gets a token
             cause = error.__cause__
-            if isinstance(cause, OSError) and isinstance(later := self._meaning_of(cause), RetryLater):
+            if isinstance(cause, OSError) and isinstance(later := _meaning_of(cause, name), RetryLater):
                 raise later from error
             raise
 
-    def _meaning_of(self, error: Exception) -> Refused | RetryLater:
-        if not isinstance(error, HTTPError) or error.response is None:
-            return RetryLater(f"{self.name} cannot be reached: {text_without_queries(innermost(error))}")
-        status, body = error.response.status_code, error.response.content
-        answer = f"{self.name} answers {status}"
-        if status >= _SERVERS_FAULT or status in _TRY_LATER:
-            return RetryLater(answer, retry_after_ms(error.response.headers))
-        if status < _CLIENTS_FAULT:
-            return RetryLater(f"{answer}, a redirect, which is not followed; see transport.url")
-        return Refused(f"{answer}: {body[:_LONGEST_REASON].decode(errors='replace')}")
-
     def close(self) -> None:
         """Close the transport."""
+        if self._branches is not None:
+            self._branches.close()
         self._transport.close(0)
+
+
+def _branches(transport: Transport, emit: Callable[[Transport, str, bytes], None]) -> Branches | None:
+    """Return the parts of a transport that sends to several, whether or not one fails; None for any other."""
+    if not isinstance(transport, CompositeTransport):
+        return None
+    if not (transport.config.continue_on_failure and transport.config.continue_on_success):
+        return None
+    parts = transport.transports
+    names = [_name(part, str(part.name or part.kind or "")) for part in parts]
+    return Branches(
+        [Branch(name, partial(emit, part, name)) for name, part in zip(names, parts, strict=True)]
+    )
+
+
+def _name(transport: Transport, otherwise: str) -> str:
+    """Return what messages call a transport, without a user and a password."""
+    return url_without_secrets(str(getattr(transport, "url", "") or transport.kind or otherwise))
+
+
+def _meaning_of(error: Exception, name: str) -> Refused | RetryLater:
+    if not isinstance(error, HTTPError) or error.response is None:
+        return RetryLater(f"{name} cannot be reached: {text_without_queries(innermost(error))}")
+    status, body = error.response.status_code, error.response.content
+    answer = f"{name} answers {status}"
+    if status >= _SERVERS_FAULT or status in _TRY_LATER:
+        return RetryLater(answer, retry_after_ms(error.response.headers))
+    if status < _CLIENTS_FAULT:
+        return RetryLater(f"{answer}, a redirect, which is not followed; see transport.url")
+    return Refused(f"{answer}: {body[:_LONGEST_REASON].decode(errors='replace')}")
 
 
 class _Adapter(OneTryAdapter):
@@ -104,9 +141,8 @@ class _Adapter(OneTryAdapter):
 
 
 def _over_http(transport: Any) -> Iterator[HttpTransport]:
-    """Yield the transports that use HTTP, now without tries of their own: others may contain them."""
+    """Yield the transports that use HTTP: others may contain them."""
     if isinstance(transport, HttpTransport):
-        transport.config.adapter = _Adapter()
         yield transport
     for inner in (*getattr(transport, "transports", ()), getattr(transport, "transport", None)):
         if isinstance(inner, Transport):
@@ -122,6 +158,10 @@ class _Capture(Transport):
         self._take = take
 
     def emit(self, event: Any) -> None:
+        location = (event.job.facets or {}).get("sourceCodeLocation")
+        if location is not None:  # the client's own, out of the folder .git
+            location.url = without_user(location.url)
+            location.repoUrl = without_user(location.repoUrl or location.url)
         self._take(Serde.to_json(event).encode())
 
 

@@ -6,7 +6,6 @@ from typing import TypedDict
 
 from spark_events.api.failure import Failure
 from spark_events.api.job_listener import (
-    DataRead,
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
@@ -27,6 +26,12 @@ from spark_events.api.lineage import (
     TableLineageDataset,
     TableLineageEdge,
     TableSinkLineageVertex,
+)
+from spark_events.api.toolkit.json_of_data import (
+    DataReadJson,
+    DataWrittenJson,
+    data_read_json,
+    data_written_json,
 )
 
 
@@ -78,11 +83,15 @@ class SourceColumnJson(TypedDict, total=False):
 
 
 class RelationJson(TypedDict, total=False):
-    """An edge between a source and a sink, by their places; ``columns`` are by the sink's column."""
+    """An edge between a source and a sink, by their places; ``columns`` are by the sink's column.
+
+    So are ``expressions``, the texts of those that compute them; they are left out where there are none.
+    """
 
     source: int | None
     sink: int | None
     columns: dict[str, list[SourceColumnJson]]
+    expressions: dict[str, str]
     influences: list[SourceColumnJson]
 
 
@@ -93,17 +102,6 @@ class LineageJson(TypedDict, total=False):
     sinks: list[VertexJson]
     relations: list[RelationJson]
     incomplete: str
-
-
-class DataReadJson(TypedDict, total=False):
-    """How much of a dataset was read; what is not known is left out."""
-
-    namespace: str
-    name: str
-    version: str
-    rows: int
-    bytes: int
-    files: int
 
 
 class JobEventJson(TypedDict, total=False):
@@ -125,6 +123,7 @@ class JobEventJson(TypedDict, total=False):
     batch: int
     written: dict[str, int]
     read: list[DataReadJson]
+    made: list[DataWrittenJson]
     exception: FailureJson
 
 
@@ -154,9 +153,11 @@ def job_event_json(event: JobStatusChangedEvent) -> JobEventJson:
     if isinstance(event, JobExecutionStatusEvent | JobProgressEvent):
         record["written"] = dict(event.written)
         if event.read:
-            record["read"] = [_data_read(data) for data in event.read]
+            record["read"] = [data_read_json(data) for data in event.read]
     if isinstance(event, JobExecutionStatusEvent):
         record["oldStatus"], record["newStatus"] = event.old_status.value, event.new_status.value
+        if event.made:
+            record["made"] = [data_written_json(data) for data in event.made]
         if event.exception is not None:
             record["exception"] = _failure(event.exception)
     return record
@@ -170,19 +171,6 @@ def _failure(failure: Failure) -> FailureJson:
         "sqlState": failure.sql_state,
         "stacktrace": failure.stacktrace,
     }
-
-
-def _data_read(data: DataRead) -> DataReadJson:
-    record: DataReadJson = {"namespace": data.namespace, "name": data.name}
-    if data.version:
-        record["version"] = data.version
-    if data.rows is not None:
-        record["rows"] = data.rows
-    if data.bytes is not None:
-        record["bytes"] = data.bytes
-    if data.files is not None:
-        record["files"] = data.files
-    return record
 
 
 def _lineage(graph: LineageGraph) -> LineageJson:
@@ -234,6 +222,8 @@ def _relation(edge: LineageEdge, source: int | None, sink: int | None) -> Relati
         record["columns"] = {
             column.column: [_source_column(source) for source in column.sources] for column in edge.columns
         }
+        if texts := {column.column: column.expression for column in edge.columns if column.expression}:
+            record["expressions"] = texts
         record["influences"] = [_source_column(source) for source in edge.influences]
     return record
 

@@ -45,7 +45,9 @@ public class Identities {
         LinkedHashMap identity;
         if (Reflect.isA(relation, "HadoopFsRelation")) {
             Object fileFormat = Reflect.get(relation, "fileFormat");
-            String format = nameOr(Reflect.get(fileFormat, "shortName"), fileFormat);
+            // Delta's files are Parquet's, which is what their format is called.
+            boolean isDelta = Reflect.isA(fileFormat, "DeltaParquetFileFormat");
+            String format = isDelta ? "delta" : nameOr(Reflect.get(fileFormat, "shortName"), fileFormat);
             identity = ofOptions(format, Reflect.get(relation, "options"));
             identity.put("paths", paths(Reflect.path(relation, "location.rootPaths")));
         } else if (Reflect.get(relation, "jdbcOptions") != null) {
@@ -226,8 +228,12 @@ public class Identities {
         if (identifier == null) {
             return;
         }
-        String database = String.join(".", Reflect.list(Reflect.get(identifier, "namespace")));
-        putTable(identity, Reflect.get(catalog, "name"), database, Reflect.get(identifier, "name"));
+        ArrayList names = Reflect.list(Reflect.get(identifier, "namespace"));
+        String whole = String.valueOf(Reflect.get(catalog, "name")) + "." + String.join(".", names);
+        // Of table.branch_x or table.snapshot_id_7, as Iceberg has them, the table is what comes before.
+        Object name = whole.equals(identity.get("tableName")) && names.size() > 1
+            ? names.remove(names.size() - 1) : Reflect.get(identifier, "name");
+        putTable(identity, Reflect.get(catalog, "name"), String.join(".", names), name);
     }
 
     /** The warehouse is part of a table's name: that of the session, for Spark's default is a folder of its own. */

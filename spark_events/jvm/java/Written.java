@@ -14,11 +14,11 @@ public final class Written {
         Object plan = Reflect.get(execution, "executedPlan");
         for (int i = 0; i < DEEP && plan != null && written.isEmpty(); i++) {
             Map metrics = metrics(plan);
-            take(written, metrics, "numOutputRows", "rows");
-            take(written, metrics, "numOutputBytes", "bytes");
-            take(written, metrics, "numFiles", "files");
-            if (!metrics.containsKey("numFiles")) {
-                written.clear();
+            // A scan has files, too, and it is no write.
+            if (metrics.containsKey("numFiles") && metrics.containsKey("numOutputBytes")) {
+                take(written, metrics, "numOutputRows", "rows");
+                take(written, metrics, "numOutputBytes", "bytes");
+                take(written, metrics, "numFiles", "files");
             }
             plan = below(plan);
         }

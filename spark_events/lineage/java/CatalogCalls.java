@@ -13,17 +13,25 @@ import java.util.concurrent.TimeUnit;
  */
 public final class CatalogCalls implements ThreadFactory {
     private static final long PATIENCE_MS = 5000L;
-    private static final ThreadPoolExecutor THREAD = new ThreadPoolExecutor(
-        0, 1, 60L, TimeUnit.SECONDS, new LinkedBlockingQueue(), new CatalogCalls());
-    private static Future last = null;
+    private static final CatalogCalls CATALOGS = new CatalogCalls();
+    /** Asks the logs of tables, which the listener bus must not wait for. */
+    static final CatalogCalls LOGS = new CatalogCalls();
+    private final ThreadPoolExecutor thread =
+        new ThreadPoolExecutor(0, 1, 60L, TimeUnit.SECONDS, new LinkedBlockingQueue(), this);
+    private Future last = null;
+
+    /** Returns what a call of a catalog returns; see {@code ask}. */
+    public static Object answer(Callable call) {
+        return CATALOGS.ask(call);
+    }
 
     /** Returns what a call returns; null where it fails or takes too long, or where one before it still does. */
-    public static synchronized Object answer(Callable call) {
+    synchronized Object ask(Callable call) {
         if (last != null && !last.isDone()) {
             return null;
         }
         try {
-            last = THREAD.submit(call);
+            last = thread.submit(call);
             return last.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
         } catch (Throwable unanswered) {
             return null;

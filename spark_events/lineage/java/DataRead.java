@@ -7,42 +7,23 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.execution.QueryExecution;
 
 /** What a statement has read, by the scans of its own plan and their metrics: versions, rows, bytes and files. */
 final class DataRead {
-    private static final int MOST_NODES = 10000;
-    private static final String INNER = "commandPhysicalPlan|executedPlan|finalPhysicalPlan";
     private static final String[] VERSIONS = {
         "relation.location.preparedScan.version", "relation.location.snapshotAtAnalysis.version"
     };
 
-    /** Returns each scan of a plan: what it is of, and how much it has read. */
-    static List by(QueryExecution execution) {
-        Identities identities = new Identities(Reflect.get(execution, "sparkSession"));
+    /** Returns each scan among the nodes of a plan: what it is of, and how much it has read. */
+    static List by(List nodes, Identities identities) {
         ArrayList reads = new ArrayList();
-        ArrayList nodes = new ArrayList();
-        nodes.add(Reflect.get(execution, "executedPlan"));
-        for (int i = 0; i < nodes.size() && i < MOST_NODES; i++) {
-            Object node = nodes.get(i);
-            LinkedHashMap identity = identity(node, identities);
+        for (int i = 0; i < nodes.size(); i++) {
+            LinkedHashMap identity = identity(nodes.get(i), identities);
             if (identity != null) {
-                reads.add(read(node, identity));
+                reads.add(read(nodes.get(i), identity));
             }
-            addInner(nodes, node);
         }
         return reads;
-    }
-
-    /** An exchange that is used again is read once. */
-    private static void addInner(ArrayList nodes, Object node) {
-        Object inner = Reflect.isA(node, "QueryStageExec") ? Reflect.get(node, "plan") : Reflect.first(node, INNER);
-        if (inner != null) {
-            nodes.add(inner);
-        } else if (!Reflect.isA(node, "ReusedExchangeExec")) {
-            nodes.addAll(Reflect.list(Reflect.get(node, "children")));
-        }
-        nodes.addAll(Reflect.list(Reflect.get(node, "subqueries")));
     }
 
     private static LinkedHashMap identity(Object node, Identities identities) {
@@ -65,6 +46,8 @@ final class DataRead {
         read.put("bytes", metrics.get("filesSize"));
         Object files = metrics.get("numFiles");
         read.put("files", files == null ? metrics.get("resultDataFiles") : files);
+        read.put("offsets", KafkaOffsets.of(node));
+        read.put("report", IcebergReports.ofScan(node));
         return read;
     }
 

@@ -38,6 +38,16 @@ public class Inputs {
         return kinds.size();
     }
 
+    /** Tells whether the value is made of a column, rather than passed on. */
+    boolean isMade() {
+        for (Iterator all = kinds.values().iterator(); all.hasNext();) {
+            if ((((Integer) all.next()).intValue() & (TRANSFORMATION | AGGREGATION)) != 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Returns the kinds by the number of the column: a map that must not be changed. */
     public Map kinds() {
         return kinds;

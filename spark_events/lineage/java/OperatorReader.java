@@ -148,6 +148,7 @@ class OperatorReader {
             if (!(named[i] instanceof Attribute) && named[i] instanceof NamedExpression) {
                 Expression value = keepingRows ? updated(named[i]) : named[i];
                 facts.put((NamedExpression) named[i], expressions.inputsOf(value));
+                facts.define((NamedExpression) named[i], value instanceof Alias ? ((Alias) value).child() : value);
             }
         }
     }

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 
 /**
@@ -20,6 +21,7 @@ public class PlanFacts {
     private final ArrayList sources = new ArrayList();
     private final ArrayList columns = new ArrayList();
     private final HashMap inputsById = new HashMap();
+    private final HashMap definitionsById = new HashMap();
     private Inputs indirect = Inputs.NONE;
     private String incomplete = null;
     private boolean outOfTime = false;
@@ -69,6 +71,16 @@ public class PlanFacts {
 
     public void put(NamedExpression expression, Inputs inputs) {
         inputsById.put(id(expression), inputs);
+    }
+
+    /** Keeps the expression that a column is given its value by. */
+    public void define(NamedExpression column, Expression value) {
+        definitionsById.put(id(column), value);
+    }
+
+    /** Returns that expression; null for a column that has been read, or is one of several rows. */
+    public Expression definition(NamedExpression column) {
+        return (Expression) definitionsById.get(id(column));
     }
 
     /** Gives columns the inputs of others, by place; columns beyond those have none. */

@@ -33,6 +33,10 @@ class PlanRecords {
         sink.accept(record);
     }
 
+    void sendError(Throwable error) {
+        sink.accept(error);
+    }
+
     Statement statement(LogicalPlan plan, Identities identities) {
         return new Statement(plan, identities, remembered, budgetMs);
     }
@@ -58,6 +62,7 @@ class PlanRecords {
         try {
             Identities identities = new Identities(Reflect.get(execution, "sparkSession"));
             Statement statement = statement(execution.analyzed(), identities);
+            statement.begunMs = ((Long) record.get("time")).longValue();
             statement.read(change, knownTables);
             record.put("lineage", statement.record());
             record.put("sql", cut(statement.sql()));

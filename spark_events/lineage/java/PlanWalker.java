@@ -114,6 +114,14 @@ public class PlanWalker {
         }
         if (facts.sources().size() > before) {
             facts.setIncomplete("a DataFrame was made of an RDD: which columns that reads is not known");
+        } else if (rdd != null && !Reflect.isA(rdd, "EmptyRDD") || isOfProgram(leaf)) {
+            facts.setIncomplete("a DataFrame was made of the program's own data: where that is from is not known");
         }
+    }
+
+    /** Tells whether a leaf has rows that a program made, by pandas, say; those of VALUES are in the SQL text. */
+    private static boolean isOfProgram(LogicalPlan leaf) {
+        return Reflect.isA(leaf, "LocalRelation") && !Reflect.list(Reflect.get(leaf, "data")).isEmpty()
+            && Reflect.get(leaf.origin(), "sqlText") == null;
     }
 }

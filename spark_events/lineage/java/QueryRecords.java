@@ -72,7 +72,7 @@ class QueryRecords {
         LinkedHashMap record = create("SparkEventsQueryLineage", run);
         record.put("bounded", query.bounded);
         Statement statement = records.addLineage(record, plan, TableChange.begun(plan), query.batch);
-        if (statement != null && statement.hasSinks() && query.batchWrites.add(statement.record().toString())) {
+        if (statement != null && statement.hasSinks() && query.batchWrites.add(statement.shape())) {
             records.send(record);
         }
     }

@@ -3,7 +3,9 @@ package io.sparkevents.lineage;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -18,6 +20,7 @@ final class RowChanges {
     private final PlanWalker walker;
     private final Sinks sinks;
     private final HashMap inputsByColumn = new HashMap();
+    private final HashMap textsByColumn = new HashMap();
 
     RowChanges(Writes writes, PlanWalker walker, Sinks sinks) {
         this.writes = writes;
@@ -94,17 +97,24 @@ final class RowChanges {
 
     private void addInputs(String column, Expression value) {
         Inputs inputs = walker.expressions.inputsOf(value);
+        String text = value instanceof Attribute ? null : ExpressionText.of(value);
+        // Clauses of MERGE may assign different values: then none is told.
+        textsByColumn.put(column, textsByColumn.containsKey(column) ? null : text);
         Inputs known = (Inputs) inputsByColumn.get(column);
         inputsByColumn.put(column, known == null ? inputs : known.plus(inputs));
     }
 
     private void addSink(LogicalPlan table, String modify) {
         ArrayList columns = new ArrayList();
+        LinkedHashMap texts = new LinkedHashMap();
         Attribute[] output = Trees.output(table);
         for (int i = 0; i < output.length; i++) {
             Inputs inputs = (Inputs) inputsByColumn.get(output[i].name());
             columns.add(sinks.column(output[i].name(), output[i], inputs == null ? Inputs.NONE : inputs));
+            sinks.addText(texts, output[i].name(), (String) textsByColumn.get(output[i].name()));
         }
-        sinks.add(writes.ofTable(table), modify, columns).put("rowLevel", true);
+        Map sink = sinks.add(writes.ofTable(table), modify, columns);
+        sink.put("rowLevel", true);
+        sink.put("expressions", texts);
     }
 }

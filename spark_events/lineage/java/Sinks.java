@@ -3,6 +3,7 @@ package io.sparkevents.lineage;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -15,11 +16,14 @@ import org.apache.spark.sql.types.StructField;
 /** What a statement writes, and for each column what it is computed from. */
 class Sinks {
     private static final int MOST_INPUTS = 200000;
+    private static final int MOST_TEXT = 65536;
     private final PlanFacts facts;
     private final ArrayList sinks = new ArrayList();
     private final ArrayList groups = new ArrayList();
     private final IdentityHashMap groupNumbers = new IdentityHashMap();
+    private final HashMap namesById = new HashMap();
     private int inputCount = 0;
+    private int textLength = 0;
 
     Sinks(PlanFacts facts) {
         this.facts = facts;
@@ -43,10 +47,29 @@ class Sinks {
         List own = names instanceof LogicalPlan ? Trees.names(Trees.output((LogicalPlan) names)) : Reflect.list(names);
         List shown = own.size() == output.length ? own : Trees.names(output);
         ArrayList columns = new ArrayList();
+        LinkedHashMap texts = new LinkedHashMap();
         for (int i = 0; i < output.length; i++) {
-            columns.add(column(String.valueOf(shown.get(i)), output[i], facts.of(output[i])));
+            String name = String.valueOf(shown.get(i));
+            columns.add(column(name, output[i], facts.of(output[i])));
+            namesById.put(output[i].exprId(), name);
+            addText(texts, name, facts.of(output[i]).isMade() ? ExpressionText.of(output[i], facts) : null);
         }
-        return add(identity, modify, columns);
+        Map sink = add(identity, modify, columns);
+        sink.put("expressions", texts);
+        return sink;
+    }
+
+    /** Adds the text of a column's expression, as far as those of all columns stay within a bound. */
+    void addText(Map texts, String column, String text) {
+        if (text != null && !facts.isOutOfTime() && textLength + text.length() <= MOST_TEXT) {
+            textLength += text.length();
+            texts.put(column, text);
+        }
+    }
+
+    /** Returns the names of the written columns by the id of the query's column. */
+    Map namesById() {
+        return namesById;
     }
 
     Map add(LinkedHashMap identity, String modify, List columns) {

@@ -2,8 +2,12 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 
@@ -15,6 +19,10 @@ public class Statement {
     final Writes writes;
     final LinkedHashMap written = new LinkedHashMap();
     final ArrayList read = new ArrayList();
+    private final HashMap observedRows = new HashMap();
+    private LinkedHashMap commit = null;
+    /** When it began, in ms since the epoch. */
+    long begunMs = 0L;
     private final PlanWalker walker;
     private final Sinks sinks;
 
@@ -61,23 +69,64 @@ public class Statement {
         return !sinks.all().isEmpty();
     }
 
-    /** Keeps how much was written; a part of the statement may tell it before the whole. */
-    void addWritten(LinkedHashMap amounts) {
+    /** Keeps what was read and written; a part of the statement may tell it before the whole, with the same scans. */
+    void addAmounts(QueryExecution execution) {
+        List nodes = PhysicalPlan.nodes(execution);
         if (written.isEmpty()) {
-            written.putAll(amounts);
+            written.putAll(Written.by(execution));
         }
+        if (read.isEmpty() && !facts.sources().isEmpty()) {
+            read.addAll(DataRead.by(nodes, new Identities(Reflect.get(execution, "sparkSession"))));
+        }
+        Observed.addRows(nodes, observedRows);
+        commit = commit == null ? DataWritten.byIceberg(nodes) : commit;
     }
 
-    /** Keeps what was read; a part of the statement may tell it before the whole, which has the same scans then. */
-    void addRead(QueryExecution execution) {
-        if (read.isEmpty() && !facts.sources().isEmpty()) {
-            read.addAll(DataRead.by(execution));
+    /** Adds what is known of the data when the statement has ended. */
+    void addTo(LinkedHashMap end) {
+        end.put("written", written);
+        end.put("read", read);
+        end.put("observed", Observed.by(plan, facts, sinks, observedRows));
+    }
+
+    /**
+     * Adds the version of the table that it has written, if one is known.
+     *
+     * @param end receives it, with the table, and the amounts that its format knows
+     */
+    void addVersion(Object session, LinkedHashMap end) {
+        if (sinks.all().size() != 1) {
+            return;
+        }
+        Map sink = (Map) sinks.all().get(0);
+        if (commit == null && DataWritten.isOfDelta(sink)) {
+            commit = DeltaCommits.find(session, sink, begunMs, ((Long) end.get("time")).longValue());
+        }
+        if (commit != null) {
+            LinkedHashMap version = new LinkedHashMap(commit);
+            version.put("identity", sink.get("identity"));
+            end.put("versions", new Object[] {version});
+            Map amounts = (Map) version.remove("written");
+            end.put("written", amounts.isEmpty() ? written : amounts);
         }
     }
 
     /** Returns all that is known of it, as JSON has it. */
     public LinkedHashMap record() {
         return record(facts, sinks);
+    }
+
+    /** Returns what tells it from another one: all but the texts of its expressions, in which literals may differ. */
+    String shape() {
+        LinkedHashMap record = record();
+        ArrayList shapes = new ArrayList();
+        for (int i = 0; i < sinks.all().size(); i++) {
+            LinkedHashMap sink = new LinkedHashMap((Map) sinks.all().get(i));
+            sink.remove("expressions");
+            shapes.add(sink);
+        }
+        record.put("sinks", shapes);
+        return record.toString();
     }
 
     static LinkedHashMap record(PlanFacts facts, Sinks sinks) {

@@ -1,7 +1,6 @@
 package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
-import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -92,8 +91,7 @@ class StatementRecords {
         runsByBatch.remove(id);
         Statement whole = (Statement) statements.get(rootsByPart.remove(id));
         if (whole != null && plan != null) {
-            whole.addWritten(Written.by(plan));
-            whole.addRead(plan);
+            whole.addAmounts(plan);
         }
         if (!statements.containsKey(id)) {
             return;
@@ -107,8 +105,13 @@ class StatementRecords {
         LinkedHashMap record = create("SparkEventsStatementEnded", id, event.time());
         Throwable thrown = (Throwable) Reflect.get(event, "executionFailure");
         record.put("failure", PlanRecords.failure(thrown, event.errorMessage()));
-        if (statement != null) {
-            finish(statement, plan, change, record);
+        try {
+            if (statement != null) {
+                finish(statement, plan, change, record);
+            }
+        } catch (Throwable error) {
+            // That a statement has ended is told in any case.
+            records.sendError(error);
         }
         records.send(record);
     }
@@ -125,10 +128,11 @@ class StatementRecords {
         if (!statement.hasSinks()) {
             records.remember(statement);
         } else if (plan != null) {
-            statement.addWritten(Written.by(plan));
-            statement.addRead(plan);
-            end.put("written", statement.written);
-            end.put("read", statement.read);
+            statement.addAmounts(plan);
+            statement.addTo(end);
+            if (end.get("failure") == null) {
+                statement.addVersion(Reflect.get(plan, "sparkSession"), end);
+            }
         }
     }
 

@@ -28,7 +28,8 @@ final class TableChange implements Callable {
             + "AlterTableDropPartitionCommand AlterTableSetLocationCommand AlterTableSerDePropertiesCommand "
             + "AlterTableChangeColumnsCommand RepairTableCommand RepairTable RecoverPartitions AddPartitions "
             + "DropPartitions RenamePartitions AddPartitionField DropPartitionField ReplacePartitionField "
-            + "SetIdentifierFields DropIdentifierFields SetWriteDistributionAndOrdering SetTableSerDeProperties");
+            + "SetIdentifierFields DropIdentifierFields SetWriteDistributionAndOrdering SetTableSerDeProperties "
+            + "CreateOrReplaceBranch CreateOrReplaceTag DropBranch DropTag");
     }
 
     private static void put(String action, String nodes) {

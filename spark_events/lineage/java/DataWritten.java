@@ -1,0 +1,49 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.jvm.Reflect;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a statement has made of the data that it wrote: the version, what the format reports of it, the amounts. */
+final class DataWritten {
+    private static final List OF_ROWS = Arrays.asList("INSERT", "OVERWRITE", "CTAS", "UPDATE", "DELETE", "MERGE");
+    private static final String[][] AMOUNTS = {
+        {"rows", "addedRecords"}, {"bytes", "addedFilesSizeInBytes"}, {"files", "addedDataFiles"}
+    };
+
+    /** Returns Iceberg's commit, by the nodes of a plan; null where there is none, or more than one. */
+    static LinkedHashMap byIceberg(List nodes) {
+        LinkedHashMap report = null;
+        for (int i = 0; i < nodes.size(); i++) {
+            LinkedHashMap of = IcebergReports.ofCommit(nodes.get(i));
+            if (of != null && report != null) {
+                return null;
+            }
+            report = of == null ? report : of;
+        }
+        return report == null ? null : shown(report);
+    }
+
+    private static LinkedHashMap shown(LinkedHashMap report) {
+        LinkedHashMap written = new LinkedHashMap();
+        written.put("version", Reflect.text(report.get("snapshotId")));
+        written.put("report", report);
+        LinkedHashMap amounts = new LinkedHashMap();
+        Map metrics = (Map) report.get("commitMetrics");
+        for (int i = 0; i < AMOUNTS.length; i++) {
+            Object amount = metrics.get(AMOUNTS[i][1]);
+            amounts.put(AMOUNTS[i][0], amount == null ? Long.valueOf(0L) : amount); // Iceberg leaves out zeros
+        }
+        written.put("written", amounts);
+        return written;
+    }
+
+    /** Tells whether a sink is a table of Delta whose rows are changed, and not the table itself. */
+    static boolean isOfDelta(Map sink) {
+        String format = String.valueOf(((Map) sink.get("identity")).get("format")).toLowerCase();
+        boolean isDelta = format.equals("delta") || format.startsWith("org.apache.spark.sql.delta");
+        return isDelta && OF_ROWS.contains(sink.get("modify"));
+    }
+}

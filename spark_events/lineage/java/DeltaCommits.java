@@ -1,0 +1,154 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Reflect;
+import java.io.BufferedReader;
+import java.io.FileNotFoundException;
+import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Finds the version of a Delta table that a statement has committed. Delta does not say; its log has the time and the
+ * operation of each commit. A version is told only if one commit alone may be the statement's.
+ */
+final class DeltaCommits implements Callable {
+    private static final String COMPANION = "org.apache.spark.sql.delta.DeltaLog$";
+    private static final int MOST_COMMITS = 20;
+    /** Amounts, and Delta's metrics of them: those of a write, or of files that were written again, or of MERGE. */
+    private static final String[][] AMOUNTS = {
+        {"rows", "numOutputRows", "numCopiedRows+numUpdatedRows"},
+        {"bytes", "numOutputBytes", "numAddedBytes", "numTargetBytesAdded"},
+        {"files", "numFiles", "numAddedFiles", "numTargetFilesAdded"}
+    };
+    private final Object session;
+    private final Object path;
+    private final String modify;
+    private final long sinceMs;
+    private final long untilMs;
+
+    /**
+     * @param modify what the statement does to the rows, as the sink has it
+     * @param sinceMs when the statement began
+     * @param untilMs when it ended
+     */
+    DeltaCommits(Object session, Object path, String modify, long sinceMs, long untilMs) {
+        this.session = session;
+        this.path = path;
+        this.modify = modify;
+        this.sinceMs = sinceMs;
+        this.untilMs = untilMs;
+    }
+
+    /** Returns the version and the amounts of the statement's commit; null where it is not known. */
+    static LinkedHashMap find(Object session, Map sink, long sinceMs, long untilMs) {
+        Map identity = (Map) sink.get("identity");
+        List paths = Reflect.list(identity.get("paths"));
+        Object option = Reflect.map(identity.get("options")).get("path");
+        if (paths.size() > 1 || paths.isEmpty() && option == null) {
+            return null;
+        }
+        String modify = String.valueOf(sink.get("modify"));
+        Object path = paths.isEmpty() ? option : paths.get(0);
+        return (LinkedHashMap) CatalogCalls.LOGS.ask(new DeltaCommits(session, path, modify, sinceMs, untilMs));
+    }
+
+    /** Looks at the last commits, until one is older than the statement. */
+    public Object call() throws Exception {
+        Object log = log();
+        Path folder = (Path) Reflect.get(log, "logPath");
+        long last = ((Number) Reflect.path(log, "unsafeVolatileSnapshot.version")).longValue();
+        ArrayList candidates = new ArrayList();
+        for (long version = last; version > last - MOST_COMMITS; version--) {
+            Map commit = commit(folder, version);
+            long time = commit == null ? 0L : ((Number) commit.get("timestamp")).longValue();
+            if (time < sinceMs) {
+                return candidates.size() == 1 ? candidates.get(0) : null;
+            }
+            if (time <= untilMs && isOfThisKind(String.valueOf(commit.get("operation")))) {
+                candidates.add(shown(version, (Map) commit.get("operationMetrics")));
+            }
+        }
+        return null;
+    }
+
+    /** Delta keeps the logs that it has used: that of the statement's table is one of them. */
+    private Object log() throws Exception {
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        Object companion = Class.forName(COMPANION, true, loader).getField("MODULE$").get(null);
+        try {
+            return Calls.call(companion, "forTable", new Object[] {session, new Path(java.net.URI.create(uri()))});
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private String uri() {
+        String text = String.valueOf(path);
+        return text.indexOf(':') < 0 ? new Path(text).toUri().toString() : text;
+    }
+
+    /** Returns what a commit says of itself; null for one that the log does not have, or no longer has. */
+    private Map commit(Path folder, long version) throws Exception {
+        Configuration conf = (Configuration) Reflect.path(session, "sessionState.newHadoopConf");
+        Path file = new Path(folder, String.format("%020d.json", new Object[] {version}));
+        BufferedReader lines;
+        try {
+            lines = new BufferedReader(new InputStreamReader(file.getFileSystem(conf).open(file), "UTF-8"));
+        } catch (FileNotFoundException none) {
+            return null;
+        }
+        try {
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (line.startsWith("{\"commitInfo\"")) {
+                    return (Map) Calls.parse(line).get("commitInfo");
+                }
+            }
+            throw new IllegalStateException("a commit without commitInfo: " + file);
+        } finally {
+            lines.close();
+        }
+    }
+
+    /** Tells whether a commit may be the statement's; a compaction that follows it is not. */
+    private boolean isOfThisKind(String operation) {
+        if (modify.equals("UPDATE") || modify.equals("DELETE") || modify.equals("MERGE")) {
+            return operation.equals(modify);
+        }
+        return operation.equals("WRITE") || operation.endsWith(" AS SELECT");
+    }
+
+    private static LinkedHashMap shown(long version, Map metrics) {
+        LinkedHashMap amounts = new LinkedHashMap();
+        for (int i = 0; metrics != null && i < AMOUNTS.length; i++) {
+            Long amount = null;
+            for (int j = 1; j < AMOUNTS[i].length && amount == null; j++) {
+                amount = sum(metrics, AMOUNTS[i][j].split("\\+"));
+            }
+            if (amount != null) {
+                amounts.put(AMOUNTS[i][0], amount);
+            }
+        }
+        LinkedHashMap shown = new LinkedHashMap();
+        shown.put("version", version);
+        shown.put("written", amounts);
+        return shown;
+    }
+
+    /** Returns the sum of metrics; null where there is none of them. */
+    private static Long sum(Map metrics, String[] names) {
+        Long sum = null;
+        for (int i = 0; i < names.length; i++) {
+            Object metric = metrics.get(names[i]);
+            if (metric != null) {
+                sum = Long.parseLong(String.valueOf(metric)) + (sum == null ? 0L : sum.longValue());
+            }
+        }
+        return sum;
+    }
+}
