@@ -25,7 +25,7 @@ from spark_events.cli.console import (
     show_table,
 )
 from spark_events.cli.lineage_answers import Answer
-from spark_events.cli.lineage_plan import plan
+from spark_events.cli.lineage_plan import PLANNED, plan
 from spark_events.cli.options import Html, duration_of
 from spark_events.cli.outputs import STDOUT, check_files, write_file
 from spark_events.history.asked_time import time_of
@@ -112,12 +112,14 @@ class _Known:
         before: an earlier one, for differences.
         places: where the statements are that have not run.
         problems: the statements that cannot be analyzed.
+        none: what to say if there is nothing.
     """
 
     flow: DataFlow
     before: DataFlow | None = None
     places: Mapping[str, str] = field(default_factory=dict)
     problems: Sequence[str] = ()
+    none: str = "no job is known"
 
 
 def lineage(
@@ -201,10 +203,16 @@ def lineage(
 
 def _planned(paths: list[Path], template: Path | None) -> _Known:
     planned = plan(paths, template)
-    return _Known(planned.flow, None, planned.places, planned.problems)
+    return _Known(planned.flow, None, planned.places, planned.problems, "no statement reads or writes data")
 
 
 def _logged(paths: list[Path], asked: _Asked) -> _Known:
+    for path in paths:
+        if path.suffix in PLANNED and path.is_file():
+            raise UsageError(
+                f"{path}: is no file log of jobs; `spark-events lineage plan {path}` reads SQL files and "
+                "manifests"
+            )
     if asked.diff is not None:
         before, after = (read_job_logs(paths, time_of("--diff", time)) for time in asked.diff)
         _warn_of(after)
@@ -239,7 +247,7 @@ def _answer(known: _Known, asked: _Asked) -> Answer:
         return answers.orphans(flow)
     if asked.missing:
         return answers.missing(flow, places)
-    return answers.everything(flow, places)
+    return answers.everything(flow, places, known.none)
 
 
 def _show(answer: Answer, known: _Known, form: DrawingForm) -> None:

@@ -91,11 +91,11 @@ class Answer:
         return table
 
 
-def everything(flow: DataFlow, places: Mapping[str, str]) -> Answer:
+def everything(flow: DataFlow, places: Mapping[str, str], none: str = "no job is known") -> Answer:
     """Return a row for each source, sink and job; with its place, for a statement that has not run."""
     brief = ("source", "sink", "job", "at") if places else ("source", "sink", "job", "status", "time_ms")
     rows = _rows(flow, places, lambda source, sink, each: True)
-    return Answer("Lineage", rows, "no job is known", drawings.all_of(flow), brief)
+    return Answer("Lineage", rows, none, drawings.all_of(flow), brief)
 
 
 def of(flow: DataFlow, name: str, with_columns: bool, places: Mapping[str, str]) -> Answer:

@@ -13,7 +13,9 @@ from spark_events.jobs.planned_catalog import PlannedCatalog
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.sql_errors import report_query_errors_alone
 
-_SQL, _YAML = (".sql",), (".yaml", ".yml")
+_YAML = (".yaml", ".yml")
+PLANNED = (".sql", *_YAML)
+"""What the names of SQL files and manifests end in; a file that is named may have another end, and is SQL."""
 
 
 def plan(paths: list[Path], template: Path | None) -> Plan:
@@ -29,10 +31,14 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
     """
     if not paths:
         raise UsageError("lineage plan: expected SQL files, manifests, or folders of them")
+    if template is not None and not template.is_file():
+        raise UsageError(f"--template-file {template}: no such file")
     groups = [_files(path, template) for path in dict.fromkeys(paths)]
     sql = [[file for file in files if file.suffix not in _YAML] for files in groups]
     yaml = (file for files in groups for file in files if file.suffix in _YAML)
     manifests = _read_manifests(list(dict.fromkeys(yaml)), template)
+    if template is not None and manifests is None:
+        raise UsageError(f"--template-file {template}: no manifest is given that it would have defaults for")
     report_query_errors_alone()
     with tempfile.TemporaryDirectory() as folder:
         conf = {
@@ -58,11 +64,19 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
 
 
 def _files(path: Path, template: Path | None) -> list[Path]:
-    """Return a file, or the SQL files and manifests below a folder, sorted, without the template."""
+    """Return a file, or the SQL files and manifests below a folder, without hidden ones and the template."""
+    if not path.exists():
+        raise NothingToReadError(f"{path}: no such file or folder")
     if not path.is_dir():
         return [path]
-    below = sorted(file for file in path.rglob("*") if file.suffix in (*_SQL, *_YAML) and file.is_file())
-    files = [file for file in below if template is None or not file.samefile(template)]
+    files = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix in PLANNED
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        and not (template and file.samefile(template))
+    ]
     if not files:
         raise NothingToReadError(
             f"{path}: no SQL file (*.sql) and no manifest (*.yaml, *.yml) in this folder"

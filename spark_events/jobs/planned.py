@@ -81,9 +81,10 @@ def _plan_group(catalog: PlannedCatalog, files: Sequence[Path]) -> list[PlannedS
 def _statements(file: Path) -> Iterator[SqlStatement]:
     try:
         return split_statements(file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(f"{file}: cannot be read: {reason}") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file}: is not text in UTF-8; expected SQL statements") from None
 
 
 def _plan(catalog: PlannedCatalog, file: Path, statement: SqlStatement) -> PlannedStatement:

@@ -73,7 +73,7 @@ def lineage_page(
     for arrow in drawing.arrows:
         arrows.setdefault((numbers[arrow.source], numbers[arrow.sink]), []).append(arrow)
     layout = lay_out(len(numbers), arrows)
-    data = _data(drawing, layout)
+    data = _data(drawing, layout, is_planned=bool(places))
     links = [_link(edge, jobs, layout, places) for edge, jobs in arrows.items()]
     script = files("spark_events.lineage_page").joinpath("templates/lineage.js").read_text("utf-8")
     used = {node.mark for node in drawing.nodes.values()} | {arrow.mark for arrow in drawing.arrows}
@@ -99,8 +99,8 @@ def lineage_page(
     )
 
 
-def _data(drawing: Drawing, layout: Layout) -> list[dict[str, Any]]:
-    """Return how each piece of data is drawn."""
+def _data(drawing: Drawing, layout: Layout, is_planned: bool) -> list[dict[str, Any]]:
+    """Return how each piece of data is drawn; what is only planned is in a folder that is gone."""
     drawn = []
     for number, (key, node) in enumerate(drawing.nodes.items()):
         columns = list(drawing.columns.get(key, ()))
@@ -109,9 +109,9 @@ def _data(drawing: Drawing, layout: Layout) -> list[dict[str, Any]]:
         place = layout.nodes[number]
         drawn.append(
             {
-                "key": f"{key.namespace} {key.name}",
+                "key": node.title if is_planned else f"{key.namespace} {key.name}",
                 "title": node.title,
-                "place": _place(key),
+                "place": "" if is_planned else _place(key),
                 "columns": columns,
                 "note": note,
                 "label": f"{node.title}, {note}" if note else node.title,

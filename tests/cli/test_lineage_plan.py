@@ -37,6 +37,9 @@ def files(java: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plan")
     (folder / "tables.sql").write_text(TABLES)
     (folder / "jobs.sql").write_text(JOBS)
+    (folder / "picture.sql").write_bytes(b"\x89PNG")
+    (folder / "hidden" / ".ci").mkdir(parents=True)
+    (folder / "hidden" / ".ci" / "jobs.sql").write_text(JOBS)
     return folder
 
 
@@ -78,7 +81,11 @@ def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -
     ("arguments", "code", "said"),
     [
         ((), 2, "expected SQL files, manifests, or folders of them"),
-        (("gone.sql",), 3, "gone.sql: cannot be read"),
+        (("gone.sql",), 4, "gone.sql: no such file or folder"),
+        (("hidden",), 4, "no SQL file (*.sql) and no manifest"),
+        (("jobs.sql", "--template-file", "gone.yaml"), 2, "--template-file gone.yaml: no such file"),
+        (("jobs.sql", "--template-file", "tables.sql"), 2, "no manifest is given"),
+        (("picture.sql",), 3, "picture.sql: is not text in UTF-8"),
         (("jobs.sql", "--orphans"), 2, "--orphans is a question about jobs that have run"),
     ],
 )

@@ -171,6 +171,7 @@ def test_behind_lineage_without_columns_all_may_be_affected(log: Log, tmp_path: 
         (["--as-of", "yesterday"], 2, "--as-of yesterday: expected a time such as"),
         (["--stale", "soon"], 2, "soon"),
         (["--orphans", "--missing"], 2, "--orphans and --missing: give one of them"),
+        (["jobs.sql"], 2, "jobs.sql` reads SQL files and manifests"),
         (["--columns"], 2, "--columns: goes with --of"),
         (
             ["--diff", "2026-01-01", "2026-01-02", "--as-of", "2026-01-01"],
@@ -183,6 +184,8 @@ def test_behind_lineage_without_columns_all_may_be_affected(log: Log, tmp_path: 
     ],
 )
 def test_wrong_questions(days: Path, arguments: list[str], code: int, said: str) -> None:
+    (days / "jobs.sql").write_text("SELECT 1")
+    arguments = [str(days / argument) if argument == "jobs.sql" else argument for argument in arguments]
     done = run(days, *arguments)
     assert done.returncode == code, done.stderr
     assert said in done.stderr

@@ -184,6 +184,22 @@ def test_an_impact_is_lit_from_the_start(open_page: OPEN_PAGE, tmp_path: Path) -
     assert lit(page) == ["shop.orders", "shop.raw", "shop.totals"]
 
 
+def test_a_planned_table_is_known_by_its_name(open_page: OPEN_PAGE, tmp_path: Path) -> None:
+    """Its folder was made for the analysis: an address with it would be another one each time."""
+    file = tmp_path / "page.html"
+    table = PageTable(["source"], [["x"]], "none")
+    places = {"a": "jobs.sql:1", "b": "jobs.sql:2", "c": "jobs.sql:3", "d": "jobs.sql:4"}
+    file.write_text(
+        lineage_page("Lineage", drawings.all_of(shop()), table, ["jobs.sql:9: <b>no</b>"], places)
+    )
+    page = open_page(file)
+    page.locator('.node:has(title:text-is("shop.orders"))').click()
+    assert page.url.endswith("#shop.orders")
+    assert "/d/" not in page.inner_text("#panel")
+    assert page.locator("#panel [title='b jobs.sql:2']").count() == 1
+    assert page.inner_text("#problems li") == "jobs.sql:9: <b>no</b>"
+
+
 def test_what_came_and_went_is_marked(open_page: OPEN_PAGE, tmp_path: Path) -> None:
     before, after = shop(), shop()
     del after.flows[key("orders"), key("totals")]

@@ -81,14 +81,15 @@ const words = { value: "", rows: " decides which rows there are", unknown: " unk
 function columnItem({ end, name, how }, toRows) {
   const shown = how === "rows" && toRows ? data[end].title : data[end].title + "." + name;
   const act = name === "*" ? () => choose(end, "") : () => choose(end, name);
-  return [button(shown, act), ...(words[how] ? [element("span", words[how], { className: "faint" })] : [])];
+  const about = how === "rows" && toRows ? " which rows it has" : words[how];
+  return [button(shown, act), ...(about ? [element("span", about, { className: "faint" })] : [])];
 }
 const ordered = (found) => [...found].sort((one, other) => (one.how === "rows") - (other.how === "rows"));
 function showPanel(up, down) {
   panel.replaceChildren();
   const table = data[chosen];
   panel.append(element("h2", column ? table.title + "." + column : table.title));
-  panel.append(element("p", table.place + (table.note ? " · " + table.note : ""), { className: "faint" }));
+  panel.append(element("p", [table.place, table.note].filter(Boolean).join(" · "), { className: "faint" }));
   panel.append(button("Clear", () => choose(-1, ""), { id: "clear" }));
   if (column) {
     list("Comes from", ordered(up.found).map((each) => columnItem(each, false)));
