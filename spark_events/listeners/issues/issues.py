@@ -18,6 +18,7 @@ from spark_events.diagnosis.measured import (
     reads_cache,
     without_reads,
 )
+from spark_events.diagnosis.one_by_one import is_fetch
 from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
@@ -152,7 +153,8 @@ class IssueListener(Timeless):
         name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
         self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
         self._application.stage_submitted(stage_attempt(info), time_ms)
-        self._other_work.begun(stage_attempt(info), time_ms)
+        if not is_fetch(name):  # whose partitions have only each other beside them
+            self._other_work.begun(stage_attempt(info), time_ms)
 
     def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
