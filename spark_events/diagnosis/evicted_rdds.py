@@ -76,15 +76,19 @@ class EvictedRdds:
     def _computed_again(
         self, number: int, cached: _Cached, measured: TasksMeasured, slots: int
     ) -> Issue | None:
-        again, found = measured.without_input, measured.tasks - measured.without_input.tasks
-        if found:
-            usual_ms = (measured.run.total - again.run_ms) // found
-            more_ms = again.run_ms - again.tasks * usual_ms
+        again, slots = measured.without_input, max(1, slots)
+        hits = measured.tasks - again.tasks
+        if hits:
+            usual_ms = (measured.run.total - again.run_ms) // hits
+            more_ms = max(0, again.run_ms - again.tasks * usual_ms)
+            without_ms = usual_ms * -(-measured.tasks // slots)
+            lost_ms = min(more_ms, measured.last_ms - measured.first_ms - without_ms)
         else:  # what the stage does besides is not known, but the quickest of all has computed it, too
             more_ms = cached.least_run_ms = min(cached.least_run_ms, measured.run.total)
+            lost_ms = 0
         cached.times += 1
         cached.again += again.tasks
-        cached.lost_ms += max(0, more_ms) // max(1, slots)
+        cached.lost_ms += max(lost_ms, more_ms // slots)
         return _issue(number, cached)
 
 

@@ -46,6 +46,8 @@ from spark_events.listeners.spark_records import stage_attempt
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
 _LONGEST_REASON = 200
+_OF_DRIVER = "broadcast.driverMs"
+"""How much of what an issue costs is time in which only the driver works."""
 Key = tuple[int, int]
 
 
@@ -132,6 +134,9 @@ class IssueListener(Timeless):
             for each in findings
         ]
         findings += self._of_execution(record, execution, ended, job)
+        for each in findings:
+            if _OF_DRIVER in each.issue.evidence and self._events.matters(each.issue, each.whole_ms):
+                self._application.driver_time_told(int(str(each.issue.evidence[_OF_DRIVER])))
         if execution.batch is not None:
             self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
