@@ -43,8 +43,8 @@ class EvictedRdds:
     def __init__(self) -> None:
         self._cached: dict[int, _Cached] = {}
 
-    def take(self, info: Mapping[str, Any], measured: TasksMeasured, slots: int) -> Issue | None:
-        """Called with each stage that has succeeded; returns what its RDD has cost so far.
+    def take(self, info: Mapping[str, Any], measured: TasksMeasured, slots: int) -> tuple[Issue, int] | None:
+        """Called with each stage that has succeeded; returns what its RDD has cost so far, and in this stage.
 
         Args:
             info: its ``Stage Info``.
@@ -75,7 +75,7 @@ class EvictedRdds:
 
     def _computed_again(
         self, number: int, cached: _Cached, measured: TasksMeasured, slots: int
-    ) -> Issue | None:
+    ) -> tuple[Issue, int]:
         again, slots = measured.without_input, max(1, slots)
         hits = measured.tasks - again.tasks
         if hits:
@@ -88,8 +88,9 @@ class EvictedRdds:
             lost_ms = 0
         cached.times += 1
         cached.again += again.tasks
-        cached.lost_ms += max(lost_ms, more_ms // slots)
-        return _issue(number, cached)
+        lost_ms = max(lost_ms, more_ms // slots)
+        cached.lost_ms += lost_ms
+        return _issue(number, cached), lost_ms
 
 
 def _kept(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

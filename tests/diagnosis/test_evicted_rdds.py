@@ -32,7 +32,8 @@ def told(
     rule = EvictedRdds()
     assert rule.take(first or stage(0), measured([10 * S] * 8, Without_Input=[8, 80 * S]), 4) is None
     again = [without, sum(sorted(run_s, reverse=True)[:without]) * S]
-    return rule.take(second, measured([run * S for run in run_s], Without_Input=again), 4)
+    told = rule.take(second, measured([run * S for run in run_s], Without_Input=again), 4)
+    return told[0] if told else None
 
 
 def test_some_are_gone() -> None:

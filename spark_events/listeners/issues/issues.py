@@ -259,7 +259,8 @@ class IssueListener(Timeless):
         self._application.stage_measured(ended, time_ms)
         job = stage.job
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
-            self._application.rdds_read(info, ended, time_ms)
+            # What that has cost, the stage has not lost to anything else.
+            lasted_ms = max(0, lasted_ms - self._application.rdds_read(info, ended, time_ms))
         if is_told:
             return
         churn = self._application.explains_retries(measured)
