@@ -11,7 +11,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS, Thresholds
 
-_MOST_PLACES = 1_000
+_MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
 _ROWS_PER_MS, _ARROW_PER_MS = 4 << 10, 16 << 10
 """Python takes rows from the JVM at 4 MB a second or faster, and what Arrow brings at four times that; longer
@@ -115,6 +115,8 @@ class DriverTime:
         self._after = ""  # what brought a large result before the pause
         self._pause = _Pauses()
         self._before: dict[str, _Pauses] = {}
+        # Those within SQL executions that run on: at their end, another issue may tell what they were for.
+        self._undecided: list[tuple[str, _Pauses]] = []
         self._jobs: dict[str, _Jobs] = {}
         self._collected: dict[str, _Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
@@ -148,6 +150,17 @@ class DriverTime:
         """Called when an SQL execution has begun, or ended where the change is negative."""
         self._advance(time_ms)
         self._executions = max(0, self._executions + change)
+        if not self._executions:
+            self._decide()
+
+    def told_elsewhere(self, time_ms: int) -> None:
+        """Called with time of the driver within SQL executions that another issue has as its cost, in ms."""
+        self._decide()
+        for pauses in sorted(self._before.values(), key=lambda pauses: -pauses.within_ms):
+            told_ms = min(time_ms, pauses.within_ms)
+            pauses.time_ms -= told_ms
+            pauses.within_ms -= told_ms
+            time_ms -= told_ms
 
     def stage_submitted(self, key: tuple[int, int], time_ms: int) -> None:
         """Called when a stage attempt has begun."""
@@ -188,6 +201,7 @@ class DriverTime:
         if self._any_stage:
             pause = self._ended_pause()
             self._book(f"{_AFTER}{self._after}" if self._after else _AT_END, pause)
+        self._decide()
 
     def issues(self, time_ms: int) -> Iterator[Issue]:
         """Yield what the time of the driver alone has cost so far, however little."""
@@ -265,12 +279,20 @@ class DriverTime:
     def _book(self, place: str, pause: _Pauses) -> None:
         if not pause.time_ms:
             return
-        if place not in self._before and len(self._before) >= _MOST_PLACES:
-            place = _OTHERS
-        before = self._before.setdefault(place, _Pauses())
-        before.number += 1
-        before.time_ms += pause.time_ms
-        before.within_ms += pause.within_ms
+        self._undecided.append((place, pause))
+        if not self._executions or not pause.within_ms or len(self._undecided) > _MOST_UNDECIDED:
+            self._decide()
+
+    def _decide(self) -> None:
+        """Book the pauses of which no other issue may tell any more."""
+        for place, pause in self._undecided:
+            if place not in self._before and len(self._before) >= _MOST_PLACES:
+                place = _OTHERS
+            before = self._before.setdefault(place, _Pauses())
+            before.number += 1
+            before.time_ms += pause.time_ms
+            before.within_ms += pause.within_ms
+        self._undecided.clear()
 
     def _add_job(self, work: WorkDone, busy_ms: int) -> None:
         if work.place not in self._jobs and len(self._jobs) >= _MOST_PLACES:

@@ -43,8 +43,8 @@ class EvictedRdds:
     def __init__(self) -> None:
         self._cached: dict[int, _Cached] = {}
 
-    def take(self, info: Mapping[str, Any], measured: TasksMeasured, slots: int) -> Issue | None:
-        """Called with each stage that has succeeded; returns what its RDD has cost so far.
+    def take(self, info: Mapping[str, Any], measured: TasksMeasured, slots: int) -> tuple[Issue, int] | None:
+        """Called with each stage that has succeeded; returns what its RDD has cost so far, and in this stage.
 
         Args:
             info: its ``Stage Info``.
@@ -75,17 +75,22 @@ class EvictedRdds:
 
     def _computed_again(
         self, number: int, cached: _Cached, measured: TasksMeasured, slots: int
-    ) -> Issue | None:
-        again, found = measured.without_input, measured.tasks - measured.without_input.tasks
-        if found:
-            usual_ms = (measured.run.total - again.run_ms) // found
-            more_ms = again.run_ms - again.tasks * usual_ms
+    ) -> tuple[Issue, int]:
+        again, slots = measured.without_input, max(1, slots)
+        hits = measured.tasks - again.tasks
+        if hits:
+            usual_ms = (measured.run.total - again.run_ms) // hits
+            more_ms = max(0, again.run_ms - again.tasks * usual_ms)
+            without_ms = usual_ms * -(-measured.tasks // slots)
+            lost_ms = min(more_ms, measured.last_ms - measured.first_ms - without_ms)
         else:  # what the stage does besides is not known, but the quickest of all has computed it, too
             more_ms = cached.least_run_ms = min(cached.least_run_ms, measured.run.total)
+            lost_ms = 0
         cached.times += 1
         cached.again += again.tasks
-        cached.lost_ms += max(0, more_ms) // max(1, slots)
-        return _issue(number, cached)
+        lost_ms = max(lost_ms, more_ms // slots)
+        cached.lost_ms += lost_ms
+        return _issue(number, cached), lost_ms
 
 
 def _kept(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -19,8 +19,8 @@ class _Fetched:
     """The partitions that one place in the code has fetched; times in ms.
 
     Attributes:
-        alone_ms: for how long only one of them was computed, and nothing else.
-        longest_ms: how long that was for the longest of them.
+        alone_ms: for how long one of them was computed, or one and the next, and nothing else.
+        whole_ms, longest_ms: how long their stages took, in all, and the longest of them.
         run_ms: how long their tasks ran.
         begun_ms, ended_ms: when the first began, and the last ended, since the epoch.
     """
@@ -28,6 +28,7 @@ class _Fetched:
     partitions: int = 0
     alone_ms: int = 0
     run_ms: int = 0
+    whole_ms: int = 0
     longest_ms: int = 0
     begun_ms: int = 0
     ended_ms: int = 0
@@ -54,16 +55,18 @@ class OneByOne:
             place: in the user's code, or the stage's name.
             run_ms: how long its task ran.
             begun_ms, ended_ms: when the stage did, in ms since the epoch.
-            beside_ms: for how long other stages ran at that time.
+            beside_ms: for how long stages ran at that time that are no fetches.
             cores: of all executors; 0 if unknown.
         """
         if place not in self._places and len(self._places) >= _MOST_PLACES:
             return None
         fetched = self._places.setdefault(place, _Fetched(begun_ms=begun_ms, ended_ms=begun_ms))
         fetched.partitions += 1
-        alone_ms = max(0, ended_ms - begun_ms - beside_ms)
+        # The next one may be computed while the one before is read.
+        alone_ms = max(0, ended_ms - max(begun_ms, fetched.ended_ms) - beside_ms)
         fetched.alone_ms += alone_ms
-        fetched.longest_ms = max(fetched.longest_ms, alone_ms)
+        fetched.longest_ms = max(fetched.longest_ms, ended_ms - begun_ms)
+        fetched.whole_ms += ended_ms - begun_ms
         fetched.run_ms += run_ms
         fetched.pauses_ms += max(0, begun_ms - fetched.ended_ms)
         fetched.ended_ms = max(fetched.ended_ms, ended_ms)
@@ -71,7 +74,7 @@ class OneByOne:
 
 
 def _issue(place: str, fetched: _Fetched, cores: int) -> Issue:
-    at_once_ms = max(fetched.alone_ms // cores, fetched.longest_ms)
+    at_once_ms = max(fetched.whole_ms // cores, fetched.longest_ms)
     lost_ms = max(0, fetched.alone_ms - at_once_ms)
     # What reads them may do so while the next is computed: nobody knows for which of both it waited.
     hidden = fetched.pauses_ms > fetched.alone_ms

@@ -162,6 +162,18 @@ def test_planning() -> None:
     assert told(time, 11 * MIN)["idle-cores"].advice.startswith("Spark's driver plans")
 
 
+def test_planning_that_another_issue_tells() -> None:
+    """Of a pause within an SQL execution, nothing is told until that has ended: it may have been a broadcast."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S)
+    time.executions(1, S)
+    ran(time, 10 * MIN + S, 11 * MIN)
+    assert told(time, 11 * MIN) == {}
+    time.executions(-1, 11 * MIN)
+    time.told_elsewhere(7 * MIN)
+    assert told(time, 11 * MIN)["idle-cores"].lost_ms == 3 * MIN
+
+
 def test_a_large_result() -> None:
     """What Python takes of it at 4 MB a second is the result's; what it does afterwards is not."""
     time = driver(idle_time_ms=MIN)

@@ -33,10 +33,11 @@ def test_all_cores_could_compute_them_at_once() -> None:
     ("issue", "lost_s"),
     [
         (fetched(3, cores=8), 30 - 10),
-        (fetched(8, beside_s=4), 48 - 12),
+        (fetched(8, beside_s=4), 48 - 20),
+        (fetched(8, every_s=5), 45 - 20),
         (fetched(8, beside_s=10), 0),
     ],
-    ids=["no sooner than the longest", "others ran meanwhile", "all the time"],
+    ids=["no sooner than the longest", "others ran meanwhile", "the next one runs beside", "all the time"],
 )
 def test_what_it_costs(issue: Issue | None, lost_s: int) -> None:
     assert issue is not None

@@ -93,3 +93,14 @@ def test_a_cached_rdd_that_is_computed_again() -> None:
         "pictures is cached and has 4 partitions, and yet 8 are"
         in found["recomputation"].attributes["summary"]
     )
+
+
+def test_what_a_cached_rdd_costs_is_not_lost_to_garbage_collection_as_well() -> None:
+    """Half of the tasks' time goes into it, and the stage has nothing left that it could cost."""
+    level = {"Use Memory": True, "Use Disk": False}
+    rdds = [{"RDD ID": 5, "Name": "pictures", "Number of Partitions": 4, "Storage Level": level}]
+    more = {"JVM_GC_Time": [20 * S, 20 * S, 20 * S, 80 * S], "Without_Input": [4, 160 * S]}
+    stages = (job(n, n * 50 * S, [40 * S] * 4, "count at a.py:3", rdds, **more) for n in range(2))
+    found = told(*stages)
+    assert found["recomputation"].attributes["lostMs"] == 40 * S
+    assert found["gc"].attributes["stageId"] == 0

@@ -99,7 +99,7 @@ OWNERS: Option[tuple[str, ...]] = Option(
 )
 TAGS = Option("tags", option_types.MAP, _NO_TAGS, "tags of the jobs, key:value,…")
 SOURCE_CODE = Option(
-    "include.source.code",
+    "include-source-code",
     option_types.BOOL,
     True,
     "say where the code of the jobs is: repository, commit and pull request, as the environment of CI tells",

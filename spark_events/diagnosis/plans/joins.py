@@ -158,7 +158,11 @@ def _large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshol
         f"the driver collects {size(data)} ({node.rows or 0:,} rows{_of(tables)}), and sends them to all "
         f"executors{keys}; that takes it {duration(lost_ms)}",
         advice,
-        evidence={"broadcast.bytes": data, "broadcast.rows": node.rows or 0},
+        evidence={
+            "broadcast.bytes": data,
+            "broadcast.rows": node.rows or 0,
+            "broadcast.driverMs": lost_ms,
+        },
     )
 
 

@@ -194,12 +194,20 @@ class ApplicationIssues(Timeless):
             measured.failed, measured.failed_ms, measured.first_ms
         )
 
-    def rdds_read(self, info: Mapping[str, Any], stage: EndedStage, time_ms: int) -> None:
-        """Called with a stage that has ended and belongs to no SQL execution, and its ``Stage Info``."""
+    def rdds_read(self, info: Mapping[str, Any], stage: EndedStage, time_ms: int) -> int:
+        """Called with a stage that has ended and belongs to no SQL execution, and its ``Stage Info``.
+
+        Returns:
+            How much of its time is told as what cached RDDs cost that were computed again, in ms.
+        """
         if info.get("Failure Reason") or stage.repeats:
-            return
-        if (issue := self._evicted.take(info, stage.measured, stage.slots)) is not None:
-            self._take(issue, time_ms)
+            return 0
+        again = self._evicted.take(info, stage.measured, stage.slots)
+        if again is None:
+            return 0
+        issue, lost_ms = again
+        self._take(issue, time_ms)
+        return lost_ms
 
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
@@ -223,6 +231,10 @@ class ApplicationIssues(Timeless):
         if self._recomputation.take(ended, place):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms)
+
+    def driver_time_told(self, time_ms: int) -> None:
+        """Called with time within SQL executions in which only the driver worked, and that an issue costs."""
+        self._driver.told_elsewhere(time_ms)
 
     def cache_may_be_read(self) -> None:
         """Called when something may have read a cache, and nobody knows which."""

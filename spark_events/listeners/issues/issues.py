@@ -18,6 +18,7 @@ from spark_events.diagnosis.measured import (
     reads_cache,
     without_reads,
 )
+from spark_events.diagnosis.one_by_one import is_fetch
 from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
@@ -45,6 +46,8 @@ from spark_events.listeners.spark_records import stage_attempt
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
 _LONGEST_REASON = 200
+_OF_DRIVER = "broadcast.driverMs"
+"""How much of what an issue costs is time in which only the driver works."""
 Key = tuple[int, int]
 
 
@@ -131,6 +134,9 @@ class IssueListener(Timeless):
             for each in findings
         ]
         findings += self._of_execution(record, execution, ended, job)
+        for each in findings:
+            if _OF_DRIVER in each.issue.evidence and self._events.matters(each.issue, each.whole_ms):
+                self._application.driver_time_told(int(str(each.issue.evidence[_OF_DRIVER])))
         if execution.batch is not None:
             self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
@@ -152,7 +158,8 @@ class IssueListener(Timeless):
         name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
         self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
         self._application.stage_submitted(stage_attempt(info), time_ms)
-        self._other_work.begun(stage_attempt(info), time_ms)
+        if not is_fetch(name):  # whose partitions have only each other beside them
+            self._other_work.begun(stage_attempt(info), time_ms)
 
     def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
@@ -252,7 +259,8 @@ class IssueListener(Timeless):
         self._application.stage_measured(ended, time_ms)
         job = stage.job
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
-            self._application.rdds_read(info, ended, time_ms)
+            # What that has cost, the stage has not lost to anything else.
+            lasted_ms = max(0, lasted_ms - self._application.rdds_read(info, ended, time_ms))
         if is_told:
             return
         churn = self._application.explains_retries(measured)

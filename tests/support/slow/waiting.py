@@ -68,9 +68,10 @@ def everything_as_rows(work: Work) -> None:
 @case("fetched-one-by-one")
 def partition_after_partition(work: Work) -> None:
     """``toLocalIterator`` has the partitions computed one after the other, so all cores but one have nothing."""
-    partitions, each = work.cores * work.random.randrange(2, 5), work.random.randrange(500, 900)
+    partitions, each = work.cores * work.random.randrange(3, 6), work.random.randrange(600, 900)
     of_rows, prefetched = work.random.random() < 0.5, work.random.random() < 0.3
-    work.defect("fetched-one-by-one", partitions * each * (1 - 1 / work.cores))
+    at_once = 2 if prefetched else 1
+    work.defect("fetched-one-by-one", partitions * each * (1 / at_once - 1 / work.cores))
     spark = work.begin(python=of_rows)
     if of_rows:
 
