@@ -3,7 +3,7 @@
 python -m bench.slow                                        # all cases, a seed each
 python -m bench.slow --kinds skew retries --seeds 1 2 3
 python -m bench.slow --master 'local-cluster[2,2,1024]' --aqe off
-python -m bench.slow --write                                # and put the matrix into docs/why.md
+python -m bench.slow --write                                # and put the matrix into docs/why-accuracy.md
 """
 
 from __future__ import annotations

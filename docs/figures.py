@@ -36,7 +36,7 @@ MEASURED = {
     "deploy": ("spark_events/sql_runner",),
 }
 """The code that each bench measures."""
-ELSEWHERE = {"slow": "docs/why.md"}
+ELSEWHERE = {"slow": "docs/why-accuracy.md"}
 """The pages of figures that are not in docs/benchmarks.md."""
 _COSTS = (
     (

@@ -1,4 +1,7 @@
-"""Makes up a fleet's week, and takes a picture of its report: ``python -m docs.report_picture``."""
+"""Takes the pictures of the gallery: ``python -m docs.report_picture``.
+
+The report is of a fleet's week, which is made up; ``why`` is asked about a recorded event log.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import zstandard
 from playwright.sync_api import sync_playwright
 
 from tests.support.history_story import DAY, HOUR, MIN, Story, write
 
 _DAYS = 6
+_LOG = Path(__file__).parents[1] / "tests" / "golden" / "logs" / "slow.zstd"
 _ERRORS = ("STREAM_FAILED", "OUT_OF_MEMORY", "KAFKA_TIMEOUT")
 
 
@@ -52,8 +57,18 @@ def fleet() -> list[Story]:
     return [payments, clicks, nightly]
 
 
+def take(page: Path, picture: str, width: int, height: int) -> None:
+    """Take the picture of the upper part of a page with Debian's Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        shown = browser.new_page(viewport={"width": width, "height": height})
+        shown.goto(page.as_uri())
+        shown.screenshot(path=str(Path(__file__).with_name(picture)))
+        browser.close()
+
+
 def main() -> None:
-    """Make the report, and take its picture with Debian's Chromium."""
+    """Make the pages, and take their pictures."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "log", *fleet())
         page = Path(folder) / "report.html"
@@ -61,12 +76,19 @@ def main() -> None:
         subprocess.run(
             [*command, "--sla", "15min", "--latest", "2027-01-01", "--html", str(page)], check=True
         )
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-            shown = browser.new_page(viewport={"width": 1320, "height": 1330})
-            shown.goto(page.as_uri())
-            shown.screenshot(path=str(Path(__file__).with_name("report.png")))
-            browser.close()
+        take(page, "report.png", 1320, 1330)
+        log = Path(folder) / "log-of-a-slow-run"
+        text = zstandard.ZstdDecompressor().stream_reader(_LOG.read_bytes()).read()
+        log.write_bytes(text.replace(b'"App Name":"slow"', b'"App Name":"nightly"'))
+        page = Path(folder) / "why.html"
+        smallest = [
+            "--conf",
+            "spark.events.issue.min-duration=1s",
+            "--conf",
+            "spark.events.issue.min-ratio=0.01",
+        ]
+        subprocess.run([command[0], "why", str(log), *smallest, "--html", str(page)], check=True)
+        take(page, "why.png", 1120, 1180)
 
 
 if __name__ == "__main__":

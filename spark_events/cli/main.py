@@ -111,7 +111,7 @@ command(
 command(
     app,
     "spark-events serve /var/log/spark-reports --now --sla 60s",
-    "REPORT_TOKEN=… spark-events serve /var/log/spark-reports --listen 0.0.0.0:8080 --token env:REPORT_TOKEN",
+    "TOKEN=… spark-events serve /var/log/spark-reports --listen 0.0.0.0:8080 --token env:TOKEN",
     panel=PAST,
 )(serve.serve)
 command(

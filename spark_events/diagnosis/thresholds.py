@@ -80,7 +80,7 @@ class Thresholds:
         "spark.events.issue.kinds",
         types.some_of(*KINDS),
         KINDS,
-        "The [issues](why.md) to look for.",
+        "The [issues](performance-issues.md) to look for.",
     )
     min_time_ms: int = setting(
         "spark.events.issue.min-duration",

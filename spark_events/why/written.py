@@ -11,6 +11,7 @@ from spark_events.api.errors import needs_extra
 from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
+from spark_events.why.shown import COLORS, SEVERITIES, shown_evidence, whole_percent
 
 
 def as_json(explanations: Sequence[Explanation], compared: Comparison | None = None) -> bytes:
@@ -64,8 +65,13 @@ def page(explanations: Sequence[Explanation], compared: Comparison | None = None
     """
     with needs_extra("report", "jinja2", "an HTML page"):
         from spark_events.history.page.page import environment
-    return (
-        environment("spark_events.why")
-        .get_template("why.html.j2")
-        .render(explanations=explanations, accounts=ACCOUNTS, compared=compared)
+    templates = environment("spark_events.why")
+    templates.filters["whole_percent"] = whole_percent
+    return templates.get_template("why.html.j2").render(
+        explanations=explanations,
+        accounts=ACCOUNTS,
+        colors=COLORS,
+        compared=compared,
+        severities=SEVERITIES,
+        shown_evidence=shown_evidence,
     )

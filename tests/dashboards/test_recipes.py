@@ -31,8 +31,8 @@ def rule_of(text: str) -> dict[str, Any]:
 
 
 def command_of(text: str) -> str:
-    (command,) = re.findall(r"^```\n(spark-events .*)\n```$", text, re.M)
-    return str(command)
+    (command,) = re.findall(r"^```\n(spark-events .*(?:\\\n.*)*)\n```$", text, re.M)
+    return str(command).replace("\\\n  ", "")
 
 
 def test_the_rules(tmp_path: Path) -> None:

@@ -28,6 +28,17 @@ def test_a_page_is_in_plain_words(page: Path) -> None:
     assert PHRASES.findall(prose) == []
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem != "plugins"], ids=lambda path: path.stem
+)
+def test_code_fits_the_page(page: Path) -> None:
+    """A window of 1400 pixels shows 101 columns of code. The plugin's code is in files, whose lines are longer."""
+    code = re.findall(r"^```[^\n]*\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+    assert code or page.stem != "why"
+    assert [line for block in code for line in block.splitlines() if len(line) > 101] == []
+
+
 def test_docstrings_begin_as_a_reader_expects() -> None:
     odd = []
     for root in ("spark_events", "reporters"):

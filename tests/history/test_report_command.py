@@ -268,6 +268,20 @@ def test_page_numbers(page: Any) -> None:
     assert failed[2] == f"OUT_OF_MEMORY\n{MARKUP}"
 
 
+def test_page_links(page: Any) -> None:
+    """Above all there is a link to each section, and each leads to it."""
+    links = page.locator("nav a")
+    targets = [links.nth(number).get_attribute("href") for number in range(links.count())]
+    headings = page.locator("h2").all_inner_texts()
+    assert links.all_inner_texts() == [
+        heading.removesuffix(" (UTC)")
+        for heading in headings
+        if heading not in ("Timeline", "About this report")
+    ]
+    assert "Uptime" in links.all_inner_texts()
+    assert [target for target in targets if page.locator(target).count() != 1] == []
+
+
 def test_page_executors(page: Any) -> None:
     """One that ended, with how full it was."""
     executor = page.inner_text("#executors tr:nth-child(2)").split("\t")
@@ -296,7 +310,7 @@ def test_page_executors_over_time(page: Any) -> None:
 
 def test_page_is_text_and_alone(page: Any) -> None:
     """Nothing in an event is taken as markup; nothing is fetched; there is nothing to complain of."""
-    assert page.title().startswith("Spark events: 2026-11-20")
+    assert page.title().startswith("Spark fleet report: 2026-11-20")
     assert page.locator("script").count() == 0
     assert page.locator("#failed b").count() == 0
     assert page.complaints == []

@@ -353,6 +353,14 @@ def test_the_page(page: Any) -> None:
 
     assert page.inner_text(".about") == f"stage 0.0 ({MARKUP})"
     assert page.inner_text(".cost") == "1 min 20 s"
+    assert page.inner_text(".share") == "57 % of the run"
+    assert page.inner_text(".severity") in ("severe", "warning", "note")
+    assert page.inner_text("h1").startswith("Why was ")
+    stacked = page.locator(".stack div")
+    assert stacked.count() == bars.count()
+    assert page.locator(".stack").bounding_box()["width"] == pytest.approx(
+        sum(stacked.nth(number).bounding_box()["width"] for number in range(stacked.count())), abs=3
+    )
     assert page.locator(".about b").count() == page.locator("script").count() == 0
     assert page.complaints == []
     assert page.locator(".part").all_inner_texts()[0] == "20.0 s"

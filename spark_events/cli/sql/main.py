@@ -37,7 +37,7 @@ _STORE = "--store s3a://bucket/queries"
 command(
     app,
     f"spark-events sql deploy queries {_STORE} --prune",
-    f"spark-events sql deploy queries {_STORE} --mode application -- --executor-memory 4g",
+    f"spark-events sql deploy queries {_STORE} --mode application -- --num-executors 4",
 )(deploy)
 command(app, f"spark-events sql deploy-one queries/orders.yaml {_STORE}", name="deploy-one")(deploy_one)
 command(app, f"spark-events sql session {_STORE} --master yarn", f"spark-events sql session {_STORE} --end")(

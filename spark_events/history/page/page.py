@@ -107,6 +107,7 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         ],
         cell=lambda column, row: _cell(column, row, report.until_ms),
         is_left=_is_left,
+        anchor=lambda table: table.id or table.name.replace("_", "-"),
         new_line=NEW_LINE,
         wrong=wrong_now(report) if link is None else None,
         outages=outages(report),

@@ -75,7 +75,7 @@ def _all(row: Row) -> list[Part]:
 
 ISSUES = Table(
     "issues",
-    "[performance issue](why.md)",
+    "[performance issue](performance-issues.md)",
     (
         Column("time_ms", BIGINT, "when it was reported"),
         *QUERY,

@@ -74,5 +74,5 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--source", choices=("log", "events"), default="log", help="what the matrix is about")
     parser.add_argument("--keep", type=Path, help="a folder for logs and events, which else are deleted")
     parser.add_argument("--again", action="store_true", help="ask again about the runs that --keep has")
-    parser.add_argument("--write", action="store_true", help="put the matrix into docs/why.md")
+    parser.add_argument("--write", action="store_true", help="put the matrix into docs/why-accuracy.md")
     return parser.parse_args(arguments)
