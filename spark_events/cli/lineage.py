@@ -66,6 +66,7 @@ class _Asked:
     orphans: bool
     missing: bool
     rules: Sequence[str]
+    form: DrawingForm
 
     def check(self, is_plan: bool, has_template: bool) -> None:
         """Check that the options mean something together.
@@ -92,6 +93,10 @@ class _Asked:
             raise UsageError(f"{' and '.join(questions)}: give one of them")
         if self.columns and self.of is None:
             raise UsageError("--columns: goes with --of; all other answers have columns where they matter")
+        if self.columns and self.form is not DrawingForm.TREE:
+            raise UsageError(
+                f"--columns: is for trees, not for --format {self.form.value}; json has all columns"
+            )
         if self.diff is not None and self.as_of is not None:
             raise UsageError("--as-of: --diff has two times of its own")
         for rule in self.rules:
@@ -184,7 +189,7 @@ def lineage(
     --fail-on is broken, 4 if there is nothing to read, or no such data.
     """
     rules = [rule.strip() for text in fail_on or () for rule in text.split(",")]
-    asked = _Asked(of, columns, as_of, diff, impact, stale, orphans, missing, rules)
+    asked = _Asked(of, columns, as_of, diff, impact, stale, orphans, missing, rules, form)
     is_plan = str(paths[0]) == _PLAN
     asked.check(is_plan, template_file is not None)
     check_files({"--html": html})

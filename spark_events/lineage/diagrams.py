@@ -20,8 +20,11 @@ _COLORS = {
     marks.CHANGED: "#d99a1c",
 }
 _DASHED = (marks.REMOVED, marks.INCOMPLETE, marks.ORPHAN)
-_SIGNS = {marks.ADDED: "+ ", marks.REMOVED: "- ", marks.CHANGED: "± "}
-"""Before the job of an arrow that came, went, or has other columns: not all can see colors."""
+_SIGNS = {marks.ADDED: "+ ", marks.REMOVED: "\u2212 ", marks.CHANGED: "± "}
+"""Before the job of an arrow that came, went, or has other columns: not all can see colors.
+
+A hyphen would begin a list, which Mermaid does not draw.
+"""
 
 
 def mermaid(drawing: Drawing) -> str:

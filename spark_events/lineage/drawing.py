@@ -117,16 +117,20 @@ def of_changes(before: DataFlow, after: DataFlow, changes: Iterable[Change]) -> 
     """Return both graphs, with what came and went."""
     marks = {change.edge: change for change in changes}
     arrows: list[Arrow] = []
+    ends: set[DataKey | None] = set()
+    drawn: set[DataKey | None] = set()
     for flow in (after, before):
         for source, sink, each in flow.current():
             change = marks.get(Edge(flow.title(source), flow.title(sink), each.job))
             is_gone = change is not None and change.kind == REMOVED
-            if source is not None and sink is not None and is_gone == (flow is before):
+            if is_gone != (flow is before):
+                continue
+            drawn |= {source, sink}
+            ends |= {source, sink} if change else set()
+            if source is not None and sink is not None:
                 mark, note = (change.kind, _listed(change.columns)) if change else ("", "")
                 arrows.append(Arrow(source, sink, each, note, mark, bool(change)))
     titles = {**before.titles, **after.titles}
-    ends = {end for arrow in arrows if arrow.mark for end in (arrow.source, arrow.sink)}
-    drawn = {end for arrow in arrows for end in (arrow.source, arrow.sink)}
     nodes = {key: DrawnData(title, is_near=key in ends) for key, title in titles.items() if key in drawn}
     return Drawing(nodes, arrows, {**before.columns_by_data(), **after.columns_by_data()})
 

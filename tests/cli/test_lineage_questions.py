@@ -173,6 +173,7 @@ def test_behind_lineage_without_columns_all_may_be_affected(log: Log, tmp_path: 
         (["--orphans", "--missing"], 2, "--orphans and --missing: give one of them"),
         (["jobs.sql"], 2, "jobs.sql` reads SQL files and manifests"),
         (["--columns"], 2, "--columns: goes with --of"),
+        (["--of", "raw", "--columns", "--format", "dot"], 2, "--columns: is for trees"),
         (
             ["--diff", "2026-01-01", "2026-01-02", "--as-of", "2026-01-01"],
             2,

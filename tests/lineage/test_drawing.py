@@ -86,10 +86,10 @@ def test_what_came_and_went_has_signs_and_not_colors_alone(shop: DataFlow) -> No
     arrows = {line for line in lines_of(drawing) if ">|" in line}
     titles = {line[:2]: line for line in lines_of(drawing) if line.startswith("d") and '["' in line}
     assert {title.split('"')[1] for title in titles.values()} == {"raw", "orders", "totals"}
-    assert {arrow.split('"')[1] for arrow in arrows} == {"± a (amount)", "+ b", "- b"}
-    assert any("-.->" in arrow and "- b" in arrow for arrow in arrows)
+    assert {arrow.split('"')[1] for arrow in arrows} == {"± a (amount)", "+ b", "\u2212 b"}
+    assert any("-.->" in arrow and "\u2212 b" in arrow for arrow in arrows)
     dot = graphviz(drawing.near())
-    assert '[label="- b", color="#c9302c", penwidth=3, style=dashed];' in dot
+    assert '[label="\u2212 b", color="#c9302c", penwidth=3, style=dashed];' in dot
 
 
 def test_what_is_older_than_its_source(shop: DataFlow) -> None:
@@ -131,3 +131,11 @@ def test_a_comment_is_within_what_github_takes(count: int) -> None:
     assert ("more; `--format json` has all" in text) == (count > 3)
     assert text.rstrip().endswith("</details>")
     assert "### Empty\n\nNothing at all." in text
+
+
+def test_data_whose_source_is_unknown_came_too(shop: DataFlow) -> None:
+    """It has no arrow, and is drawn all the same."""
+    after = flow_of(*(("", sink, finished("load", 41)) for sink in ("raw", "news")))
+    drawing = drawings.of_changes(shop, after, questions.changes(shop, after))
+    assert "news" in {node.title for node in drawing.near().nodes.values()}
+    assert "raw" in {node.title for node in drawing.near().nodes.values()}  # orders is no longer made of it
