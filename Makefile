@@ -76,6 +76,7 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 clusters: archive ## Run the tests of a real YARN, with two nodes and HDFS, and of a real Kubernetes (25 min; needs Maven, Go and etcd)
 	.ci/get-jars yarn
 	.ci/build-apiserver
+	.ci/get-crds
 	$(BIN)/python -m pytest tests/clusters -m '' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports, spelling, prose and the age of figures

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.applications import App
+from tests.support.applications import App, cli
 from tests.support.collector import Collector
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.kubernetes.api import objects
@@ -37,16 +37,23 @@ class Query:
         folder: for its files.
         conf: more of Spark's settings.
         name: of this submission.
+        program: what submits it.
     """
 
     def __init__(
-        self, kubernetes: KubernetesCluster, folder: Path, conf: Mapping[str, str], name: str = "query"
+        self,
+        kubernetes: KubernetesCluster,
+        folder: Path,
+        conf: Mapping[str, str],
+        name: str = "query",
+        program: Sequence[str] = tuple(cli("run")),
     ) -> None:
         self._kubernetes, self._go = kubernetes, folder / name / "go"
         self._events = folder / name / "events"
         application = (local(APPS / "watched_orders.py"), str(folder / name / "state"), str(self._go))
         all_conf = {**events_and_spans(self._events), **conf}
-        self.app: App = submit(kubernetes, folder / name, *CLUSTER, *application, conf=all_conf)
+        words = (*CLUSTER, *application)
+        self.app: App = submit(kubernetes, folder / name, *words, conf=all_conf, program=program)
         self.app.wait_for(lambda: of_name(self.events, "CheckpointEvent"), "the query runs")
 
     @property

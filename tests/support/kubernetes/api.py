@@ -20,16 +20,19 @@ _CORE = "/api/v1"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PLACES = {
     "ConfigMap": (_CORE, "configmaps"),
+    "CustomResourceDefinition": ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
     "Deployment": ("/apis/apps/v1", "deployments"),
     "Namespace": (_CORE, "namespaces"),
     "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
     "PersistentVolumeClaim": (_CORE, "persistentvolumeclaims"),
     "Pod": (_CORE, "pods"),
+    "PodMonitor": ("/apis/monitoring.coreos.com/v1", "podmonitors"),
     "Role": (_RBAC, "roles"),
     "RoleBinding": (_RBAC, "rolebindings"),
     "Secret": (_CORE, "secrets"),
     "Service": (_CORE, "services"),
     "ServiceAccount": (_CORE, "serviceaccounts"),
+    "SparkApplication": ("/apis/sparkoperator.k8s.io/v1beta2", "sparkapplications"),
 }
 
 
