@@ -108,6 +108,8 @@ def _wanted(
         sla = typer.prompt(question, default="", show_default=False, err=True)
     if sla:
         duration_of("--sla", sla)
+    if not endpoint.isprintable():  # a line feed would begin another setting
+        raise UsageError(f"--endpoint {endpoint!r}: expected a URL such as http://localhost:4317")
     return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint)
 
 

@@ -90,10 +90,21 @@ class TransactionJournal:
             self._storage.put(self._path(transaction.txid + _COLLECT), "")
         if not self._append(following):
             winner = self.read(transaction.txid)
+            self._stop_renewing(transaction, winner.state)
             raise FencedError(
                 f"transaction {transaction.txid} of {transaction.path} was ended by {winner.owner}, "
                 f"because its driver was silent for longer than spark.events.ctas.lease.duration "
                 f"({self._settings.lease_ms} ms): it is {winner.state.value}"
+            )
+        # Whoever forgets a transaction removes its last entry last: what follows it may be free to write.
+        if not self._storage.exists(self._entry(transaction)):
+            for name in (self._entry(following), self._path(transaction.txid + _COLLECT)):
+                self._storage.delete(name)
+            self._stop_renewing(transaction, State.ABORTED)
+            raise FencedError(
+                f"transaction {transaction.txid} of {transaction.path} was ended and forgotten by another "
+                f"process, whose clock is ahead, or because its driver was silent for longer than "
+                f"spark.events.ctas.retention ({self._settings.retention_ms} ms)"
             )
         if state.terminal:
             self._leases.release(self._path(transaction.txid + _LEASE))
@@ -128,7 +139,7 @@ class TransactionJournal:
         kept = _unfinished_txids(names)
         oldest = datetime.fromtimestamp((now_ms() - self._settings.retention_ms) / 1000, timezone.utc)
         oldest_txid = f"{oldest:%Y%m%dT%H%M%S}"
-        for name in names:
+        for name in sorted(names):
             if _is_entry(name) and name < oldest_txid and _txid_of(name) not in kept:
                 self._storage.delete(self._path(name))
 
@@ -170,9 +181,11 @@ class TransactionJournal:
         if holder is not None and holder.txid == transaction.txid:
             return True
         if holder is not None and not holder.state.terminal:
-            if self.is_abandoned(holder):
-                end(holder)
-            return False
+            if not self.is_abandoned(holder):
+                return False
+            end(holder)  # a slow catalog takes longer for it than anybody waits for a lock
+            ended = self._latest(holder.txid, self._names())
+            return (ended is None or ended.state.terminal) and self._try_lock(transaction, end)
         number = numbers[-1] + 1 if numbers else 0
         text = orjson.dumps({"txid": transaction.txid, "table": str(transaction.path)}).decode()
         own = self._path(f"{prefix}{number:08d}{_ENTRY}")
@@ -192,9 +205,19 @@ class TransactionJournal:
 
     # -- files -------------------------------------------------------------------------------------------
 
+    def _stop_renewing(self, transaction: Transaction, state: State) -> None:
+        """Renew the lease of a transaction no more that another process has ended, or is ending."""
+        lease = self._path(transaction.txid + _LEASE)
+        if state.terminal:
+            self._leases.release(lease)  # it may have been renewed since the other process removed it
+        else:
+            self._leases.leave(lease)  # if that process dies, the lease tells of what is left
+
     def _append(self, transaction: Transaction) -> bool:
-        name = f"{transaction.txid}.{transaction.number:04d}{_ENTRY}"
-        return bool(self._storage.putIfAbsent(self._path(name), transaction.to_json()))
+        return bool(self._storage.putIfAbsent(self._entry(transaction), transaction.to_json()))
+
+    def _entry(self, transaction: Transaction) -> str:
+        return self._path(f"{transaction.txid}.{transaction.number:04d}{_ENTRY}")
 
     def _latest_of(self, txids: Iterable[str], names: Iterable[str]) -> list[Transaction]:
         by_txid: dict[str, list[str]] = defaultdict(list)

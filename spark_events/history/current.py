@@ -23,6 +23,7 @@ from spark_events.history.table import job_name
 _TIMEOUT_S = 10
 _WHOLE_ANSWER_S = 30
 _LARGEST = 256 << 20
+_IMPOSSIBLE = 1e12
 _KINDS = ("application", "query")
 _AGE, _RESTARTS = "status_age_seconds", "num_restarts"
 _Labels = frozenset[tuple[str, str]]
@@ -120,10 +121,15 @@ def _current(kind: str, labels: _Labels, status: str, values: Mapping[tuple[str,
         names.get("query_name") or None,
         status,
         _STATES.get(status, STARTING),
-        None if age_s is None or not isfinite(age_s) else now_ms - round(age_s * 1_000),
-        None if restarts is None or not isfinite(restarts) else int(restarts),
+        None if age_s is None or not _is_possible(age_s) else now_ms - round(age_s * 1_000),
+        None if restarts is None or not _is_possible(restarts) else int(restarts),
         None,
     )
+
+
+def _is_possible(figure: float) -> bool:
+    """Return whether a figure is one that JSON and clocks can have; whatever is served may say anything."""
+    return isfinite(figure) and abs(figure) < _IMPOSSIBLE
 
 
 def _worst_first(current: Iterable[Current]) -> list[Current]:

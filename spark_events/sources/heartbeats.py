@@ -17,11 +17,13 @@ class Heartbeats:
 
     def __init__(self, interval_ms: int) -> None:
         self._interval_ms = interval_ms
-        self._due_ms = 0
+        self._last_ms: int | None = None
 
     def record(self, now_ms: int) -> dict[str, Any] | None:
-        """Return a heartbeat if one is due at a time in ms since the epoch."""
-        if not self._interval_ms or now_ms < self._due_ms:
+        """Return a heartbeat if one is due at a time in ms since the epoch, which may be set back."""
+        last_ms = self._last_ms
+        is_early = last_ms is not None and last_ms <= now_ms < last_ms + self._interval_ms
+        if not self._interval_ms or is_early:
             return None
-        self._due_ms = now_ms + self._interval_ms
+        self._last_ms = now_ms
         return {"Event": HEARTBEAT, TIMESTAMP: now_ms}

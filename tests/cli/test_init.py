@@ -112,6 +112,7 @@ def test_a_file_that_is_there(folder: Path) -> None:
     [
         (("--to", "kafka"), "--to kafka: expected some of files, prometheus, otlp"),
         (("--sla", "10"), "did you mean 10s"),
+        (("--to", "otlp", "--endpoint", "http://h:1\nspark.master local"), r"--endpoint 'http://h:1\\nspark"),
         (("--output", "/proc/nowhere/x.conf"), "cannot be written.*name another file with --output"),
     ],
 )

@@ -199,6 +199,16 @@ def test_attributes_that_are_nested_deep(tmp_path: Path, depth: int, may_be_too_
         assert "skipped: 1" in done.stderr
 
 
+@pytest.mark.parametrize("attributes", ["a text", ["app_name"], 5])
+def test_attributes_that_are_none(tmp_path: Path, attributes: object) -> None:
+    """The event is counted, and the others are shown."""
+    write(tmp_path / "a.jsonl", {**event(0, "x"), "attributes": attributes}, event(1, "whole"))
+    done = show(tmp_path)
+
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1), done.stderr
+    assert "lines that are not events, skipped: 1" in done.stderr
+
+
 def test_lines_of_something_else_are_counted(folder: Path) -> None:
     with (folder / "shop__app-1.events.000001.jsonl").open("a") as file:
         file.write('half of a li\n{"Event": "SparkListenerLogStart"}\n')

@@ -165,7 +165,7 @@ def raw_endpoint() -> Iterator[Callable[[bytes, bool], str]]:
         yield serve
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e300", "-1e300"])
 def test_figures_that_are_none(raw_endpoint: Callable[[bytes, bool], str], value: str) -> None:
     """They are not known; what is up is up."""
     figures = "".join(

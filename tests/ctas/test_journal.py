@@ -20,6 +20,7 @@ from spark_events.ctas.settings import CtasSettings, read_settings
 from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.runtime.redaction import read_patterns
 from spark_events.spark.owner import Owner
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 ME = Owner.this_process("app-1")
@@ -53,6 +54,39 @@ def transaction(owner: Owner = ME, name: str = "t") -> Transaction:
         path=TablePath("spark_catalog", "default", name),
         table={"provider": "parquet"},
     )
+
+
+def test_who_was_ended_by_another_lets_go(session: Any, tmp_path: Path) -> None:
+    """Otherwise its lease would be renewed, and read by everybody, for as long as its driver lives."""
+    mine, other = (journal_at(session, tmp_path, owner) for owner in (ME, OTHER))
+    over, running = transaction(), transaction(name="u")
+    mine.begin(over)
+    mine.begin(running)
+    other.advance(over, State.ABORTED)
+    with pytest.raises(ctas.FencedError):
+        mine.advance(over, State.PREPARED)
+    lease = tmp_path / f"{running.txid}.lease"
+    for _ in range(2):  # in whichever order
+        lease.unlink()
+        wait_until(lease.exists, "the leases are renewed")
+
+    assert [each.txid for each in mine.unfinished()] == [running.txid]
+
+
+def test_who_was_ended_and_forgotten_cannot_go_on(session: Any, tmp_path: Path) -> None:
+    """A driver that was frozen for long, or another one whose clock is ahead: the files are gone."""
+    mine, ahead = (
+        journal_at(session, tmp_path, ME),
+        journal_at(session, tmp_path, OTHER, retention_ms=-3_600_000),
+    )
+    one = transaction()
+    mine.begin(one)
+    ahead.advance(one, State.ABORTED)
+    ahead.forget_old()
+    with pytest.raises(ctas.FencedError, match="was ended and forgotten"):
+        mine.advance(one, State.COMMITTING)
+
+    assert mine.all() == []
 
 
 def test_what_was_written_is_read_again(journal: TransactionJournal) -> None:

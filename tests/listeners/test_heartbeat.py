@@ -53,3 +53,12 @@ def test_when_they_are_due() -> None:
     assert beats.record(60_005) is not None
     assert beats.record(60_006) is None
     assert Heartbeats(0).record(5) is None
+
+
+def test_they_go_on_when_the_clock_is_set_back() -> None:
+    """Not only when it is as late again as it was; they would be missed for so long."""
+    beats = Heartbeats(60_000)
+    assert beats.record(3_600_000) is not None
+    assert beats.record(1_000) == {"Event": HEARTBEAT, "Timestamp": 1_000}
+    assert beats.record(60_999) is None
+    assert beats.record(61_000) is not None

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 
-from spark_events.listeners.spark_records import FOUND_RUNNING, QUERY_NOT_STARTED, RESUMED_AFTER
+from spark_events.listeners.queries.query import QueryListener
+from spark_events.listeners.spark_records import (
+    FOUND_RUNNING,
+    QUERY_NOT_STARTED,
+    QUERY_PROGRESS,
+    RESUMED_AFTER,
+)
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
@@ -108,9 +115,26 @@ def test_restarts_are_counted_across_drivers(tmp_path: Path) -> None:
     assert feed.gauge("app.query.orders.numRestarts") == 2
 
 
-def test_state_that_cannot_be_read_or_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_two_drivers_of_one_name_remember_in_one_file(tmp_path: Path) -> None:
+    """Neither loses what the other counts, and a query that moves to the other is known there."""
+    one, other = (
+        Feed(state__dir=str(tmp_path))(r.application_start(**{"App ID": app_id})) for app_id in ("a", "b")
+    )
+    one(r.query_started(0, "run-1", "moves"), r.query_started(1, "run-2", "moves"))
+    other(r.query_started(2, "run-3", "stays"))
+    other(r.query_started(3, "run-4", "moves"))
+    one.end()
+
+    assert new_statuses(other.end(), "query") == ["CREATED", "RESTARTING"]
+    assert orjson.loads((tmp_path / "app.json").read_bytes()) == {"moves": 2, "stays": 0}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"query-1": null}', '{"query-1": 1e30}', '{"query-1": -1}'])
+def test_state_that_cannot_be_read_or_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
     """A broken state file is said, and counting begins anew."""
-    (tmp_path / "app.json").write_text("{")
+    (tmp_path / "app.json").write_text(text)
     feed = Feed(state__dir=str(tmp_path))(r.application_start(), r.query_started(0))
 
     assert new_statuses(feed.end(), "query") == ["CREATED"]
@@ -254,3 +278,22 @@ def test_a_second_query_of_a_name_that_runs() -> None:
     events = feed.end()
     assert len(seen(events, "JobFailureEvent", "query")) == 1
     assert new_statuses(events, "query") == ["CREATED", "RUNNING"]
+
+
+def test_thousands_of_queries_of_one_name() -> None:
+    """A service starts one after the other, each with a new checkpoint: those that ended are forgotten.
+
+    That they have run is known for longer.
+    """
+    feed = Feed()(r.application_start())
+    for number in range(300):
+        feed(r.query_started(number, f"run-{number}", f"query-{number}"), r.terminated(f"run-{number}", BOOM))
+        feed.tick(number)
+    handlers = feed.listeners._dispatcher._handlers[QUERY_PROGRESS]
+    bound = [getattr(handler, "__self__", None) for handler in handlers]
+    (queries,) = [each for each in bound if isinstance(each, QueryListener)]
+    assert len(queries._queries) == 100
+    feed(r.query_started(300, "run-300", "query-299"), r.query_started(301, "run-301", "query-0"))
+    events = feed.end()
+
+    assert new_statuses(events, "query")[-3:] == ["FAILED", "RESTARTING", "RESTARTING"]

@@ -218,15 +218,27 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after_ms({}) is None
 
 
-@pytest.mark.parametrize(("protocol", "packed"), [("grpc", True), ("grpc", False), ("http", False)])
+@pytest.mark.parametrize(
+    ("protocol", "packed", "compression"),
+    [
+        ("grpc", True, "none"),
+        ("grpc", True, "gzip"),
+        ("grpc", False, "none"),
+        ("grpc", False, "gzip"),
+        ("http", False, "none"),
+    ],
+)
 def test_an_answer_that_is_too_large_is_one(
-    backend: Backend, protocol: str, packed: bool, caplog: pytest.LogCaptureFixture
+    backend: Backend, protocol: str, packed: bool, compression: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who answers has taken the records, so they are neither refused nor sent again."""
-    backend.behave = lambda request: Answer(rejected=1, reason="A" * 5_000_000, packed=packed)
-    send_one(config(getattr(backend, protocol), protocol, exporter__compression="none"))
+    """Who answers has taken the records, so they are neither refused nor sent again.
 
-    assert len(backend.taken) == 1
+    Where both are packed, gRPC does not say which of them is too large: sent as it is, the request tells.
+    """
+    backend.behave = lambda request: Answer(rejected=1, reason="A" * 5_000_000, packed=packed)
+    send_one(config(getattr(backend, protocol), protocol, exporter__compression=compression))
+
+    assert len(backend.taken) == 1 + (packed and compression == "gzip")
     assert "its answer is too large to be read" in caplog.text
 
 
@@ -248,14 +260,15 @@ def test_what_speaks_grpc_and_is_no_collector(caplog: pytest.LogCaptureFixture) 
     assert not caplog.text
 
 
-def test_a_request_that_is_too_large_is_refused() -> None:
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_a_request_that_is_too_large_is_refused(compression: str) -> None:
     """It is the same error as of an answer, but for the side that it happens on."""
     server = grpc.server(futures.ThreadPoolExecutor(1), options=[("grpc.max_receive_message_length", 1_000)])
     add_LogsServiceServicer_to_server(LogsServiceServicer(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     with pytest.raises(Refused, match="larger than max"):
-        send(config(f"http://127.0.0.1:{port}", "grpc", exporter__compression="none"), 20)
+        send(config(f"http://127.0.0.1:{port}", "grpc", exporter__compression=compression), 20)
     server.stop(0).wait()
 
 
@@ -474,3 +487,32 @@ def test_a_driver_starts_processes_beside_grpc() -> None:
     command = [sys.executable, "-c", FORKS, f"127.0.0.1:{free_port()}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+NO_TLS = """
+import socket, sys, threading
+from spark_events_otlp.grpc_import import grpc
+
+server = socket.create_server(("127.0.0.1", 0))
+
+def answer():
+    while True:
+        connection, _ = server.accept()
+        connection.recv(1_000)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+        connection.close()
+
+threading.Thread(target=answer, daemon=True).start()
+channel = grpc.secure_channel(f"127.0.0.1:{server.getsockname()[1]}", grpc.ssl_channel_credentials())
+try:
+    channel.unary_unary("/nobody")(b"", timeout=20)
+except grpc.RpcError as error:
+    print(error.code().name)
+"""
+
+
+def test_what_grpc_itself_would_log() -> None:
+    """A line for each handshake that fails, about one a second: our own warning says it once."""
+    command = [sys.executable, "-c", NO_TLS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "UNAVAILABLE\n", "")

@@ -40,14 +40,9 @@ class GrpcTransport(OtlpTransport):
         """Send one request and return the parsed answer."""
         self._connect()
         try:
-            answer = self._export(
-                request,
-                timeout=self._endpoint.timeout_s,
-                metadata=list(self._endpoint.reveal_headers().items()),
-                compression=grpc.Compression.Gzip if self._endpoint.gzip else None,
-            )
+            answer = self._exported(request)
         except grpc.RpcError as error:
-            if self._is_of_answer(error.details() or ""):
+            if _is_of_answer(error.details() or ""):
                 return self._too_large()
             raise self._error_of(error) from None
         try:
@@ -55,6 +50,31 @@ class GrpcTransport(OtlpTransport):
         except DecodeError:
             reason = f"{self.url} (grpc) answered, but not with OTLP (see exporter.endpoint)"
             raise RetryLater(reason) from None
+
+    def _exported(self, request: bytes) -> bytes:
+        """Return the answer to one request.
+
+        If one of them is too large once it is unpacked, gRPC does not say which. Where requests are packed,
+        this one is then sent once more as it is, so that it can only be the answer.
+
+        Raises:
+            RpcError: there is no answer, or one that is too large.
+        """
+        try:
+            return self._call(request, packed=self._endpoint.gzip)
+        except grpc.RpcError as error:
+            if not self._endpoint.gzip or _UNPACKED not in (error.details() or ""):
+                raise
+        return self._call(request, packed=False)
+
+    def _call(self, request: bytes, *, packed: bool) -> bytes:
+        answer: bytes = self._export(
+            request,
+            timeout=self._endpoint.timeout_s,
+            metadata=list(self._endpoint.reveal_headers().items()),
+            compression=grpc.Compression.Gzip if packed else None,
+        )
+        return answer
 
     def close(self) -> None:
         """Close the channel."""
@@ -87,16 +107,6 @@ class GrpcTransport(OtlpTransport):
             return grpc.secure_channel(authority, credentials, options)
         return grpc.insecure_channel(authority, options)
 
-    def _is_of_answer(self, details: str) -> bool:
-        """Return whether the answer is too large: the destination has taken the request.
-
-        A request that is too large has nearly the same details. Whose message was unpacked is known only if
-        requests are not packed.
-        """
-        if _TOO_LARGE not in details or "SERVER:" in details:
-            return False
-        return "CLIENT:" in details or (_UNPACKED in details and not self._endpoint.gzip)
-
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
         code, details = error.code().name, error.details() or ""
@@ -110,6 +120,16 @@ class GrpcTransport(OtlpTransport):
         if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake", details):
             reason += " (a TLS problem; see exporter.certificate, exporter.client.certificate)"
         return RetryLater(reason, retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
+
+
+def _is_of_answer(details: str) -> bool:
+    """Return whether the answer is too large: the destination has taken the request, which was not packed.
+
+    A request that is too large has nearly the same details.
+    """
+    if _TOO_LARGE not in details or "SERVER:" in details:
+        return False
+    return "CLIENT:" in details or _UNPACKED in details
 
 
 def retry_info_ms(error: Any) -> int | None:

@@ -32,6 +32,11 @@ public class Leases implements Runnable {
         storage.delete(path);
     }
 
+    /** Stops renewing a lease, and leaves it as it is. */
+    public synchronized void leave(String path) {
+        held.remove(path);
+    }
+
     public void run() {
         while (true) {
             try {

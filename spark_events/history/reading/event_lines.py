@@ -142,12 +142,15 @@ def events_of_line(line: bytes) -> Iterator[StoredEvent]:
 
 
 def _stored(record: Mapping[str, Any]) -> StoredEvent:
+    attributes = record.get("attributes") or {}
+    if not isinstance(attributes, dict):
+        raise TypeError(f"attributes: a {type(attributes).__name__}")
     return StoredEvent(
         int(record["timeUnixNano"]) // 1_000_000,
         str(record["eventName"]),
         str(record.get("severityText") or "INFO"),
         str(record.get("body") or ""),
-        record.get("attributes") or {},
+        attributes,
         record,
     )
 

@@ -49,6 +49,8 @@ class QueryListener:
         self._series = _AllSeries(context)
         self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
         self._queries: dict[str, StreamingQuery] = {}
+        # Of queries that do not run, in the order in which they ended: the ids.
+        self._over: dict[str, None] = {}
         self._running: dict[str, tuple[StreamingQuery, QueryRun]] = {}
 
     @property
@@ -77,6 +79,7 @@ class QueryListener:
         if query is None:
             query = StreamingQuery(self._context, self._restarts, series, self._issues, self.idle_interval)
             self._queries[query_id] = query
+        self._over.pop(query_id, None)
         run = query.begin_run(record, series, time_ms)
         self._running[run_id] = (query, run)
 
@@ -162,12 +165,14 @@ class QueryListener:
 
     def tick(self, now_ms: int) -> None:
         """Report checkpoints that are now overdue, and forget queries that ended long enough ago."""
-        gone = self._series.tick(now_ms)
-        for query_id, query in list(self._queries.items()):
-            if query.name in gone:
-                del self._queries[query_id]
-            else:
-                query.tick(now_ms)
+        gone = set(self._series.tick(now_ms))
+        over = [query_id for query_id, query in self._queries.items() if query.name in gone]
+        # Of many queries of one name, the last hundred are kept; others may use the name, so its series stay.
+        for query_id in [*over, *list(self._over)[:-_MOST_ENDED]]:
+            self._queries.pop(query_id, None)
+            self._over.pop(query_id, None)
+        for query in list(self._queries.values()):
+            query.tick(now_ms)
 
     def place_of_job(self, job: Job) -> tuple[bool, Place | None]:
         """Return whether a job belongs to a query, and the parent of its span, or None if it has none."""
@@ -192,7 +197,7 @@ class QueryListener:
         attributes: EndAttributes = None,
     ) -> None:
         query.fail(run, failure, time_ms, attributes)
-        self._series.ended(run, time_ms, on_purpose=False)
+        self._ended(query, run, time_ms, on_purpose=False)
 
     def _end(
         self,
@@ -203,7 +208,13 @@ class QueryListener:
         attributes: EndAttributes = None,
     ) -> None:
         query.end(run, status, time_ms, attributes)
-        self._series.ended(run, time_ms, on_purpose=True)
+        self._ended(query, run, time_ms, on_purpose=True)
+
+    def _ended(self, query: StreamingQuery, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
+        self._series.ended(run, time_ms, on_purpose)
+        if all(query is not other for other, _ in self._running.values()):
+            self._over.pop(run.query_id, None)
+            self._over[run.query_id] = None
 
 
 class _AllSeries:

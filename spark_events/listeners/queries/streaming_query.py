@@ -156,10 +156,13 @@ class StreamingQuery:
 
 
 _MOST = 10_000
+_IMPOSSIBLE = 1 << 53
 
 
 class RestartCounts:
     """Counts by query id, kept in a small JSON file per application if a folder is given.
+
+    Several drivers of one name may share the file: each keeps what the others have counted.
 
     Args:
         state_dir: a local folder; None keeps the counts in memory alone.
@@ -170,10 +173,14 @@ class RestartCounts:
         self._path = (
             Path(state_dir) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', app_name)}.json" if state_dir else None
         )
-        self._counts: dict[str, int] = self._load()
+        self._counts: dict[str, int] = {}
+        self._is_broken = False
+        self._take_counts()
 
     def known(self, query_id: str) -> bool:
-        """Return whether the query has run before."""
+        """Return whether the query has run before, here or in another driver of this name."""
+        if query_id not in self._counts:
+            self._take_counts()
         return query_id in self._counts
 
     def count(self, query_id: str) -> int:
@@ -184,8 +191,6 @@ class RestartCounts:
         """Remember a query that starts for the first time."""
         if query_id not in self._counts:
             self._counts[query_id] = 0
-            if len(self._counts) > _MOST:  # queries without a checkpoint have a new id each time
-                del self._counts[next(iter(self._counts))]
             self._save()
 
     def restarted(self, query_id: str) -> None:
@@ -193,17 +198,26 @@ class RestartCounts:
         self._counts[query_id] = self.count(query_id) + 1
         self._save()
 
+    def _take_counts(self) -> None:
+        """Take over what is in the file: a query that has moved was counted there last."""
+        for query_id, count in self._load().items():
+            self._counts[query_id] = max(count, self._counts.get(query_id, 0))
+
     def _load(self) -> dict[str, int]:
-        if self._path is None or not self._path.exists():
+        if self._path is None or self._is_broken or not self._path.exists():
             return {}
         try:
             counts = orjson.loads(self._path.read_bytes())
-            return {str(key): int(value) for key, value in counts.items()}
+            return {query_id: _count(value) for query_id, value in counts.items()}
         except (OSError, ValueError, AttributeError) as error:
+            self._is_broken = True
             logger.error("cannot read %s, so restarts are counted from 0: %s", self._path, error)
             return {}
 
     def _save(self) -> None:
+        self._take_counts()
+        while len(self._counts) > _MOST:  # queries without a checkpoint have a new id each time
+            del self._counts[next(iter(self._counts))]
         if self._path is None:
             return
         try:
@@ -211,6 +225,13 @@ class RestartCounts:
             written = self._path.with_suffix(f".{os.getpid()}.tmp")
             written.write_bytes(orjson.dumps(self._counts))
             written.replace(self._path)
+            self._is_broken = False
         except OSError as error:
             logger.error("spark.events.state.dir: cannot write %s: %s", self._path, error)
             self._path = None
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value < _IMPOSSIBLE:
+        raise ValueError(f"{str(value)[:40]!r} is no number of restarts")
+    return value

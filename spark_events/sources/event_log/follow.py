@@ -22,7 +22,7 @@ from spark_events.sources.assembly import (
     start_reporters,
 )
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.event_log.followed_application import FollowedApplication
+from spark_events.sources.event_log.followed_application import FollowedApplication, steady_ms
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, latest_attempts
 from spark_events.sources.event_log.reading.log_positions import (
     DEAD,
@@ -174,7 +174,7 @@ class Follower:
             more = followed.read(log)
         except ConfigError as error:  # a reporter could not be opened
             del self._followed[log.name]
-            self._open_again_at_ms[log.name] = now_ms() + _OPEN_AGAIN_MS
+            self._open_again_at_ms[log.name] = steady_ms() + _OPEN_AGAIN_MS
             self._warn_once(log.path, str(error), _OPEN_AGAIN_MS)
             return False
         except LogRewrittenError as error:
@@ -195,7 +195,7 @@ class Follower:
         """Start following a log; return None if it is finished or its next try is not due yet."""
         saved = self._positions[log.name]
         over = saved is not None and saved.state != FOLLOWED and saved.size == log.size
-        if over or now_ms() < self._open_again_at_ms.get(log.name, 0):
+        if over or steady_ms() < self._open_again_at_ms.get(log.name, 0):
             return None
         if log.name in self._lingering:
             self._lingering.pop(log.name)[1].remove_series()
@@ -230,7 +230,7 @@ class Follower:
 
     def _remove_series(self) -> None:
         """Remove the series of those that ended long enough ago, or before many others."""
-        time_ms = now_ms()
+        time_ms = steady_ms()
         while self._lingering and not self._metrics.crowded:
             name, (since_ms, registry) = next(iter(self._lingering.items()))
             stays = time_ms < since_ms + self._settings.retention_ms and self._metrics.workers
@@ -264,7 +264,7 @@ class Follower:
         self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
         if followed.registry is not None:
             if state:
-                self._lingering[name] = now_ms(), followed.registry
+                self._lingering[name] = steady_ms(), followed.registry
             else:
                 followed.registry.remove_series()
         if position is None:
@@ -275,13 +275,13 @@ class Follower:
     # ----------------------------------------------------------------------------------------------------
 
     def _close(self) -> None:
-        deadline = now_ms() + self._settings.close_timeout_ms
+        deadline = steady_ms() + self._settings.close_timeout_ms
         dropped = {name: followed.dropped for name, followed in self._followed.items()}
         for followed in self._followed.values():
             followed.request_close(self._settings.close_timeout_ms)
         for name, followed in self._followed.items():
             position = followed.position(followed.end_state or FOLLOWED)
-            followed.close(max(0, deadline - now_ms()))
+            followed.close(max(0, deadline - steady_ms()))
             # The next start reads again what could not be delivered.
             if followed.caught_up and followed.dropped == dropped[name]:
                 self._positions.put(name, position)
