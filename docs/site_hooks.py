@@ -10,6 +10,10 @@ from mkdocs.structure.files import File
 
 _ROOT = Path(__file__).parents[1]
 _FIRST_CELL = re.compile(r"(<tr>\s*<td)(>(?:<code>)?)([A-Za-z_][\w.-]*)(?=[,<])")
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
+_FEWEST_LABELED = 3  # of two columns, the second needs no name
+_QUOTE = '"'
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.?/[^)#]+)(#[^)]*)?\)")
 
 
@@ -45,4 +49,24 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
         seen.add(cell[3])
         return f'{cell[1]} id="{cell[3]}"{cell[2]}{cell[3]}'
 
-    return _FIRST_CELL.sub(with_id, html)
+    return _TABLE.sub(_labeled, _FIRST_CELL.sub(with_id, html))
+
+
+def _labeled(table: re.Match[str]) -> str:
+    """Return a table in which each cell says which column it is of: on a phone, there are no columns."""
+    names = [_TAG.sub("", name).strip() for name in re.findall(r"<th\b[^>]*>(.*?)</th>", table[0], re.DOTALL)]
+    if len(names) < _FEWEST_LABELED:
+        return table[0]
+
+    def row(cells: re.Match[str]) -> str:
+        column = iter(names)
+
+        def cell(start: re.Match[str]) -> str:
+            name = next(column, "")
+            return (
+                f'<td data-label="{name.replace(_QUOTE, "&quot;")}"' if name and name != names[0] else "<td"
+            )
+
+        return re.sub(r"<td\b", cell, cells[0])
+
+    return re.sub(r"<tr>.*?</tr>", row, table[0], flags=re.DOTALL)
