@@ -104,7 +104,7 @@ class TransactionJournal:
             raise FencedError(
                 f"transaction {transaction.txid} of {transaction.path} was ended and forgotten by another "
                 f"process, whose clock is ahead, or because its driver was silent for longer than "
-                f"spark.events.ctas.retention ({self._settings.retention_ms} ms)"
+                f"spark.events.ctas.transactions.retention ({self._settings.retention_ms} ms)"
             )
         if state.terminal:
             self._leases.release(self._path(transaction.txid + _LEASE))
