@@ -178,3 +178,27 @@ def test_tasks_that_wait_are_bounded(sums: bool) -> None:
         kept = [tasks.statistics for tasks in reader._tasks.attempts.values()]
         held = [len(tasks.number) for statistics in kept for tasks in statistics._read]
         assert sum(held) + sum(len(statistics.waiting) for statistics in kept) < 4_096
+
+
+def test_executors_that_share_a_host_and_tasks_that_read_nothing() -> None:
+    """Two executors of one host have sums of their own, the only one of another host has none."""
+    log = []
+    for line in lines():
+        record = json.loads(line)
+        if line.startswith(TASK_END):
+            number = record["Task Info"]["Index"]
+            executor, host = (("1", "a"), ("2", "a"), ("3", "b"))[number % 3]
+            record["Task Info"] |= {"Executor ID": executor, "Host": host}
+            record["Task Metrics"]["Executor Run Time"] = 100 + number
+            record["Task Metrics"].setdefault("Input Metrics", {})["Bytes Read"] = number % 2
+        log.append(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+    statistics = last_record(log, sums=False)["Task Statistics"]
+    assert isinstance(statistics, dict)
+    executors = statistics["Executors"]
+    of = [[number for number in range(20) if number % 3 == rest] for rest in (0, 1)]
+    assert {name: work[:3] for name, work in executors.items()} == {
+        "1": ["a", len(of[0]), sum(100 + number for number in of[0])],
+        "2": ["a", len(of[1]), sum(100 + number for number in of[1])],
+    }
+    assert statistics["Without Input"] == [10, sum(100 + number for number in range(0, 20, 2))]

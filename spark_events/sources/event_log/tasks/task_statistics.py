@@ -239,7 +239,13 @@ class TaskStatistics:
             of_host[2] += read_bytes
 
     def _add_to_executors(self, tasks: TaskColumns, read: Sequence[int]) -> None:
-        for name, host, run_ms, read_bytes in zip(tasks.executor, tasks.host, tasks.run, read, strict=True):
+        if len(set(tasks.executor)) == 1:
+            columns: Iterable[tuple[bytes, bytes, int, int, int]] = (
+                (tasks.executor[0], tasks.host[0], len(read), sum(tasks.run), sum(read)),
+            )
+        else:
+            columns = zip(tasks.executor, tasks.host, [1] * len(read), tasks.run, read, strict=True)
+        for name, host, count, run_ms, read_bytes in columns:
             executor = name.decode(errors="replace")
             of_executor = self._executors.get(executor)
             if of_executor is None:
@@ -247,7 +253,7 @@ class TaskStatistics:
                     continue
                 of_executor = self._executors[executor] = (host.decode(errors="replace"), [0, 0, 0])
             work = of_executor[1]
-            work[0] += 1
+            work[0] += count
             work[1] += run_ms
             work[2] += read_bytes
 
