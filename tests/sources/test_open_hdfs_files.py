@@ -1,4 +1,4 @@
-"""Event logs in a real HDFS while Spark writes to them: listed with a size of 0, and read all the same."""
+"""Event logs in a real HDFS while Spark writes to them: listed with too small a size, and read all the same."""
 
 from __future__ import annotations
 

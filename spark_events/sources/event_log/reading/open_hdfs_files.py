@@ -1,7 +1,7 @@
 """Files of HDFS that are still open for writing, over WebHDFS.
 
-The name node, and so each listing, knows nothing of their last block until it is full, and most event logs
-have only one. The data node that has the block knows.
+The name node, and so each listing, does not hear how their last block grows until it is full, and most event
+logs have only one. The data node that has the block knows.
 """
 
 from __future__ import annotations
