@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from spark_events.spark.conf import spark_submit_program
-from tests.clusters.test_kubernetes_settings import Query
 from tests.support.kubernetes.api import ApiError, Object, objects
 from tests.support.kubernetes.cluster import MANIFESTS, NAMESPACE, KubernetesCluster
 from tests.support.kubernetes.operators import define, scraped_by
+from tests.support.kubernetes.query import Query
 from tests.support.prometheus import PrometheusServer
 from tests.support.requirements import need
 from tests.support.waiting import wait_until

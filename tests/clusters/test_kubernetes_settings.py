@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.applications import App, cli
 from tests.support.collector import Collector
-from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
+from tests.support.file_log import of_name, statuses
 from tests.support.kubernetes.api import objects
 from tests.support.kubernetes.cluster import MANIFESTS, NAMESPACE, KubernetesCluster
-from tests.support.kubernetes.submission import CLUSTER, local, submit
-from tests.support.paths import APPS
+from tests.support.kubernetes.query import Query
 from tests.support.prometheus import PrometheusServer
 from tests.support.requirements import need
 from tests.support.scraping import code_of
@@ -27,49 +25,6 @@ pytestmark = [
     pytest.mark.thorough,
     pytest.mark.timeout(600),
 ]
-
-
-class Query:
-    """A streaming query in cluster mode, until it is told to go.
-
-    Args:
-        kubernetes: where it runs.
-        folder: for its files.
-        conf: more of Spark's settings.
-        name: of this submission.
-        program: what submits it.
-    """
-
-    def __init__(
-        self,
-        kubernetes: KubernetesCluster,
-        folder: Path,
-        conf: Mapping[str, str],
-        name: str = "query",
-        program: Sequence[str] = tuple(cli("run")),
-    ) -> None:
-        self._kubernetes, self._go = kubernetes, folder / name / "go"
-        self._events = folder / name / "events"
-        application = (local(APPS / "watched_orders.py"), str(folder / name / "state"), str(self._go))
-        all_conf = {**events_and_spans(self._events), **conf}
-        words = (*CLUSTER, *application)
-        self.app: App = submit(kubernetes, folder / name, *words, conf=all_conf, program=program)
-        self.app.wait_for(lambda: of_name(self.events, "CheckpointEvent"), "the query runs")
-
-    @property
-    def events(self) -> list[Event]:
-        return file_events(self._events)
-
-    @property
-    def driver(self) -> str:
-        """The pod of its driver."""
-        (pod,) = self._kubernetes.running("driver", self.events[0]["attributes"]["app_id"])
-        return pod
-
-    def end(self) -> None:
-        self._go.touch()
-        run = self.app.end()
-        assert run.code == 0, run.err[-3000:]
 
 
 def test_secrets_of_a_page_that_prometheus_scrapes(kubernetes: KubernetesCluster, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ NODE_MB, CONTAINER_MB = 2_700, 896
 HEAP_MB = CONTAINER_MB - 384
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SERVER = "org.apache.hadoop.yarn.server"
+_PREEMPTION = "yarn.resourcemanager.monitor.capacity.preemption"
 _ALL = {
     "yarn.resourcemanager.bind-host": HOST,
     "yarn.resourcemanager.scheduler.class": f"{_SERVER}.resourcemanager.scheduler.capacity.CapacityScheduler",
@@ -36,6 +37,14 @@ _ALL = {
     "yarn.scheduler.maximum-allocation-mb": NODE_MB,
     # Two nodes of one host are told apart by their ports.
     "yarn.scheduler.include-port-in-node-name": "true",
+    "yarn.log-aggregation-enable": "true",
+    "yarn.nodemanager.remote-app-log-dir": "/logs",
+    # A queue that gets less than it is promised takes it from the others, after a second.
+    "yarn.resourcemanager.scheduler.monitor.enable": "true",
+    f"{_PREEMPTION}.monitoring_interval": 500,
+    f"{_PREEMPTION}.max_wait_before_kill": 1_000,
+    f"{_PREEMPTION}.total_preemption_per_round": 1.0,
+    f"{_PREEMPTION}.natural_termination_factor": 1.0,
 }
 _NODE = {
     "yarn.nodemanager.hostname": HOST,
@@ -47,6 +56,10 @@ _NODE = {
     "yarn.nodemanager.resource.memory-mb": NODE_MB,
     "yarn.nodemanager.resource.cpu-vcores": 8,
     "yarn.nodemanager.vmem-check-enabled": "false",
+    # By default YARN relies on cgroups to enforce memory limits, even where it uses none, and then kills nothing.
+    "yarn.nodemanager.resource.memory.enforced": "false",
+    "yarn.nodemanager.pmem-check-enabled": "true",
+    "yarn.nodemanager.container-monitor.interval-ms": 500,
     # As docs/deploy.md advises. With the default, 250 ms, a driver on a busy machine may say nothing.
     "yarn.nodemanager.sleep-delay-before-sigkill.ms": 15_000,
     "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR",
@@ -54,11 +67,23 @@ _NODE = {
     "yarn.nodemanager.delete.debug-delay-sec": 3_600,
     "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 99,
 }
+URGENT = "urgent"
+"""The queue that may have half of the cluster, even if applications of the default queue have all of it."""
 _QUEUE = {
-    "yarn.scheduler.capacity.root.queues": "default",
-    "yarn.scheduler.capacity.root.default.capacity": 100,
+    "yarn.scheduler.capacity.root.queues": f"default,{URGENT}",
+    **{
+        f"yarn.scheduler.capacity.root.{queue}.{key}": value
+        for queue in ("default", URGENT)
+        for key, value in {"capacity": 50, "maximum-capacity": 100, "user-limit-factor": 10}.items()
+    },
     "yarn.scheduler.capacity.maximum-am-resource-percent": 0.9,
 }
+_LOG = """\
+log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d %p %c{1}: %m%n
+"""
 # What Hadoop opens by reflection is closed since Java 17.
 _OPENED = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "util", "io")]
 
@@ -171,6 +196,7 @@ class YarnCluster:
     def _configure(self, name: str, conf: Mapping[str, object]) -> Path:
         folder = self._folder / name
         folder.mkdir()
+        (folder / "log4j.properties").write_text(_LOG)
         for file in ("core-site.xml", "hdfs-site.xml"):
             shutil.copy(self._folder / "hdfs" / file, folder)
         for file, keys in (("yarn-site.xml", {**self._conf, **conf}), ("capacity-scheduler.xml", _QUEUE)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from spark_events.api.toolkit.formatting import path_without_secrets, text_witho
 with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
 
+    from spark_events.sources.event_log.reading.open_hdfs_files import OpenHdfsFiles
     from spark_events.spark.file_systems import open_file_system
 
 IsKnown = Callable[[str, int], bool]
@@ -40,12 +41,14 @@ class LogPart:
         index: its number in a rolling log, from 1; 0 for a log of one file.
         size: in bytes, as stored (compressed).
         compacted: whether it also replaces all parts before it.
+        is_open: whether Spark may be writing to it on HDFS, where it then has more than is listed.
     """
 
     path: str
     index: int
     size: int
     compacted: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,9 @@ class LogFiles:
         self.path = path_without_secrets(path)
         self._fs, self._root = open_file_system(path, path)
         protocol = self._fs.protocol
-        self._is_local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
+        protocols = [protocol] if isinstance(protocol, str) else protocol
+        self._is_local = "file" in protocols
+        self._open_files = OpenHdfsFiles(self._fs) if "webhdfs" in protocols else None
 
     def find(self, is_known: IsKnown = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
@@ -130,6 +135,9 @@ class LogFiles:
         Raises:
             OSError: it cannot be read, whatever its file system raised.
         """
+        if part.is_open and self._open_files is not None:
+            yield from self._blocks_of_open(self._open_files, part, position)
+            return
         # Remote files are read sequentially.
         options = {} if self._is_local else {"cache_type": "readahead", "block_size": 4 << 20}
         try:
@@ -144,6 +152,19 @@ class LogFiles:
             raise OSError(reason) from error
 
     # ----------------------------------------------------------------------------------------------------
+
+    def _blocks_of_open(self, files: OpenHdfsFiles, part: LogPart, position: int) -> Iterator[bytes]:
+        try:
+            yield from files.blocks(part.path, position, _BLOCK)
+        except Exception as error:  # of fsspec, or of HTTP
+            reason = text_without_secrets_of(self._url, f"{type(error).__name__}: {error}")
+            raise OSError(reason) from error
+
+    def _with_open_block(self, part: LogPart) -> LogPart:
+        """Return a part that Spark may be writing to with the size that it really has."""
+        if self._open_files is None:
+            return part
+        return replace(part, size=self._open_files.size(part.path, part.size), is_open=True)
 
     def _logs(self, is_known: IsKnown) -> Iterator[EventLog]:
         entries = self._named_entries()
@@ -180,14 +201,18 @@ class LogFiles:
         base = _base(info)
         if info["type"] == "directory":
             return self._log_of_folder(info, self._list(info["name"]))
-        if base.startswith((".", "_")) or not info.get("size"):
+        in_progress = base.endswith(IN_PROGRESS)
+        part = LogPart(info["name"], 0, int(info.get("size") or 0))
+        if in_progress and not base.startswith((".", "_")):
+            part = self._with_open_block(part)
+        if base.startswith((".", "_")) or not part.size:
             return None
         name = base.removesuffix(IN_PROGRESS)
         for codec in _CODECS:
             name = name.removesuffix(codec)
-        part = LogPart(info["name"], 0, int(info["size"]))
-        in_progress = base.endswith(IN_PROGRESS)
-        return EventLog(name, self._shown(info["name"]), (part,), in_progress, _modified_ms(info))
+        # HDFS changes it only when a file is opened and closed.
+        modified_ms = 0 if part.is_open else _modified_ms(info)
+        return EventLog(name, self._shown(info["name"]), (part,), in_progress, modified_ms)
 
     def _log_of_folder(self, folder: Mapping[str, Any], inside: list[dict[str, Any]]) -> EventLog | None:
         names = [_base(info) for info in inside]
@@ -214,12 +239,15 @@ class LogFiles:
         # Like Spark's own reader, begin at the last compacted part.
         last = max((number for number, part in enumerate(parts) if part.compacted), default=0)
         status = [name for name in names if name.startswith(_STATUS)]
+        in_progress = not status or any(name.endswith(IN_PROGRESS) for name in status)
+        if in_progress:
+            parts[-1] = self._with_open_block(parts[-1])
         return EventLog(
             _base(folder).removeprefix(_ROLLING),
             self._shown(folder["name"]),
             tuple(parts[last:]),
-            not status or any(name.endswith(IN_PROGRESS) for name in status),
-            max(map(_modified_ms, infos)),
+            in_progress,
+            0 if parts[-1].is_open else max(map(_modified_ms, infos)),
             folder_modified_ms=_modified_ms(folder),
         )
 
