@@ -202,6 +202,12 @@ def test_the_version_that_was_written_to_delta(connected: Shop) -> None:
     assert written(connected, "delta_by_path") == [("0", 10)]
 
 
+def test_deltas_own_log_is_no_data(connected: Shop) -> None:
+    read = [data["name"] for event in connected.jobs for data in event.get("read", ())]
+    assert not [name for name in read if "_delta_log" in name]
+    assert f"{connected.folder}/{DELTA}" in read
+
+
 def test_a_version_of_delta_that_another_may_have_written_is_not_told(connected: Shop) -> None:
     """The statement that was held up: two commits lie between its beginning and its end."""
     assert sorted(written(connected, "contended")) == [("", None), ("0", 3), ("1", 4)]

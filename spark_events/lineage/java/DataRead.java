@@ -19,11 +19,16 @@ final class DataRead {
         ArrayList reads = new ArrayList();
         for (int i = 0; i < nodes.size(); i++) {
             LinkedHashMap identity = identity(nodes.get(i), identities);
-            if (identity != null) {
+            if (identity != null && !isOfLog(identity)) {
                 reads.add(read(nodes.get(i), identity));
             }
         }
         return reads;
+    }
+
+    /** Tells whether Delta reads its own log, as a part of a statement: that is no data. */
+    private static boolean isOfLog(Map identity) {
+        return String.valueOf(identity.get("paths")).indexOf("/_delta_log") >= 0;
     }
 
     private static LinkedHashMap identity(Object node, Identities identities) {

@@ -39,7 +39,7 @@ final class IcebergReports {
 
     /** Returns the report of a commit; null for a write that is not Iceberg's, or that has committed nothing. */
     static LinkedHashMap ofCommit(Object node) {
-        Object write = Reflect.get(node, "write");
+        Object write = Reflect.isA(node, "V2ExistingTableWriteExec") ? Reflect.get(node, "write") : null;
         Object report = Reflect.get(Reflect.field(write, "metricsReporter"), "commitReport");
         Object table = report == null ? Reflect.field(write, "table") : null;
         if (Reflect.isA(table, "TransactionTable")) {
