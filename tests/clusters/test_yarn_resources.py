@@ -68,8 +68,8 @@ def test_a_container_above_its_limit_of_memory(yarn: YarnCluster, tmp_path: Path
     greedy.end()
     (first, *_) = losses(greedy.events).values()
     assert (first["reason"], first["memoryLimit.container"]) == ("out_of_memory", CONTAINER_MB << 20)
-    assert first["reason.message"].startswith("Container killed by YARN for exceeding physical memory limits")
-    (failure,) = of_name(greedy.events, "JobFailureEvent", job__kind="job")
+    assert first["reasonMessage"].startswith("Container killed by YARN for exceeding physical memory limits")
+    (failure,) = of_name(greedy.events, "JobFailureEvent", job_kind="job")
     assert failure["attributes"]["executorLost.reason"] == "out_of_memory"
 
 
@@ -117,7 +117,7 @@ def test_event_logs_in_hdfs_are_followed(yarn: YarnCluster, tmp_path: Path) -> N
             str(event.attributes["newJobStatus"])
             for reporter in Collecting.instances[before:]
             for event in reporter.events
-            if event.name == "JobStatusChangeEvent" and event.attributes.get("job.kind") == kind
+            if event.name == "JobStatusChangeEvent" and event.attributes.get("job_kind") == kind
         ]
 
     application.wait_for(lambda: followed("query") == ["CREATED", "RUNNING"], "it is followed while it runs")

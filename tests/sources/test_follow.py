@@ -106,7 +106,8 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, later_ms: int) -> None:
 def pass_time(monkeypatch: pytest.MonkeyPatch, later_ms: int) -> None:
     """Let both clocks be ahead, as they are later."""
     set_clock(monkeypatch, later_ms)
-    monkeypatch.setattr(followed_application, "steady_ms", lambda: steady_ms() + later_ms)
+    for module in (follow, followed_application):
+        monkeypatch.setattr(module, "steady_ms", lambda: steady_ms() + later_ms)
 
 
 def test_a_log_that_grows(following: Following, tmp_path: Path) -> None:
@@ -545,6 +546,34 @@ def test_a_reporter_that_cannot_be_opened(
     monkeypatch.setattr(follow, "steady_ms", lambda: steady_ms() + 31_000)
     following.poll()
     assert len(file_events(tmp_path / "file" / "events")) == 15
+
+
+class Freezing:
+    """A wait between two polls in which the process is frozen, and then the request to stop."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
+        self._freeze = lambda: pass_time(monkeypatch, ms)
+        self.waits = 0
+
+    def is_set(self) -> bool:
+        return self.waits > 1
+
+    def wait(self, _seconds: float) -> None:
+        self.waits += 1
+        self._freeze()
+
+
+def test_a_follower_that_was_frozen_with_the_applications(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By SIGSTOP, or as containers are paused: they are not dead because nothing was written meanwhile."""
+    following = Following(tmp_path, eventlog__dead__after="60s")
+    following.write("app-1.inprogress", *LINES[:-3])
+    monkeypatch.setattr(following.follower, "_stopping", Freezing(monkeypatch, 7_200_000))
+    following.follower.run()
+
+    assert following.state_of("app-1") == FOLLOWED
+    assert "FAILED" not in new_statuses(following.events, "application")
 
 
 def test_two_followers_of_one_state(following: Following) -> None:

@@ -95,7 +95,7 @@ class Follower:
         try:
             while not self._stopping.is_set():
                 more = self.poll()
-                self._stopping.wait(0 if more else self.interval_ms / 1000)
+                self._wait(0 if more else self.interval_ms)
         finally:
             self._close()
 
@@ -130,6 +130,14 @@ class Follower:
         self._metrics.tick()
         self._polled_ms = now_ms()
         return more
+
+    def _wait(self, ms: int) -> None:
+        """Wait between two polls. If that takes longer, this process was frozen, and others may have been."""
+        due_ms = steady_ms() + ms
+        self._stopping.wait(ms / 1000)
+        late_ms = max(0, steady_ms() - due_ms)
+        for followed in self._followed.values():
+            followed.pass_over(late_ms)
 
     # -- one log -----------------------------------------------------------------------------------------
 

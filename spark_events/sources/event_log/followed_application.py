@@ -97,6 +97,10 @@ class FollowedApplication:
         """How long its log has not been written to, in ms, without pauses of the machine."""
         return steady_ms() - self._quiet_since_ms
 
+    def pass_over(self, ms: int) -> None:
+        """Let some time not count as one in which its log was not written to."""
+        self._quiet_since_ms += ms
+
     @property
     def title(self) -> str:
         """Its name in messages."""
