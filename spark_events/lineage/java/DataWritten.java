@@ -13,16 +13,9 @@ final class DataWritten {
         {"rows", "addedRecords"}, {"bytes", "addedFilesSizeInBytes"}, {"files", "addedDataFiles"}
     };
 
-    /** Returns Iceberg's commit, by the nodes of a plan; null where there is none, or more than one. */
-    static LinkedHashMap byIceberg(List nodes) {
-        LinkedHashMap report = null;
-        for (int i = 0; i < nodes.size(); i++) {
-            LinkedHashMap of = IcebergReports.ofCommit(nodes.get(i));
-            if (of != null && report != null) {
-                return null;
-            }
-            report = of == null ? report : of;
-        }
+    /** Returns what a write has committed to a table of Iceberg; null where that is not known. */
+    static LinkedHashMap byIceberg(Object write, long sinceMs, long untilMs) {
+        LinkedHashMap report = IcebergCommit.find(write, sinceMs, untilMs);
         return report == null ? null : shown(report);
     }
 

@@ -37,23 +37,20 @@ final class IcebergReports {
         }
     }
 
-    /** Returns the report of a commit; null for a write that is not Iceberg's, or that has committed nothing. */
-    static LinkedHashMap ofCommit(Object node) {
-        Object write = Reflect.isA(node, "V2ExistingTableWriteExec") ? Reflect.get(node, "write") : null;
+    /** Returns the report of a snapshot by the write that has made it; by its summary where that has another one. */
+    static LinkedHashMap ofCommit(Object write, Object snapshot) {
         Object report = Reflect.get(Reflect.field(write, "metricsReporter"), "commitReport");
-        Object table = report == null ? Reflect.field(write, "table") : null;
-        if (Reflect.isA(table, "TransactionTable")) {
-            return ofSnapshot(Reflect.get(table, "currentSnapshot"));
+        Object id = Reflect.get(snapshot, "snapshotId");
+        if (report == null || !id.equals(Reflect.get(report, "snapshotId"))) {
+            return ofSnapshot(snapshot);
         }
         LinkedHashMap shown = read(report, "commitMetrics");
-        if (shown != null) {
-            shown.put("operation", Reflect.text(Reflect.get(report, "operation")));
-        }
+        shown.put("operation", Reflect.text(Reflect.get(report, "operation")));
         return shown;
     }
 
-    /** Returns what a transaction has made, as for a new table: nobody else commits to it, and it has no report. */
-    private static LinkedHashMap ofSnapshot(Object snapshot) {
+    /** Returns what a snapshot says of itself. */
+    static LinkedHashMap ofSnapshot(Object snapshot) {
         LinkedHashMap shown = read(snapshot, "commitMetrics");
         if (shown != null) {
             Map summary = Reflect.map(Reflect.get(snapshot, "summary"));

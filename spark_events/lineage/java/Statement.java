@@ -20,7 +20,7 @@ public class Statement {
     final LinkedHashMap written = new LinkedHashMap();
     final ArrayList read = new ArrayList();
     private final HashMap observedRows = new HashMap();
-    private LinkedHashMap commit = null;
+    private Object icebergWrite = null;
     /** When it began, in ms since the epoch. */
     long begunMs = 0L;
     private final PlanWalker walker;
@@ -79,7 +79,7 @@ public class Statement {
             read.addAll(DataRead.by(nodes, new Identities(Reflect.get(execution, "sparkSession"))));
         }
         Observed.addRows(nodes, observedRows);
-        commit = commit == null ? DataWritten.byIceberg(nodes) : commit;
+        icebergWrite = icebergWrite == null ? IcebergCommit.write(nodes) : icebergWrite;
     }
 
     /** Adds what is known of the data when the statement has ended. */
@@ -99,8 +99,12 @@ public class Statement {
             return;
         }
         Map sink = (Map) sinks.all().get(0);
-        if (commit == null && DataWritten.isOfDelta(sink)) {
-            commit = DeltaCommits.find(session, sink, begunMs, ((Long) end.get("time")).longValue());
+        long endedMs = ((Long) end.get("time")).longValue();
+        LinkedHashMap commit = null;
+        if (icebergWrite != null) {
+            commit = DataWritten.byIceberg(icebergWrite, begunMs, endedMs);
+        } else if (DataWritten.isOfDelta(sink)) {
+            commit = DeltaCommits.find(session, sink, begunMs, endedMs);
         }
         if (commit != null) {
             LinkedHashMap version = new LinkedHashMap(commit);
