@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -24,6 +25,8 @@ from spark_events.spark.owner import Owner
 
 _ENTRY, _LEASE, _COLLECT, _LOCK = ".json", ".lease", ".collect", "lock."
 _LOCK_POLL_S = 0.1
+End = Callable[[Transaction], object]
+"""Ends a transaction whose owner is gone."""
 _in_hand: set[str] = set()
 """The transactions that this process is at work on; it may have several sessions, and a journal for each."""
 
@@ -154,7 +157,7 @@ class TransactionJournal:
 
     # -- one commit to a table at a time -----------------------------------------------------------------
 
-    def lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> None:
+    def lock(self, transaction: Transaction, end: End) -> None:
         """Keep other transactions from committing to the same table until this one is over.
 
         Args:
@@ -164,8 +167,33 @@ class TransactionJournal:
         Raises:
             CommitConflictError: another one holds the table for too long.
         """
-        deadline = time.monotonic() + self._settings.lock_timeout_ms / 1000
-        while not self._try_lock(transaction, end):
+        self._lock(transaction, end, collects=False)
+
+    @contextmanager
+    def collecting(self, transaction: Transaction, end: End) -> Iterator[None]:
+        """Keep others from committing to the same table while the remains of a committed one are removed.
+
+        They wait for as long as that takes.
+
+        Raises:
+            CommitConflictError: another one holds the table for too long.
+        """
+        own = self._lock(transaction, end, collects=True)
+        self._leases.hold(own, _lock_text(transaction, collects=True))
+        try:
+            yield
+        finally:
+            self._leases.leave(own)
+            self._storage.put(own, _lock_text(transaction, collects=False))
+
+    def _lock(self, transaction: Transaction, end: End, collects: bool) -> str:
+        """Return the path of the lock."""
+        timeout_s = self._settings.lock_timeout_ms / 1000
+        prefix = _LOCK + hashlib.sha256(str(transaction.path).lower().encode()).hexdigest()[:16] + "."
+        deadline = time.monotonic() + timeout_s
+        while (own := self._try_lock(prefix, transaction, end, collects)) is None:
+            if self._is_collected(prefix):
+                deadline = time.monotonic() + timeout_s
             if time.monotonic() > deadline:
                 raise CommitConflictError(
                     f"another transaction has been committing to {transaction.path} for longer than "
@@ -173,35 +201,52 @@ class TransactionJournal:
                     "changed, run the statement again"
                 )
             time.sleep(_LOCK_POLL_S)
+        return own
 
-    def _try_lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> bool:
-        prefix = _LOCK + hashlib.sha256(str(transaction.path).lower().encode()).hexdigest()[:16] + "."
+    def _try_lock(self, prefix: str, transaction: Transaction, end: End, collects: bool) -> str | None:
         numbers = sorted(_numbers(prefix, self._names()))
-        holder = self._holder(f"{prefix}{numbers[-1]:08d}{_ENTRY}") if numbers else None
-        if holder is not None and holder.txid == transaction.txid:
-            return True
+        last = self._path(f"{prefix}{numbers[-1]:08d}{_ENTRY}") if numbers else ""
+        if last and self._collects(last):
+            return None
+        holder = self._holder(last) if last else None
+        if holder is not None and holder.txid == transaction.txid and not collects:
+            return last
         if holder is not None and not holder.state.terminal:
             if not self.is_abandoned(holder):
-                return False
+                return None
             end(holder)  # a slow catalog takes longer for it than anybody waits for a lock
             ended = self._latest(holder.txid, self._names())
-            return (ended is None or ended.state.terminal) and self._try_lock(transaction, end)
+            if ended is not None and not ended.state.terminal:
+                return None
+            return self._try_lock(prefix, transaction, end, collects)
         number = numbers[-1] + 1 if numbers else 0
-        text = orjson.dumps({"txid": transaction.txid, "table": str(transaction.path)}).decode()
         own = self._path(f"{prefix}{number:08d}{_ENTRY}")
-        if not self._storage.putIfAbsent(own, text):
-            return False
+        if not self._storage.putIfAbsent(own, _lock_text(transaction, collects)):
+            return None
         # Since the names were listed, others of this number may have come and gone, removed by a later one.
         if max(_numbers(prefix, self._names()), default=number) > number:
             self._storage.delete(own)
-            return False
+            return None
         for older in numbers:
             self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))
-        return True
+        return own
 
     def _holder(self, lock: str) -> Transaction | None:
-        text = self._storage.read(self._path(lock))
+        text = self._storage.read(lock)
         return self._latest(orjson.loads(text)["txid"], self._names()) if text else None
+
+    def _is_collected(self, prefix: str) -> bool:
+        """Return whether remains of a table are being removed."""
+        numbers = _numbers(prefix, self._names())
+        return bool(numbers) and self._collects(self._path(f"{prefix}{max(numbers):08d}{_ENTRY}"))
+
+    def _collects(self, lock: str) -> bool:
+        """Return whether a lock is held for a collection, by a process that lives."""
+        text = self._storage.read(lock)
+        if not text or not orjson.loads(text).get("collects"):
+            return False
+        renewed = int(self._storage.modified(lock))
+        return renewed >= 0 and int(self._storage.now(self.folder)) - renewed <= self._settings.lease_ms
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -241,6 +286,11 @@ class TransactionJournal:
 
     def _path(self, name: str) -> str:
         return f"{self.folder}/{name}"
+
+
+def _lock_text(transaction: Transaction, collects: bool) -> str:
+    values = {"txid": transaction.txid, "table": str(transaction.path), "collects": collects}
+    return orjson.dumps(values).decode()
 
 
 def _is_entry(name: str) -> bool:

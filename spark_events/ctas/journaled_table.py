@@ -166,7 +166,7 @@ class JournaledTable(TwoPhaseCatalogTable):
     def collect(self) -> None:
         """Remove the remains of the previous table."""
         reached("before_collect")
-        with _catalog_lock:
+        with self._journal.collecting(self.transaction, self._context.end_other), _catalog_lock:
             self._publisher.collect(self.transaction)
         with contextlib.suppress(FencedError):  # somebody else has done the same
             self._advance(State.COMMITTED, collect_after_ms=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -242,6 +243,48 @@ def test_who_holds_a_table_and_is_gone_is_ended(journal: TransactionJournal) -> 
 
     journal.lock(second, end)
     assert ended == [first.txid]
+
+
+def committed(journal: TransactionJournal) -> Transaction:
+    one = transaction()
+    journal.begin(one)
+    return journal.advance(journal.advance(one, State.COMMITTING), State.COMMITTED)
+
+
+def test_nobody_commits_to_a_table_while_remains_of_its_replacement_are_removed(
+    journal: TransactionJournal, session: Any, tmp_path: Path
+) -> None:
+    """What is removed may write the table back as it was; whoever commits waits, for longer than for others."""
+    other = journal_at(session, tmp_path, OTHER)
+    commits = transaction(OTHER)
+    other.begin(commits)
+    with ThreadPoolExecutor() as pool:
+        with journal.collecting(committed(journal), print):
+            waits = pool.submit(other.lock, commits, print)
+            started = time.monotonic()
+            wait_until(lambda: time.monotonic() - started > 1 or waits.done(), "it has waited or not")
+            assert not waits.done()
+        waits.result(30)
+    with pytest.raises(ctas.CommitConflictError), journal.collecting(committed(journal), print):
+        pytest.fail("the other commits")
+    assert len(list(tmp_path.glob("lock.*.json"))) == 1
+
+
+def test_who_was_removing_remains_and_is_gone_holds_up_nobody(
+    journal: TransactionJournal, session: Any, tmp_path: Path
+) -> None:
+    gone = journal_at(session, tmp_path, OTHER)
+    held = gone.collecting(committed(gone), print)
+    held.__enter__()
+    (lock,) = tmp_path.glob("lock.*.json")
+    gone._leases.leave(str(lock))
+    quick = journal_at(session, tmp_path, ME, lease_ms=500)
+    commits = transaction()
+    quick.begin(commits)
+    quick.lock(commits, print)
+    with pytest.raises(ctas.CommitConflictError), quick.collecting(committed(quick), print):
+        pytest.fail("it was taken from who is gone")
+    del held
 
 
 def test_the_oldest_comes_first(journal: TransactionJournal) -> None:
