@@ -131,7 +131,7 @@ command(
     "spark-events lineage /var/log/spark-reports",
     "spark-events lineage /var/log/spark-reports --of shop.orders --columns",
     "spark-events lineage /var/log/spark-reports --impact shop.orders.amount --html impact.html",
-    "spark-events lineage plan tables.sql queries --impact orders.amount --format markdown --fail-on impact",
+    "spark-events lineage plan tables.sql queries --impact orders.amount --fail-on impact",
     panel=PAST,
 )(lineage.lineage)
 command(app, "spark-events mcp --events /var/log/spark-reports --sla 60s", panel=PAST)(mcp.mcp)

@@ -13,7 +13,7 @@ from spark_events.cli.console import err, plain, say
 
 
 def pack(
-    archive: Annotated[Path, typer.Argument(help="The file to write, a .tar.gz.")] = Path(
+    archive: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, a .tar.gz.")] = Path(
         "environment.tar.gz"
     ),
     python: Annotated[

@@ -163,7 +163,7 @@ class JobEvents:
         status = JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
         job.change_status(status, time_ms, self._redacted(failure))
 
-    def _on_application_end(self, record: record_types.ApplicationEnd, time_ms: int) -> None:
+    def _on_application_end(self, record: record_types.ApplicationEndRecord, time_ms: int) -> None:
         """End what still ran when the application ended."""
         for job in (*self._statements.values(), *self._rdd_jobs.values()):
             job.change_status(JobStatus.CANCELED, time_ms)
@@ -192,7 +192,7 @@ class JobEvents:
             job.given = given
             job.set_graph(job.graph, time_ms)
 
-    def _on_query_progress(self, record: record_types.QueryProgress, time_ms: int) -> None:
+    def _on_query_progress(self, record: record_types.QueryProgressRecord, time_ms: int) -> None:
         """Report how far a query has come, if it is time."""
         run_id = str(record["progress"]["runId"])
         job = self._queries.get(run_id)

@@ -16,7 +16,11 @@ from spark_events.jobs.plan_records import (
 )
 from spark_events.lineage.plan_info import read_plan_info, read_progress
 from spark_events.listeners.listener import Handler, early
-from spark_events.listeners.record_types import QueryProgress, SQLExecutionEnd, SQLExecutionStart
+from spark_events.listeners.record_types import (
+    QueryProgressRecord,
+    SQLExecutionEndRecord,
+    SQLExecutionStartRecord,
+)
 from spark_events.listeners.spark_records import (
     NESTED_EXECUTION,
     QUERY_PROGRESS,
@@ -136,7 +140,7 @@ class LoggedPlans:
         """Let time pass."""
         self._job_events.tick(now_ms)
 
-    def _on_start(self, record: SQLExecutionStart, time_ms: int) -> None:
+    def _on_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Take the start of an execution: part of another one, a streaming query's batch, or a statement."""
         execution = int(record["executionId"])
         root = record.get("rootExecutionId")
@@ -153,12 +157,12 @@ class LoggedPlans:
             statement = self._running[execution] = LoggedStatement(record, time_ms, lineage)
             self._send(statement.begin())
 
-    def _on_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def _on_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         ended = self._running.pop(int(record["executionId"]), None)
         if isinstance(ended, LoggedStatement):
             self._send(ended.end(record, time_ms))
 
-    def _on_progress(self, record: QueryProgress, time_ms: int) -> None:
+    def _on_progress(self, record: QueryProgressRecord, time_ms: int) -> None:
         progress = record["progress"]
         self._send(self._query_run(str(progress["runId"])).add_progress(progress, time_ms))
 

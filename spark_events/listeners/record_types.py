@@ -12,8 +12,8 @@ Properties = dict[str, str]
 
 # -- Spark's --------------------------------------------------------------------------------------------
 
-ApplicationStart = TypedDict(
-    "ApplicationStart",
+ApplicationStartRecord = TypedDict(
+    "ApplicationStartRecord",
     {
         "App Name": str,
         "App ID": str,
@@ -26,7 +26,7 @@ ApplicationStart = TypedDict(
 )
 
 
-class ApplicationEnd(TypedDict, total=False):
+class ApplicationEndRecord(TypedDict, total=False):
     """``SparkListenerApplicationEnd``; what begins with ``SparkEvents`` is a source's."""
 
     Timestamp: int
@@ -37,20 +37,20 @@ class ApplicationEnd(TypedDict, total=False):
     SparkEventsCause: str
 
 
-EnvironmentUpdate = TypedDict(
-    "EnvironmentUpdate", {"Spark Properties": Properties, "Hadoop Properties": Properties}, total=False
+EnvironmentUpdateRecord = TypedDict(
+    "EnvironmentUpdateRecord", {"Spark Properties": Properties, "Hadoop Properties": Properties}, total=False
 )
 ExecutorInfo = TypedDict(
     "ExecutorInfo", {"Host": str, "Total Cores": int, "Resource Profile Id": int}, total=False
 )
-ExecutorAdded = TypedDict(
-    "ExecutorAdded", {"Timestamp": int, "Executor ID": str, "Executor Info": ExecutorInfo}, total=False
+ExecutorAddedRecord = TypedDict(
+    "ExecutorAddedRecord", {"Timestamp": int, "Executor ID": str, "Executor Info": ExecutorInfo}, total=False
 )
-ExecutorRemoved = TypedDict(
-    "ExecutorRemoved", {"Timestamp": int, "Executor ID": str, "Removed Reason": str}, total=False
+ExecutorRemovedRecord = TypedDict(
+    "ExecutorRemovedRecord", {"Timestamp": int, "Executor ID": str, "Removed Reason": str}, total=False
 )
-ResourceProfileAdded = TypedDict(
-    "ResourceProfileAdded",
+ResourceProfileAddedRecord = TypedDict(
+    "ResourceProfileAddedRecord",
     {"Resource Profile Id": int, "Executor Resource Requests": dict[str, dict[str, Any]]},
     total=False,
 )
@@ -70,8 +70,10 @@ StageInfo = TypedDict(
     },
     total=False,
 )
-StageSubmitted = TypedDict("StageSubmitted", {"Stage Info": StageInfo, "Properties": Properties}, total=False)
-StageCompleted = TypedDict("StageCompleted", {"Stage Info": StageInfo}, total=False)
+StageSubmittedRecord = TypedDict(
+    "StageSubmittedRecord", {"Stage Info": StageInfo, "Properties": Properties}, total=False
+)
+StageCompletedRecord = TypedDict("StageCompletedRecord", {"Stage Info": StageInfo}, total=False)
 
 
 class PythonCall(TypedDict, total=False):
@@ -83,8 +85,8 @@ class PythonCall(TypedDict, total=False):
     atMs: int
 
 
-JobStart = TypedDict(
-    "JobStart",
+JobStartRecord = TypedDict(
+    "JobStartRecord",
     {
         "Job ID": int,
         "Submission Time": int,
@@ -104,9 +106,11 @@ class JobResult(TypedDict, total=False):
     Exception: dict[str, Any]
 
 
-JobEnd = TypedDict("JobEnd", {"Job ID": int, "Completion Time": int, "Job Result": JobResult}, total=False)
-SQLExecutionStart = TypedDict(
-    "SQLExecutionStart",
+JobEndRecord = TypedDict(
+    "JobEndRecord", {"Job ID": int, "Completion Time": int, "Job Result": JobResult}, total=False
+)
+SQLExecutionStartRecord = TypedDict(
+    "SQLExecutionStartRecord",
     {
         "executionId": int,
         "rootExecutionId": int | None,
@@ -117,8 +121,8 @@ SQLExecutionStart = TypedDict(
     },
     total=False,
 )
-SQLExecutionEnd = TypedDict(
-    "SQLExecutionEnd",
+SQLExecutionEndRecord = TypedDict(
+    "SQLExecutionEndRecord",
     {
         "executionId": int,
         "time": int,
@@ -132,7 +136,7 @@ SQLExecutionEnd = TypedDict(
 )
 
 
-class QueryStarted(TypedDict, total=False):
+class QueryStartedRecord(TypedDict, total=False):
     """``StreamingQueryListener.QueryStartedEvent``; what is below ``timestamp`` is a source's."""
 
     id: str
@@ -146,7 +150,7 @@ class QueryStarted(TypedDict, total=False):
     SparkEventsResumedAfter: int
 
 
-class Progress(TypedDict, total=False):
+class StreamingQueryProgress(TypedDict, total=False):
     """``StreamingQueryProgress``."""
 
     id: str
@@ -161,13 +165,13 @@ class Progress(TypedDict, total=False):
     sink: dict[str, Any]
 
 
-class QueryProgress(TypedDict, total=False):
+class QueryProgressRecord(TypedDict, total=False):
     """``StreamingQueryListener.QueryProgressEvent``."""
 
-    progress: Progress
+    progress: StreamingQueryProgress
 
 
-class QueryIdle(TypedDict, total=False):
+class QueryIdleRecord(TypedDict, total=False):
     """``StreamingQueryListener.QueryIdleEvent``."""
 
     id: str
@@ -175,7 +179,7 @@ class QueryIdle(TypedDict, total=False):
     timestamp: str
 
 
-class QueryTerminated(TypedDict, total=False):
+class QueryTerminatedRecord(TypedDict, total=False):
     """``StreamingQueryListener.QueryTerminatedEvent``."""
 
     id: str
@@ -187,7 +191,7 @@ class QueryTerminated(TypedDict, total=False):
 # -- Ours; see ``spark_records`` --------------------------------------------------------------------------
 
 
-class QueryNotStarted(TypedDict, total=False):
+class QueryNotStartedRecord(TypedDict, total=False):
     """A query whose ``start`` raised an exception."""
 
     id: str
@@ -202,13 +206,13 @@ class QueryNotStarted(TypedDict, total=False):
     place: tuple[str, int, str]
 
 
-class TableTransition(TypedDict, total=False):
+class TableTransitionRecord(TypedDict, total=False):
     """A step of a transaction of ``spark_events.ctas``."""
 
     transaction: dict[str, Any]
 
 
-class ApplicationDead(TypedDict, total=False):
+class ApplicationDeadRecord(TypedDict, total=False):
     """See ``spark_records.APPLICATION_DEAD``."""
 
     Reason: str
@@ -216,8 +220,8 @@ class ApplicationDead(TypedDict, total=False):
     SparkEventsOutcomeAssumed: bool
 
 
-StageTasks = TypedDict(
-    "StageTasks",
+StageTasksRecord = TypedDict(
+    "StageTasksRecord",
     {
         "Stage ID": int,
         "Stage Attempt ID": int,
@@ -233,27 +237,27 @@ StageTasks = TypedDict(
     },
     total=False,
 )
-ExecutorMetrics = TypedDict(
-    "ExecutorMetrics",
+ExecutorMetricsRecord = TypedDict(
+    "ExecutorMetricsRecord",
     {"Heartbeats": dict[str, dict[str, int]], "Task Peaks": dict[str, dict[str, int]]},
     total=False,
 )
 
 
-class ExecutorSources(TypedDict, total=False):
+class ExecutorSourcesRecord(TypedDict, total=False):
     """See ``spark_records.EXECUTOR_SOURCES``."""
 
     Executors: dict[str, dict[str, Any]]
 
 
-ExecutorTasks = TypedDict(
-    "ExecutorTasks",
+ExecutorTasksRecord = TypedDict(
+    "ExecutorTasksRecord",
     {"Executor ID": str, "Running Tasks": int, "Stage IDs": list[int], "Shuffle Bytes Written": int},
     total=False,
 )
 
 
-class SparkStatus(TypedDict, total=False):
+class SparkStatusRecord(TypedDict, total=False):
     """See ``spark_records.SPARK_STATUS``."""
 
     Driver: dict[str, Any]

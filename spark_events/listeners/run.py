@@ -23,14 +23,14 @@ from spark_events.listeners.record_fields import (
     STAGE_INFOS,
 )
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    JobEnd,
-    JobStart,
-    QueryNotStarted,
-    QueryStarted,
-    QueryTerminated,
-    SQLExecutionEnd,
-    SQLExecutionStart,
+    ApplicationEndRecord,
+    JobEndRecord,
+    JobStartRecord,
+    QueryNotStartedRecord,
+    QueryStartedRecord,
+    QueryTerminatedRecord,
+    SQLExecutionEndRecord,
+    SQLExecutionStartRecord,
 )
 from spark_events.task.local_properties import (
     BATCH_ID,
@@ -157,23 +157,23 @@ class Run(Timeless):
         """Return the variables of the streaming query whose run id a job group is; empty for none."""
         return self.queries.get(str(group), _NO_QUERY)
 
-    def _begin_query(self, record: QueryStarted, time_ms: int) -> None:
+    def _begin_query(self, record: QueryStartedRecord, time_ms: int) -> None:
         self.queries.setdefault(str(record[RUN_ID]), {"query_name": query_name(record)})
 
-    def _end_query(self, record: QueryTerminated, time_ms: int) -> None:
+    def _end_query(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         self.queries.pop(str(record[RUN_ID]), None)
 
-    def _begin_execution(self, record: SQLExecutionStart, time_ms: int) -> None:
+    def _begin_execution(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         number, root = int(record[EXECUTION_ID]), record.get(ROOT_EXECUTION_ID)
         if root is None or int(root) == number:
             described = str(record.get("description") or "")
             batch = parse_micro_batch(described)
             self.executions[number] = Execution(number, time_ms, described[:LONGEST_TITLE], batch)
 
-    def _end_execution(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def _end_execution(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         self.executions.pop(int(record[EXECUTION_ID]), None)
 
-    def _begin_job(self, record: JobStart, time_ms: int) -> None:
+    def _begin_job(self, record: JobStartRecord, time_ms: int) -> None:
         number = int(record[JOB_ID])
         if number in self.jobs:  # it was found running
             return
@@ -196,7 +196,7 @@ class Run(Timeless):
         for stage in job.stages:
             self._jobs_of_stage.setdefault(stage, []).append(job)
 
-    def _end_job(self, record: JobEnd, time_ms: int) -> None:
+    def _end_job(self, record: JobEndRecord, time_ms: int) -> None:
         job = self.jobs.pop(int(record[JOB_ID]), None)
         if job is None:
             return
@@ -206,19 +206,19 @@ class Run(Timeless):
             if not jobs:
                 del self._jobs_of_stage[stage]
 
-    def _end_all(self, record: ApplicationEnd, time_ms: int) -> None:
+    def _end_all(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Nothing runs after the application; Spark may fail what did only then."""
         self.jobs.clear()
         self.executions.clear()
         self._jobs_of_stage.clear()
 
 
-def query_name(started: QueryStarted | QueryNotStarted) -> str:
+def query_name(started: QueryStartedRecord | QueryNotStartedRecord) -> str:
     """Return a query's name from its QueryStarted, or its id if it has no name."""
     return cut(str(started.get("name") or started["id"]), LONGEST_NAME)
 
 
-def _action(record: JobStart) -> tuple[CodePlace | None, int | None]:
+def _action(record: JobStartRecord) -> tuple[CodePlace | None, int | None]:
     """Return the place in the user's code that began a job, and when it was seen; see ``Job``."""
     named = place_of_call_site((record.get("Properties") or {}).get("callSite.short"))
     call = record.get(spark_records.PYTHON_CALL)

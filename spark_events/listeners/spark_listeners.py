@@ -19,7 +19,7 @@ from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.listeners.failures.failure_events import FailureEvents
 from spark_events.listeners.listener import Handle, Handler, Listener, Record
-from spark_events.listeners.record_types import ApplicationStart
+from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import AND_STAGES, ListenerSettings
@@ -86,7 +86,7 @@ class SparkListeners:
         thresholds = self._settings.thresholds
         return 0 if thresholds.compares_runs else thresholds.min_time_ms
 
-    def task_link(self, application_start: ApplicationStart) -> DriverLink:
+    def task_link(self, application_start: ApplicationStartRecord) -> DriverLink:
         """Return what workers have to know to compute the ids of spans, from the record of the start."""
         application = application_of(application_start)
         settings = self._settings
@@ -133,7 +133,7 @@ class SparkListeners:
         if name == spark_records.APPLICATION_START:
             if self._application is not None:
                 return
-            self._begin(cast(ApplicationStart, record))
+            self._begin(cast(ApplicationStartRecord, record))
         if self._dispatcher.hears(name):
             time_ms = self._time_of(name, record) or received_ms or self._clock_ms
             self._clock_ms = max(self._clock_ms, time_ms)
@@ -163,7 +163,7 @@ class SparkListeners:
         kind_of_error = ("listener", name, type(error).__name__)
         self._registry.log.error(kind_of_error, f"skipped a {name} record: {error!r}", error)
 
-    def _begin(self, record: ApplicationStart) -> None:
+    def _begin(self, record: ApplicationStartRecord) -> None:
         context = self._context(application_of(record))
         register_interactive(context, record)
         if record.get(spark_records.QUERIES_ONLY):

@@ -10,7 +10,12 @@ from spark_events.diagnosis.usual import differs_in_each_run
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Timeless
-from spark_events.listeners.record_types import EnvironmentUpdate, SQLExecutionEnd, StageCompleted, StageTasks
+from spark_events.listeners.record_types import (
+    EnvironmentUpdateRecord,
+    SQLExecutionEndRecord,
+    StageCompletedRecord,
+    StageTasksRecord,
+)
 from spark_events.listeners.work.work import SUMS, scanned_files_bytes
 
 
@@ -43,7 +48,7 @@ class RunFigures(Timeless):
             spark_records.STAGE_COMPLETED: self.on_stage_completed,
         }
 
-    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which the first has what the application was started with."""
         if not self.conf:
             properties = record.get("Spark Properties") or {}
@@ -51,15 +56,15 @@ class RunFigures(Timeless):
                 str(key): str(value) for key, value in properties.items() if not differs_in_each_run(key)
             }
 
-    def on_execution_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def on_execution_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         """Handle SQLExecutionEnd."""
         self.scanned_files_bytes += scanned_files_bytes(record)
 
-    def on_stage_tasks(self, record: StageTasks, time_ms: int) -> None:
+    def on_stage_tasks(self, record: StageTasksRecord, time_ms: int) -> None:
         """Handle what a stage's tasks have done so far; the last record of an attempt has it all."""
         self._of_attempts[spark_records.stage_attempt(record)] = record
 
-    def on_stage_completed(self, record: StageCompleted, time_ms: int) -> None:
+    def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
         """Handle StageCompleted."""
         self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
 

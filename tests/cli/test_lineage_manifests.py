@@ -140,7 +140,9 @@ def test_the_example_in_the_docs(java: str) -> None:
     command, *lines = page.split("<!-- example -->\n```\n$ ")[1].split("\n```")[0].splitlines()
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     arguments = shlex.split(command.removeprefix("spark-events "))
-    done = subprocess.run(cli(*arguments), capture_output=True, text=True, env=environment, cwd=REPO)
+    done = subprocess.run(
+        cli(*arguments), capture_output=True, text=True, env=environment, cwd=REPO / "conf/sql-runner"
+    )
     assert done.returncode == 0, done.stderr
     shown = [re.findall(r"[^\s│┃]+", line) for line in done.stdout.splitlines()]
     assert [words for words in shown if words[0][0] not in "┏┡└"] == [line.split() for line in lines]

@@ -86,7 +86,7 @@ def slow_executors(
     )
     rule = SlowHosts(Thresholds())
     issues = [issue for _ in range(stages) for issue in rule.take(tasks, 4)]
-    return [(str(issue.evidence.get("executor")), issue.lost_ms) for issue in issues]
+    return [(str(issue.evidence.get("executorId")), issue.lost_ms) for issue in issues]
 
 
 def test_one_executor_of_a_host_is_slow() -> None:

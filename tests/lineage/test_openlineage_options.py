@@ -125,7 +125,7 @@ def test_owners_tags_and_dependencies(tmp_path: Path) -> None:
     conf = {
         f"{OWN}owners": "team:payments,user:jdoe",
         f"{OWN}tags": "tier:gold,domain:sales",
-        f"{OWN}upstream": f"prod/nightly.extract/{TASK},prod/nightly/check",
+        f"{OWN}upstream-runs": f"prod/nightly.extract/{TASK},prod/nightly/check",
     }
     events, _ = replayed(tmp_path, conf)
 
@@ -144,7 +144,7 @@ def test_owners_tags_and_dependencies(tmp_path: Path) -> None:
 
 
 def test_a_dependency_that_is_none(tmp_path: Path) -> None:
-    _, stderr = replayed(tmp_path, {f"{OWN}upstream": "nightly"})
-    assert f"{OWN}upstream: 'nightly' is not allowed; expected <namespace>/<job name>" in " ".join(
+    _, stderr = replayed(tmp_path, {f"{OWN}upstream-runs": "nightly"})
+    assert f"{OWN}upstream-runs: 'nightly' is not allowed; expected <namespace>/<job name>" in " ".join(
         stderr.split()
     )

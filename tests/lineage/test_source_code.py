@@ -133,4 +133,4 @@ def test_the_clients_own_settings_come_first(monkeypatch: pytest.MonkeyPatch) ->
 def test_it_is_not_told_where_that_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in GITHUB.items():
         monkeypatch.setenv(name, value)
-    assert location(include__source__code="false") == {}
+    assert location(include_source_code="false") == {}

@@ -15,29 +15,29 @@ from tests.support.sample_logs import NAMES
 from tests.support.stored_logs import recorded_logs
 
 TYPES: dict[str, Any] = {
-    spark_records.APPLICATION_START: record_types.ApplicationStart,
-    spark_records.APPLICATION_END: record_types.ApplicationEnd,
-    spark_records.APPLICATION_DEAD: record_types.ApplicationDead,
-    spark_records.ENVIRONMENT_UPDATE: record_types.EnvironmentUpdate,
-    spark_records.EXECUTOR_ADDED: record_types.ExecutorAdded,
-    spark_records.EXECUTOR_REMOVED: record_types.ExecutorRemoved,
-    spark_records.EXECUTOR_METRICS: record_types.ExecutorMetrics,
-    spark_records.EXECUTOR_TASKS: record_types.ExecutorTasks,
-    spark_records.RESOURCE_PROFILE_ADDED: record_types.ResourceProfileAdded,
-    spark_records.JOB_START: record_types.JobStart,
-    spark_records.JOB_END: record_types.JobEnd,
-    spark_records.STAGE_SUBMITTED: record_types.StageSubmitted,
-    spark_records.STAGE_COMPLETED: record_types.StageCompleted,
-    spark_records.STAGE_TASKS: record_types.StageTasks,
-    spark_records.SQL_EXECUTION_START: record_types.SQLExecutionStart,
-    spark_records.SQL_EXECUTION_END: record_types.SQLExecutionEnd,
-    spark_records.QUERY_STARTED: record_types.QueryStarted,
-    spark_records.QUERY_PROGRESS: record_types.QueryProgress,
-    spark_records.QUERY_IDLE: record_types.QueryIdle,
-    spark_records.QUERY_TERMINATED: record_types.QueryTerminated,
+    spark_records.APPLICATION_START: record_types.ApplicationStartRecord,
+    spark_records.APPLICATION_END: record_types.ApplicationEndRecord,
+    spark_records.APPLICATION_DEAD: record_types.ApplicationDeadRecord,
+    spark_records.ENVIRONMENT_UPDATE: record_types.EnvironmentUpdateRecord,
+    spark_records.EXECUTOR_ADDED: record_types.ExecutorAddedRecord,
+    spark_records.EXECUTOR_REMOVED: record_types.ExecutorRemovedRecord,
+    spark_records.EXECUTOR_METRICS: record_types.ExecutorMetricsRecord,
+    spark_records.EXECUTOR_TASKS: record_types.ExecutorTasksRecord,
+    spark_records.RESOURCE_PROFILE_ADDED: record_types.ResourceProfileAddedRecord,
+    spark_records.JOB_START: record_types.JobStartRecord,
+    spark_records.JOB_END: record_types.JobEndRecord,
+    spark_records.STAGE_SUBMITTED: record_types.StageSubmittedRecord,
+    spark_records.STAGE_COMPLETED: record_types.StageCompletedRecord,
+    spark_records.STAGE_TASKS: record_types.StageTasksRecord,
+    spark_records.SQL_EXECUTION_START: record_types.SQLExecutionStartRecord,
+    spark_records.SQL_EXECUTION_END: record_types.SQLExecutionEndRecord,
+    spark_records.QUERY_STARTED: record_types.QueryStartedRecord,
+    spark_records.QUERY_PROGRESS: record_types.QueryProgressRecord,
+    spark_records.QUERY_IDLE: record_types.QueryIdleRecord,
+    spark_records.QUERY_TERMINATED: record_types.QueryTerminatedRecord,
 }
-OF_CLUSTERS = {"ExecutorRemoved", "ExecutorTasks"}
-IN_NO_LOG = {"ApplicationDead", "ResourceProfileAdded", "QueryIdle"}
+OF_CLUSTERS = {"ExecutorRemovedRecord", "ExecutorTasksRecord"}
+IN_NO_LOG = {"ApplicationDeadRecord", "ResourceProfileAddedRecord", "QueryIdleRecord"}
 
 
 def wrong(value: Any, of_type: Any, path: str) -> list[str]:
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_found() -> None:
         "Properties": {"a": 1},
         "Stage Infos": [{"Stage ID": None}],
     }
-    assert wrong(record, record_types.JobStart, "JobStart") == [
+    assert wrong(record, record_types.JobStartRecord, "JobStart") == [
         "JobStart.Job ID: '1'",
         "JobStart.Stage IDs[]: '2'",
         "JobStart.Properties.*: 1",

@@ -103,4 +103,4 @@ def test_what_a_cached_rdd_costs_is_not_lost_to_garbage_collection_as_well() -> 
     stages = (job(n, n * 50 * S, [40 * S] * 4, "count at a.py:3", rdds, **more) for n in range(2))
     found = told(*stages)
     assert found["recomputation"].attributes["lostMs"] == 40 * S
-    assert found["gc"].attributes["stageId"] == 0
+    assert found["gc"].variables["stage_id"] == "0"

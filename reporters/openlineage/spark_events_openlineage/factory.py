@@ -105,7 +105,7 @@ SOURCE_CODE = Option(
     "say where the code of the jobs is: repository, commit and pull request, as the environment of CI tells",
 )
 UPSTREAM: Option[tuple[str, ...]] = Option(
-    "upstream",
+    "upstream-runs",
     option_types.LIST,
     (),
     "runs that have to complete before the application may begin: namespace/name/run id or namespace/name,…",

@@ -18,9 +18,9 @@ from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.record_fields import APP_ID, APP_NAME, EXIT_CODE
 from spark_events.listeners.record_types import (
-    ApplicationDead,
-    ApplicationEnd,
-    ApplicationStart,
+    ApplicationDeadRecord,
+    ApplicationEndRecord,
+    ApplicationStartRecord,
 )
 from spark_events.listeners.spark_records import EXIT_SIGNAL, INTERACTIVE, OUTCOME_ASSUMED, RESTARTED
 
@@ -70,13 +70,13 @@ class ApplicationListener(Timeless):
             spark_records.APPLICATION_ALIVE: early(self.on_alive),
         }
 
-    def on_start(self, record: ApplicationStart, time_ms: int) -> None:
+    def on_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
         """Handle ApplicationStart: a started driver counts as up, even while it waits for executors."""
         self._start_ms = time_ms
         self.tracker.change(JobStatus.CREATED, time_ms)
         self.tracker.change(JobStatus.RUNNING, time_ms)
 
-    def on_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd, to which sources add what they know of how it came to that."""
         outcome = outcome_of(record, self._context.settings.stop_signals)
         failure = outcome.failure
@@ -85,7 +85,7 @@ class ApplicationListener(Timeless):
         self.tracker.change(outcome.status, time_ms, failure=failure, attributes=outcome.attributes)
         self._span(time_ms, failure)
 
-    def on_dead(self, record: ApplicationDead, time_ms: int) -> None:
+    def on_dead(self, record: ApplicationDeadRecord, time_ms: int) -> None:
         """Called when an unfinished event log is no longer being written."""
         occasion = f"dead since {time_ms}"
         failure = Failure(str(record["Reason"]))
@@ -116,7 +116,7 @@ class ApplicationListener(Timeless):
         traces.report(span, traces.application, tracker.entity, tracker.group)
 
 
-def register_interactive(context: ListenerContext, record: ApplicationStart) -> None:
+def register_interactive(context: ListenerContext, record: ApplicationStartRecord) -> None:
     """Register whether somebody types the application's program, where the record of its start says so.
 
     Such an application goes away with its notebook, without a word, and nobody wants to be paged for it.
@@ -128,7 +128,7 @@ def register_interactive(context: ListenerContext, record: ApplicationStart) -> 
         context.scopes.application().register("interactive", gauge)
 
 
-def application_of(record: ApplicationStart) -> ApplicationInfo:
+def application_of(record: ApplicationStartRecord) -> ApplicationInfo:
     """Return the application that an ApplicationStart begins."""
     return application_info(record.get(APP_NAME), record.get(APP_ID), record.get("App Attempt ID"))
 
@@ -175,12 +175,12 @@ class Outcome:
         }
 
 
-def assumed_of(record: ApplicationEnd | ApplicationDead) -> Mapping[str, str | int | None]:
+def assumed_of(record: ApplicationEndRecord | ApplicationDeadRecord) -> Mapping[str, str | int | None]:
     """Return the attribute of the events of an end that says whether it is a guess."""
     return {"outcome": "assumed" if record.get(OUTCOME_ASSUMED) else None}
 
 
-def outcome_of(record: ApplicationEnd, meant: Collection[str] = ()) -> Outcome:
+def outcome_of(record: ApplicationEndRecord, meant: Collection[str] = ()) -> Outcome:
     """Return the outcome that an ApplicationEnd tells.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
-from spark_events.listeners.record_types import EnvironmentUpdate
+from spark_events.listeners.record_types import EnvironmentUpdateRecord
 
 _MOST_ATTEMPTS = "spark.yarn.maxAppAttempts"
 _MOST_OF_YARN = "yarn.resourcemanager.am.max-attempts"
@@ -33,7 +33,7 @@ class Attempts:
             return None
         return True if self._own < self._most else None if self._forgets else False
 
-    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate; the first has Spark's configuration."""
         properties = record.get(SPARK_PROPERTIES) or {}
         of_yarn = (record.get("Hadoop Properties") or {}).get(_MOST_OF_YARN, "")

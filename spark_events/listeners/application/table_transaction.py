@@ -7,7 +7,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.listener import Handlers, Timeless
-from spark_events.listeners.record_types import TableTransition
+from spark_events.listeners.record_types import TableTransitionRecord
 from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
@@ -28,7 +28,7 @@ class TableTransactionListener(Timeless):
             spark_records.TABLE_TRANSITION: self.on_transition,
         }
 
-    def on_transition(self, record: TableTransition, time_ms: int) -> None:
+    def on_transition(self, record: TableTransitionRecord, time_ms: int) -> None:
         """Called when a transaction has come to another state."""
         transaction = record["transaction"]
         txid, table, status = str(transaction["txid"]), str(transaction["table"]), str(transaction["state"])

@@ -35,14 +35,14 @@ from spark_events.listeners.record_fields import (
     STAGE_IDS,
 )
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    EnvironmentUpdate,
-    ExecutorAdded,
-    ExecutorMetrics,
-    ExecutorRemoved,
-    ExecutorSources,
-    ExecutorTasks,
-    ResourceProfileAdded,
+    ApplicationEndRecord,
+    EnvironmentUpdateRecord,
+    ExecutorAddedRecord,
+    ExecutorMetricsRecord,
+    ExecutorRemovedRecord,
+    ExecutorSourcesRecord,
+    ExecutorTasksRecord,
+    ResourceProfileAddedRecord,
 )
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ScopeGroup
@@ -94,7 +94,7 @@ class ExecutorListener:
         self._conf: dict[str, str] | None = None
         self._profiles: dict[int, dict[str, str]] = {}
         self._losses = ExecutorLosses(context)
-        self._tasks_of_removed: ExecutorTasks = {}
+        self._tasks_of_removed: ExecutorTasksRecord = {}
         # An executor has nothing to show before it has measured something.
         self._series = PassingSeries(0, context.settings.retention_ms)
         self._shown = 0
@@ -118,7 +118,7 @@ class ExecutorListener:
             spark_records.APPLICATION_END: self.on_application_end,
         }
 
-    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which there may be several; the memory of executors is the first's."""
         conf = record.get(SPARK_PROPERTIES) or {}
         if self._conf is not None:
@@ -138,11 +138,11 @@ class ExecutorListener:
             if value is not None:
                 self._group.register(name, Gauge(lambda value=value: value, "By", described))  # type: ignore[misc]
 
-    def on_profile_added(self, record: ResourceProfileAdded, time_ms: int) -> None:
+    def on_profile_added(self, record: ResourceProfileAddedRecord, time_ms: int) -> None:
         """Handle ResourceProfileAdded: executors of other profiles may be given other memory."""
         self._profiles[int(record[RESOURCE_PROFILE_ID])] = settings_of_profile(record)
 
-    def on_added(self, record: ExecutorAdded, time_ms: int) -> None:
+    def on_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
         """Handle ExecutorAdded; one that is known was found at attach."""
         executor, info = str(record[EXECUTOR_ID]), record.get(EXECUTOR_INFO) or {}
         if executor not in self._executors:
@@ -155,7 +155,7 @@ class ExecutorListener:
                 int(info.get(RESOURCE_PROFILE_ID) or 0),
             )
 
-    def on_metrics(self, record: ExecutorMetrics, time_ms: int) -> None:
+    def on_metrics(self, record: ExecutorMetricsRecord, time_ms: int) -> None:
         """Handle what executors have measured."""
         for executor_id, values in (record.get("Heartbeats") or {}).items():
             executor = self._known(executor_id)
@@ -170,7 +170,7 @@ class ExecutorListener:
                 if not executor.beats:
                     self._take(executor, gauges, read_totals(values))
 
-    def on_sources(self, record: ExecutorSources, time_ms: int) -> None:
+    def on_sources(self, record: ExecutorSourcesRecord, time_ms: int) -> None:
         """Handle what Spark's metrics system has sent, from executors that run no tasks, too."""
         for executor_id, values in record["Executors"].items():
             executor = self._known(executor_id)
@@ -183,11 +183,11 @@ class ExecutorListener:
             if executor.series is not None:
                 executor.series.take_sources(values)
 
-    def on_tasks(self, record: ExecutorTasks, time_ms: int) -> None:
+    def on_tasks(self, record: ExecutorTasksRecord, time_ms: int) -> None:
         """Handle what an executor was running when it went."""
         self._tasks_of_removed = record
 
-    def on_removed(self, record: ExecutorRemoved, time_ms: int) -> None:
+    def on_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:
         """Handle ExecutorRemoved."""
         executor = self._executors.pop(str(record[EXECUTOR_ID]), None)
         if executor is None:
@@ -199,10 +199,10 @@ class ExecutorListener:
         self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
         reason = reason_class(sentence)
         self._removed[reason].inc()
-        of_it: ExecutorTasks = tasks if tasks.get(EXECUTOR_ID) == executor.id else {}
+        of_it: ExecutorTasksRecord = tasks if tasks.get(EXECUTOR_ID) == executor.id else {}
         self._report_lost(executor, reason, sentence, of_it, time_ms)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd, after which Spark says nothing of the executors that lived until then."""
         for executor in self._executors.values():
             if executor.id != DRIVER:
@@ -223,7 +223,7 @@ class ExecutorListener:
         return self._executors.get(executor_id)
 
     def _report_lost(
-        self, executor: Executor, reason: str, sentence: str, tasks: ExecutorTasks, time_ms: int
+        self, executor: Executor, reason: str, sentence: str, tasks: ExecutorTasksRecord, time_ms: int
     ) -> None:
         lost = LostExecutor(
             id=executor.id,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_events.api import AttributeValue
-from spark_events.listeners.record_types import ResourceProfileAdded
+from spark_events.listeners.record_types import ResourceProfileAddedRecord
 
 _MIB = 1 << 20
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
@@ -82,11 +82,11 @@ def memory_limits(conf: Mapping[str, str]) -> MemoryLimits:
     return MemoryLimits(heap, overhead, python, heap + overhead + native + (python or 0))
 
 
-def settings_of_profile(record: ResourceProfileAdded) -> dict[str, str]:
+def settings_of_profile(record: ResourceProfileAddedRecord) -> dict[str, str]:
     """Return a resource profile as the settings that it takes the place of.
 
     Args:
-        record: ResourceProfileAdded (Spark's ``ResourceProfile``, for stage-level scheduling).
+        record: ResourceProfileAddedRecord (Spark's ``ResourceProfile``, for stage-level scheduling).
 
     Returns:
         The settings, of those that ``memory_limits`` reads; the others stay as they are.

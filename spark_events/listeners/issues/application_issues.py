@@ -27,16 +27,16 @@ from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    ApplicationStart,
-    EnvironmentUpdate,
-    ExecutorAdded,
-    ExecutorMetrics,
-    ExecutorRemoved,
-    QueryStarted,
-    QueryTerminated,
-    SQLExecutionEnd,
-    SQLExecutionStart,
+    ApplicationEndRecord,
+    ApplicationStartRecord,
+    EnvironmentUpdateRecord,
+    ExecutorAddedRecord,
+    ExecutorMetricsRecord,
+    ExecutorRemovedRecord,
+    QueryStartedRecord,
+    QueryTerminatedRecord,
+    SQLExecutionEndRecord,
+    SQLExecutionStartRecord,
 )
 
 _HEAP = "JVMHeapMemory"
@@ -97,18 +97,18 @@ class ApplicationIssues(Timeless):
             spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
         }
 
-    def on_application_start(self, record: ApplicationStart, time_ms: int) -> None:
+    def on_application_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
         """Handle ApplicationStart."""
         self._begun_ms = time_ms
 
-    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate; executors have the memory of the first."""
         properties = record.get("Spark Properties") or {}
         if self._heap_limit is None and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
 
-    def on_executor_added(self, record: ExecutorAdded, time_ms: int) -> None:
+    def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
         """Handle ExecutorAdded."""
         executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
         cores = int(info.get("Total Cores") or 0)
@@ -118,7 +118,7 @@ class ApplicationIssues(Timeless):
         if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
             self._other_profiles.add(executor)
 
-    def on_executor_removed(self, record: ExecutorRemoved, time_ms: int) -> None:
+    def on_executor_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:
         """Handle ExecutorRemoved."""
         reason = reason_class(str(record.get("Removed Reason") or ""))
         if reason in EXPECTED:
@@ -127,7 +127,7 @@ class ApplicationIssues(Timeless):
             self._churn.lost(str(record["Executor ID"]), reason, time_ms)
         self._driver.executor_removed(str(record["Executor ID"]), time_ms)
 
-    def on_executor_metrics(self, record: ExecutorMetrics, time_ms: int) -> None:
+    def on_executor_metrics(self, record: ExecutorMetricsRecord, time_ms: int) -> None:
         """Handle what executors have measured at the ends of tasks, which event logs have as well."""
         for executor, values in (record.get("Task Peaks") or {}).items():
             heap, known = int(values.get(_HEAP) or 0), self._heap_peaks.get(executor)
@@ -136,11 +136,11 @@ class ApplicationIssues(Timeless):
             if known is not None or len(self._heap_peaks) < _MOST_EXECUTORS:
                 self._heap_peaks[executor] = max(heap, known or 0)
 
-    def on_query_started(self, record: QueryStarted, time_ms: int) -> None:
+    def on_query_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted."""
         self._driver.query_started(str(record["runId"]), time_ms)
 
-    def on_query_terminated(self, record: QueryTerminated, time_ms: int) -> None:
+    def on_query_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         """Handle QueryTerminated."""
         self._driver.query_ended(str(record["runId"]), time_ms)
 
@@ -228,11 +228,11 @@ class ApplicationIssues(Timeless):
         for issue in self._slow_hosts.take(stage.measured, stage.slots):
             self._take(issue, time_ms)
 
-    def on_execution_start(self, record: SQLExecutionStart, time_ms: int) -> None:
+    def on_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle SQLExecutionStart."""
         self._driver.executions(int(record["executionId"]) in self._context.run.executions, time_ms)
 
-    def on_execution_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def on_execution_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         """Handle SQLExecutionEnd."""
         self._driver.executions(-(int(record["executionId"]) in self._context.run.executions), time_ms)
 
@@ -252,7 +252,7 @@ class ApplicationIssues(Timeless):
         """Called when something may have read a cache, and nobody knows which."""
         self._recomputation.read_elsewhere()
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd."""
         self._driver.end(time_ms)
         self._take_driver_time(time_ms)

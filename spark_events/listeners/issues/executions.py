@@ -15,7 +15,7 @@ from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_al
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
-from spark_events.listeners.record_types import SQLExecutionEnd
+from spark_events.listeners.record_types import SQLExecutionEndRecord
 from spark_events.listeners.run import Job
 
 _HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
@@ -66,7 +66,7 @@ class Executions:
             add_measured(running.measured, info)
 
     def ended(
-        self, record: SQLExecutionEnd, begun_ms: int, time_ms: int, cores: int
+        self, record: SQLExecutionEndRecord, begun_ms: int, time_ms: int, cores: int
     ) -> tuple[EndedExecution, Job | None]:
         """Called with an SQLExecutionEnd; returns all that is known of the execution, and its first job."""
         running = self._running.pop(int(record["executionId"]), None)

@@ -41,13 +41,13 @@ from spark_events.listeners.issues.query_issues import QueryIssues
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_TITLE, shorten
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    JobEnd,
-    JobStart,
-    SQLExecutionEnd,
-    StageCompleted,
-    StageSubmitted,
-    StageTasks,
+    ApplicationEndRecord,
+    JobEndRecord,
+    JobStartRecord,
+    SQLExecutionEndRecord,
+    StageCompletedRecord,
+    StageSubmittedRecord,
+    StageTasksRecord,
 )
 from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.spark_records import stage_attempt
@@ -129,7 +129,7 @@ class IssueListener(Timeless):
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
 
-    def on_execution_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def on_execution_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
         number = int(record["executionId"])
         execution = self._run.executions.get(number)
@@ -155,12 +155,12 @@ class IssueListener(Timeless):
             self._application.execution_ended(ended, place, time_ms)
         self._report(findings, ended, time_ms)
 
-    def on_job_start(self, record: JobStart, time_ms: int) -> None:
+    def on_job_start(self, record: JobStartRecord, time_ms: int) -> None:
         """Handle JobStart."""
         job = self._run.jobs[int(record["Job ID"])]
         self._jobs[job.id] = _Job(job)
 
-    def on_stage_submitted(self, record: StageSubmitted, time_ms: int) -> None:
+    def on_stage_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:
         """Handle StageSubmitted."""
         info = record["Stage Info"]
         job = self._run.job_of(int(info["Stage ID"]))
@@ -170,7 +170,7 @@ class IssueListener(Timeless):
         if not is_fetch(name):  # whose partitions have only each other beside them
             self._other_work.begun(stage_attempt(info), time_ms)
 
-    def on_stage_tasks(self, record: StageTasks, time_ms: int) -> None:
+    def on_stage_tasks(self, record: StageTasksRecord, time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
         key = stage_attempt(record)
         stage = self._stages.get(key)
@@ -181,7 +181,7 @@ class IssueListener(Timeless):
         if lagging := record.get("Lagging Task"):
             self._take_lagging(key, stage, lagging, time_ms)
 
-    def on_stage_completed(self, record: StageCompleted, time_ms: int) -> None:
+    def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
         """Handle StageCompleted."""
         info = record["Stage Info"]
         key = stage_attempt(info)
@@ -201,7 +201,7 @@ class IssueListener(Timeless):
             stage.python, stage.repeats = python, repeats
             self._take_measured(key, stage, stage.measured, info, is_told, time_ms)
 
-    def on_job_end(self, record: JobEnd, time_ms: int) -> None:
+    def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
         job = self._jobs.pop(int(record["Job ID"]), None)
         if job is None:
@@ -218,7 +218,7 @@ class IssueListener(Timeless):
         else:
             self._report(findings, None, time_ms)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd: what still runs will say nothing any more."""
         for findings in self._findings.values():
             self._report(findings, None, time_ms)
@@ -317,7 +317,7 @@ class IssueListener(Timeless):
             self._events.warn(issue, self._subjects.of(finding, time_ms), time_ms)
 
     def _of_execution(
-        self, record: SQLExecutionEnd, execution: Execution, ended: EndedExecution, job: Job | None
+        self, record: SQLExecutionEndRecord, execution: Execution, ended: EndedExecution, job: Job | None
     ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)

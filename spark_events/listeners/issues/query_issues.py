@@ -21,11 +21,11 @@ from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    QueryIdle,
-    QueryProgress,
-    QueryStarted,
-    QueryTerminated,
+    ApplicationEndRecord,
+    QueryIdleRecord,
+    QueryProgressRecord,
+    QueryStartedRecord,
+    QueryTerminatedRecord,
 )
 
 _MOST_OF_ONE = 100
@@ -91,7 +91,7 @@ class QueryIssues(Timeless):
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
 
-    def on_started(self, record: QueryStarted, time_ms: int) -> None:
+    def on_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted."""
         run_id = str(record[RUN_ID])
         name = self._context.run.query_of(run_id).get("query_name", "")
@@ -100,11 +100,11 @@ class QueryIssues(Timeless):
         behind = StreamBehind(record.get("triggerIntervalMs"))
         self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind))
 
-    def on_terminated(self, record: QueryTerminated, time_ms: int) -> None:
+    def on_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         """Handle QueryTerminated: what the query lost is told as a whole."""
         self._end(str(record[RUN_ID]), time_ms)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd, which ends what still runs."""
         for run_id in list(self._queries):
             self._end(run_id, time_ms)
@@ -137,7 +137,7 @@ class QueryIssues(Timeless):
         for at in sorted(changed):
             self._tell(query, run_id, query.lost[at], at[1], query.times[at], time_ms)
 
-    def on_progress(self, record: QueryProgress, time_ms: int) -> None:
+    def on_progress(self, record: QueryProgressRecord, time_ms: int) -> None:
         """Handle QueryProgress."""
         progress = record["progress"]
         run_id = str(progress.get(RUN_ID))
@@ -163,7 +163,7 @@ class QueryIssues(Timeless):
             subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
             query.growing.take(issue, subject, time_ms)
 
-    def on_idle(self, record: QueryIdle, time_ms: int) -> None:
+    def on_idle(self, record: QueryIdleRecord, time_ms: int) -> None:
         """Handle QueryIdle."""
         run_id = str(record[RUN_ID])
         if (query := self._queries.get(run_id)) is not None:

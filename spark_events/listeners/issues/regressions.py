@@ -25,16 +25,16 @@ from spark_events.listeners.listener import Handlers, Record, early, late
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    ApplicationStart,
-    EnvironmentUpdate,
-    JobEnd,
-    JobStart,
-    QueryStarted,
-    SQLExecutionEnd,
-    SQLExecutionStart,
-    StageCompleted,
-    StageTasks,
+    ApplicationEndRecord,
+    ApplicationStartRecord,
+    EnvironmentUpdateRecord,
+    JobEndRecord,
+    JobStartRecord,
+    QueryStartedRecord,
+    SQLExecutionEndRecord,
+    SQLExecutionStartRecord,
+    StageCompletedRecord,
+    StageTasksRecord,
 )
 from spark_events.listeners.spark_records import stage_attempt
 from spark_events.listeners.work.work import SUMS
@@ -91,7 +91,7 @@ class RegressionListener:
         self._executions: dict[int, _Running] = {}
         self._jobs: dict[int, _Running] = {}
         self._stages: dict[int, _Running] = {}
-        self._measured: dict[tuple[int, int], StageTasks] = {}
+        self._measured: dict[tuple[int, int], StageTasksRecord] = {}
         self._works: dict[tuple[str, str], Work] = {}
         self._told: set[tuple[str, str]] = set()
         self._told_ms = 0
@@ -113,14 +113,14 @@ class RegressionListener:
             spark_records.APPLICATION_END: (early(self.on_application_end), late(self.keep)),
         }
 
-    def on_application_start(self, record: ApplicationStart, time_ms: int) -> None:
+    def on_application_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
         """Handle ApplicationStart: read the earlier runs, on a thread of its own."""
         self._run.start_ms = time_ms
         executor = DaemonExecutor(1, "spark-events-past-runs")
         self._past = executor.submit(lambda: self._folder().read(time_ms, self._run.app_id))
         executor.shutdown(wait=False)  # its thread ends when this is done
 
-    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which the first has what the application was started with."""
         properties = record.get("Spark Properties") or {}
         if not self._run.settings:
@@ -128,11 +128,11 @@ class RegressionListener:
                 {key: value for key, value in properties.items() if not differs_in_each_run(str(key))}
             )
 
-    def on_query_started(self, record: QueryStarted, time_ms: int) -> None:
+    def on_query_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted."""
         self._has_queries = True
 
-    def on_execution_start(self, record: SQLExecutionStart, time_ms: int) -> None:
+    def on_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle SQLExecutionStart."""
         description, execution = str(record.get("description") or ""), int(record["executionId"])
         if parse_micro_batch(description) is None and len(self._executions) < _MOST_WORKS:
@@ -143,13 +143,13 @@ class RegressionListener:
                 entity, {"sql_execution_id": str(execution)}, time_ms, work
             )
 
-    def on_execution_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def on_execution_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
         running = self._executions.pop(int(record["executionId"]), None)
         if running is not None:
             self._ended(running, time_ms, not record.get("errorMessage"))
 
-    def on_job_start(self, record: JobStart, time_ms: int) -> None:
+    def on_job_start(self, record: JobStartRecord, time_ms: int) -> None:
         """Handle JobStart."""
         job = self._context.run.jobs[int(record["Job ID"])]
         if job.query:
@@ -164,19 +164,19 @@ class RegressionListener:
                 self._stages.setdefault(stage, running)
                 running.stages.append(stage)
 
-    def on_job_end(self, record: JobEnd, time_ms: int) -> None:
+    def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd."""
         running = self._jobs.pop(int(record["Job ID"]), None)
         if running is not None:
             succeeded = (record.get("Job Result") or {}).get("Result") == "JobSucceeded"
             self._ended(running, time_ms, succeeded)
 
-    def on_stage_tasks(self, record: StageTasks, time_ms: int) -> None:
+    def on_stage_tasks(self, record: StageTasksRecord, time_ms: int) -> None:
         """Handle what a stage's tasks have done so far; the last record of an attempt has it all."""
         if int(record["Stage ID"]) in self._stages:
             self._measured[stage_attempt(record)] = record
 
-    def on_stage_completed(self, record: StageCompleted, time_ms: int) -> None:
+    def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
         """Handle StageCompleted."""
         info = record["Stage Info"]
         measured, running = (
@@ -195,7 +195,7 @@ class RegressionListener:
         running.work.add(figures)
         self._run.whole.add(figures)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd: report a slow run, unless what was reported already explains half of it."""
         self._run.whole.duration_ms = max(0, time_ms - self._run.start_ms)
         if self._has_queries:

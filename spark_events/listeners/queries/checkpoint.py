@@ -12,7 +12,7 @@ from spark_events.api import Counter, Event, Failure, Gauge, Histogram, MetricGr
 from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.query_run import QueryRun
-from spark_events.listeners.record_types import Progress
+from spark_events.listeners.record_types import StreamingQueryProgress
 from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
@@ -55,7 +55,7 @@ class CheckpointStats:
     def completed(
         self,
         run: QueryRun,
-        progress: Progress,
+        progress: StreamingQueryProgress,
         end_ms: int,
         sizes: tuple[int, int],
         owed_ms: int,
@@ -107,7 +107,7 @@ class CheckpointStats:
         return None if last_ms is None else max(0, end_ms - last_ms)
 
 
-def is_checkpoint(progress: Progress) -> bool:
+def is_checkpoint(progress: StreamingQueryProgress) -> bool:
     """Return whether progress is of a batch; before 3.4, Spark also reports triggers without new data."""
     return "addBatch" in (progress.get("durationMs") or {})
 
@@ -131,7 +131,7 @@ def input_rows(progress: Mapping[str, Any]) -> int:
     return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
 
 
-def state_sizes(progress: Progress) -> tuple[int, int]:
+def state_sizes(progress: StreamingQueryProgress) -> tuple[int, int]:
     """Return the size of all state, and of what this batch wrote, in bytes; -1 if Spark does not say."""
     full = written = 0
     for operator in progress.get("stateOperators") or ():
@@ -146,7 +146,7 @@ def state_sizes(progress: Progress) -> tuple[int, int]:
     return full, written
 
 
-def _state_commit_ms(progress: Progress) -> int | None:
+def _state_commit_ms(progress: StreamingQueryProgress) -> int | None:
     """Return the commit time summed over all tasks; None without state, or if Spark does not say."""
     times = [operator.get("commitTimeMs") for operator in progress.get("stateOperators") or ()]
     known = [int(time) for time in times if time is not None]

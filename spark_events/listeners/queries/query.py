@@ -20,14 +20,14 @@ from spark_events.listeners.queries.streaming_query import EndAttributes, Restar
 from spark_events.listeners.queries.watches import IdleInterval
 from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.record_types import (
-    ApplicationDead,
-    ApplicationEnd,
-    QueryIdle,
-    QueryNotStarted,
-    QueryProgress,
-    QueryStarted,
-    QueryTerminated,
-    SQLExecutionStart,
+    ApplicationDeadRecord,
+    ApplicationEndRecord,
+    QueryIdleRecord,
+    QueryNotStartedRecord,
+    QueryProgressRecord,
+    QueryStartedRecord,
+    QueryTerminatedRecord,
+    SQLExecutionStartRecord,
 )
 from spark_events.listeners.run import Job, query_name
 from spark_events.listeners.settings import PHASES_AND_JOBS
@@ -69,7 +69,7 @@ class QueryListener:
             spark_records.APPLICATION_ALIVE: self.on_application_alive,
         }
 
-    def on_started(self, record: QueryStarted, time_ms: int) -> None:
+    def on_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted; a known id means that the query has been restarted."""
         query_id, run_id = str(record["id"]), str(record[RUN_ID])
         if run_id in self._running:
@@ -83,7 +83,7 @@ class QueryListener:
         run = query.begin_run(record, series, time_ms)
         self._running[run_id] = (query, run)
 
-    def on_not_started(self, record: QueryNotStarted, time_ms: int) -> None:
+    def on_not_started(self, record: QueryNotStartedRecord, time_ms: int) -> None:
         """Handle a query that could not start: its only run begins and ends at once.
 
         While another query of its name runs, that one's status stays what it is.
@@ -101,27 +101,27 @@ class QueryListener:
             run.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
             self._series.ended(run, time_ms, on_purpose=False)
 
-    def on_sql_execution_start(self, record: SQLExecutionStart, time_ms: int) -> None:
+    def on_sql_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle the SQL execution of a micro-batch, which reveals the batch before it commits."""
         batch = parse_micro_batch(record.get("description"))
         if batch is not None and batch.number is not None and batch.run_id in self._running:
             query, run = self._running[batch.run_id]
             query.begin_batch(run, batch.number, time_ms)
 
-    def on_progress(self, record: QueryProgress, time_ms: int) -> None:
+    def on_progress(self, record: QueryProgressRecord, time_ms: int) -> None:
         """Handle QueryProgress."""
         progress = record["progress"]
         if (run_id := str(progress[RUN_ID])) in self._running:
             query, run = self._running[run_id]
             query.take_progress(run, progress, time_ms)
 
-    def on_idle(self, record: QueryIdle, time_ms: int) -> None:
+    def on_idle(self, record: QueryIdleRecord, time_ms: int) -> None:
         """Handle QueryIdle: the query is alive but has nothing to do."""
         if (run_id := str(record[RUN_ID])) in self._running:
             query, run = self._running[run_id]
             query.rest(run, time_ms)
 
-    def on_terminated(self, record: QueryTerminated, time_ms: int) -> None:
+    def on_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         """Handle QueryTerminated, which does not contain a time."""
         run_id = str(record[RUN_ID])
         if run_id not in self._running:
@@ -134,7 +134,7 @@ class QueryListener:
         else:
             self._end(query, run, JobStatus.FINISHED if run.bounded else JobStatus.CANCELED, time_ms)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the queries that still ran when the application ended; Spark does not report their end then."""
         outcome = outcome_of(record, self._context.settings.stop_signals)
         while self._running:
@@ -148,7 +148,7 @@ class QueryListener:
         """Return the runs that go on."""
         return [run for _, run in self._running.values()]
 
-    def on_application_dead(self, record: ApplicationDead, time_ms: int) -> None:
+    def on_application_dead(self, record: ApplicationDeadRecord, time_ms: int) -> None:
         """Called when an unfinished event log is no longer being written: its queries count as dead."""
         occasion = f"dead since {time_ms}"
         for _, run in list(self._running.values()):

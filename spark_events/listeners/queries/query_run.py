@@ -10,7 +10,7 @@ from spark_events.listeners.application.job_status import JobStatusTracker
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import SPAN_SCOPE, Entity, Place, Traces, ended_span
 from spark_events.listeners.record_fields import RUN_ID
-from spark_events.listeners.record_types import QueryNotStarted, QueryStarted
+from spark_events.listeners.record_types import QueryNotStartedRecord, QueryStartedRecord
 from spark_events.listeners.run import query_name
 from spark_events.listeners.settings import PHASES_AND_JOBS, WITH_OPERATORS, ListenerSettings
 from spark_events.listeners.spark_records import FOUND_RUNNING
@@ -56,7 +56,7 @@ class QueryRun:
     def __init__(
         self,
         context: ListenerContext,
-        started: QueryStarted | QueryNotStarted,
+        started: QueryStartedRecord | QueryNotStartedRecord,
         start_ms: int,
         before: QueryRun | None,
     ) -> None:

@@ -18,7 +18,7 @@ from spark_events.listeners.queries.checkpoint import input_rows, is_checkpoint,
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.watches import CheckpointWatch, IdleInterval, SourceWatch
-from spark_events.listeners.record_types import Progress, QueryStarted
+from spark_events.listeners.record_types import QueryStartedRecord, StreamingQueryProgress
 from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
 from spark_events.runtime.log_once import logger
 
@@ -53,7 +53,7 @@ class StreamingQuery:
         """The name of the newest run."""
         return self._newest.name if self._newest is not None else ""
 
-    def begin_run(self, started: QueryStarted, series: QuerySeries, time_ms: int) -> QueryRun:
+    def begin_run(self, started: QueryStartedRecord, series: QuerySeries, time_ms: int) -> QueryRun:
         """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before."""
         before, self.series = self._newest, series
         if before is not None:
@@ -83,7 +83,7 @@ class StreamingQuery:
         self._sources.begun(run, time_ms)
         self._durations.begun(batch, time_ms, self._watch.due_ms)
 
-    def take_progress(self, run: QueryRun, progress: Progress, time_ms: int) -> None:
+    def take_progress(self, run: QueryRun, progress: StreamingQueryProgress, time_ms: int) -> None:
         """Handle Spark's progress of one trigger, which is a checkpoint if there was something to do."""
         self.series.progressed(progress, time_ms)
         if not is_checkpoint(progress):

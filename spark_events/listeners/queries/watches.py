@@ -12,7 +12,7 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.checkpoint import SlaMetrics
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
-from spark_events.listeners.record_types import EnvironmentUpdate
+from spark_events.listeners.record_types import EnvironmentUpdateRecord
 from spark_events.runtime import event_names
 
 CHECKPOINT_WATCH = "spark_events.listeners.CheckpointWatch"
@@ -275,7 +275,7 @@ class IdleInterval:
     def __init__(self) -> None:
         self.ms = _USUAL_INTERVAL_MS
 
-    def on_environment(self, record: EnvironmentUpdate, time_ms: int) -> None:
+    def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate."""
         text = dict(record.get(SPARK_PROPERTIES) or {}).get(_IDLE_INTERVAL)
         if text is not None:

@@ -10,7 +10,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.record_types import SparkStatus
+from spark_events.listeners.record_types import SparkStatusRecord
 from spark_events.listeners.spark_receiver.names import (
     FREE_STORAGE,
     IN_ALL_STORAGE,
@@ -192,7 +192,7 @@ class ReceiverListener:
             spark_records.SPARK_STATUS: self.on_status,
         }
 
-    def on_status(self, record: SparkStatus, time_ms: int) -> None:
+    def on_status(self, record: SparkStatusRecord, time_ms: int) -> None:
         """Handle a reading of all that runs, and of what has ended since the reading before."""
         executors = {key: _with_free(values) for key, values in (record.get("Executors") or {}).items()}
         for executor, values in executors.items():

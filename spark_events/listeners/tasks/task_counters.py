@@ -8,7 +8,11 @@ from spark_events.api import Event, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.record_fields import RUN_ID
-from spark_events.listeners.record_types import ApplicationEnd, QueryStarted, QueryTerminated
+from spark_events.listeners.record_types import (
+    ApplicationEndRecord,
+    QueryStartedRecord,
+    QueryTerminatedRecord,
+)
 from spark_events.runtime import event_names
 from spark_events.runtime.log_once import logger
 
@@ -70,17 +74,17 @@ class TaskCounters:
             for key in list(self._jobs):
                 self._report(key, now_ms)
 
-    def on_query_started(self, record: QueryStarted, time_ms: int) -> None:
+    def on_query_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted."""
         self._query_ids[str(record[RUN_ID])] = str(record["id"])
 
-    def on_query_terminated(self, record: QueryTerminated, time_ms: int) -> None:
+    def on_query_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         """Handle QueryTerminated: report the rest of that run."""
         run_id = str(record[RUN_ID])
         self._report(run_id, time_ms)
         self._query_ids.pop(run_id, None)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd: report all the rest."""
         for key in list(self._jobs):
             self._report(key, time_ms)

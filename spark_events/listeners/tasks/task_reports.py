@@ -23,7 +23,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place
 from spark_events.listeners.listener import Handlers, early
 from spark_events.listeners.record_fields import JOB_ID
-from spark_events.listeners.record_types import ApplicationEnd, JobEnd, QueryStarted
+from spark_events.listeners.record_types import ApplicationEndRecord, JobEndRecord, QueryStartedRecord
 from spark_events.listeners.tasks.failed_tasks import code_of, details_of
 from spark_events.listeners.tasks.task_counters import TaskCounters
 from spark_events.runtime.log_once import logger
@@ -121,20 +121,20 @@ class TaskReportListener:
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
 
-    def on_job_end(self, record: JobEnd, time_ms: int) -> None:
+    def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd: none of its partitions is computed again."""
         job = self._context.run.jobs.get(int(record[JOB_ID]))
         for stage in job.stages if job is not None else ():
             self._counted.pop(stage, None)
 
-    def on_query_started(self, record: QueryStarted, time_ms: int) -> None:
+    def on_query_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted: reports of its ``foreachBatch`` function may have come before it."""
         self._counters.on_query_started(record, time_ms)
         reports, self._early = self._early, []
         for report in reports:
             self.on_report(report, time_ms)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd: what is of a query that nobody knows counts for the application."""
         for report in self._early:
             self._take(report)

@@ -20,7 +20,7 @@ from spark_events.listeners.failures.failures import (
 )
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.record_types import ApplicationEnd, JobEnd, JobStart
+from spark_events.listeners.record_types import ApplicationEndRecord, JobEndRecord, JobStartRecord
 from spark_events.listeners.run import Job
 from spark_events.listeners.work.work import JobWork
 
@@ -76,7 +76,7 @@ class SparkJobListener:
             spark_records.APPLICATION_END: self.on_application_end,
         }
 
-    def on_start(self, record: JobStart, time_ms: int) -> None:
+    def on_start(self, record: JobStartRecord, time_ms: int) -> None:
         """Handle JobStart; a job that is already known was found running when attaching."""
         job_id = int(record["Job ID"])
         if job_id in self._running:
@@ -98,7 +98,7 @@ class SparkJobListener:
         for job in self._context.run.jobs_of(stage):
             self._running[job.id].failed_stage = failed
 
-    def on_end(self, record: JobEnd, time_ms: int) -> None:
+    def on_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd."""
         job_id = int(record["Job ID"])
         job = self._running.pop(job_id, None)
@@ -117,7 +117,7 @@ class SparkJobListener:
         job.tracker.change(status, time_ms)
         self._span(job, time_ms, status, failure)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the jobs that still ran when the application ended; the application says why."""
         outcome = outcome_of(record, self._context.settings.stop_signals)
         for job_id, job in list(self._running.items()):

@@ -9,7 +9,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.listener import Handlers, Timeless
-from spark_events.listeners.record_types import ApplicationEnd, SQLExecutionEnd
+from spark_events.listeners.record_types import ApplicationEndRecord, SQLExecutionEndRecord
 from spark_events.listeners.run import Execution, Job
 
 
@@ -27,14 +27,14 @@ class SqlExecutionListener(Timeless):
             spark_records.APPLICATION_END: self.on_application_end,
         }
 
-    def on_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def on_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         """Handle SQLExecutionEnd, which contains what was thrown."""
         error = record.get("errorMessage")
         execution = self._context.run.executions.get(int(record["executionId"]))
         if execution is not None:
             self._end(execution, time_ms, parse_failure(error) if error else None)
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the executions that still ran when the application ended."""
         failure = outcome_of(record, self._context.settings.stop_signals).failure
         for execution in self._context.run.executions.values():

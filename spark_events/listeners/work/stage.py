@@ -17,11 +17,11 @@ from spark_events.listeners.listener import Handlers
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.record_types import (
-    ApplicationEnd,
-    JobEnd,
-    StageCompleted,
-    StageSubmitted,
-    StageTasks,
+    ApplicationEndRecord,
+    JobEndRecord,
+    StageCompletedRecord,
+    StageSubmittedRecord,
+    StageTasksRecord,
 )
 from spark_events.listeners.settings import AND_STAGES
 from spark_events.listeners.spark_records import ALL_RUNNING, THROWN_BY_TASK
@@ -76,7 +76,7 @@ class StageListener:
             spark_records.APPLICATION_END: self.on_application_end,
         }
 
-    def on_submitted(self, record: StageSubmitted, time_ms: int) -> None:
+    def on_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:
         """Handle StageSubmitted; after a failed attempt, it shows that Spark is retrying."""
         info = record["Stage Info"]
         key = stage, attempt = _key(info)
@@ -94,7 +94,7 @@ class StageListener:
         if failed is not None and failed.number < attempt:
             self._report_retried(stage, failed)
 
-    def on_completed(self, record: StageCompleted, time_ms: int) -> None:
+    def on_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
         """Handle StageCompleted; a failure is kept until it is clear whether the stage is retried."""
         info = record["Stage Info"]
         key = stage, number = _key(info)
@@ -119,14 +119,14 @@ class StageListener:
             self._failed[stage] = _FailedAttempt(number, time_ms, failed, attempt.of_query)
             self._jobs.stage_failed(stage, failed)
 
-    def on_job_end(self, record: JobEnd, time_ms: int) -> None:
+    def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd: failed stages that belong to no other job will not be retried."""
         ended = int(record["Job ID"])
         for stage in list(self._failed):
             if all(job.id == ended for job in self._context.run.jobs_of(stage)):
                 del self._failed[stage]
 
-    def on_application_end(self, record: ApplicationEnd, time_ms: int) -> None:
+    def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the attempts that still ran when the application ended."""
         failure = outcome_of(record, self._context.settings.stop_signals).failure
         for key, attempt in list(self._attempts.items()):
@@ -138,7 +138,7 @@ class StageListener:
             self._span(key, attempt, {}, time_ms, failure)
         self._failed.clear()
 
-    def on_tasks(self, record: StageTasks, time_ms: int) -> None:
+    def on_tasks(self, record: StageTasksRecord, time_ms: int) -> None:
         """Handle the bridge's record of the state of an attempt's tasks; it has a status if that changed."""
         key = stage, number = int(record["Stage ID"]), int(record["Stage Attempt ID"])
         attempt = self._attempts.get(key)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from spark_events.api import Counter, MetricGroup
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Timeless
-from spark_events.listeners.record_types import SQLExecutionEnd
+from spark_events.listeners.record_types import SQLExecutionEndRecord
 from spark_events.runtime.scope import Reading, register_gauges
 
 
@@ -60,7 +60,7 @@ SPREADS = {
 """How quantities are distributed over a stage's tasks: the record's names, and the attributes of spans."""
 
 
-def scanned_files_bytes(record: SQLExecutionEnd) -> int:
+def scanned_files_bytes(record: SQLExecutionEndRecord) -> int:
     """Return the size of the files that an SQL execution read, by its SQLExecutionEnd; 0 if unknown."""
     return max(0, int((record.get("Files") or {}).get("Read Bytes") or 0))
 
@@ -191,7 +191,7 @@ class ApplicationWork(Timeless):
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
         }
 
-    def on_execution_end(self, record: SQLExecutionEnd, time_ms: int) -> None:
+    def on_execution_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
         """Handle SQLExecutionEnd, which has the size of the files that the execution read."""
         self.count("scannedFilesBytes", scanned_files_bytes(record))
 

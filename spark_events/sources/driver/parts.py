@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from spark_events.api.event import now_ms
-from spark_events.listeners.record_types import ApplicationStart
+from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.runtime.plugins import METRICS
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.executor_sources import open_executor_sources
@@ -80,7 +80,7 @@ class Parts:
         """Open what the user's own code reports, or cannot."""
         settings = assembly.settings
         if settings.task_reports:
-            link = assembly.listeners.task_link(cast(ApplicationStart, application_start()))
+            link = assembly.listeners.task_link(cast(ApplicationStartRecord, application_start()))
             tasks = TaskReports(context, assembly.registry, settings, link, assembly.conf)
             # What a task reports comes before its end, and so before the end of its stage.
             self.before.append(tasks.records)

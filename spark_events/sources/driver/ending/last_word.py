@@ -15,7 +15,7 @@ from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.listeners.application.application import application_of
 from spark_events.listeners.record_fields import TIMESTAMP
-from spark_events.listeners.record_types import ApplicationStart
+from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs
@@ -120,7 +120,7 @@ def tell(
     starts = [record for record in known if record.get("Event") == APPLICATION_START]
     if not starts:
         return
-    conf, application = head["conf"], application_of(cast(ApplicationStart, starts[0]))
+    conf, application = head["conf"], application_of(cast(ApplicationStartRecord, starts[0]))
     configuration = for_event_logs(read_configuration(conf, application))
     if not configuration.setups:
         return
