@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from spark_events.ctas.settings import CtasSettings
 from spark_events.ctas.transaction import State, Transaction
 from spark_events.spark.owner import Owner
 
-_ENTRY, _LEASE, _COLLECT, _LOCK = ".json", ".lease", ".collect", "lock."
+_ENTRY, _LEASE, _COLLECT, _HELD, _LOCK = ".json", ".lease", ".collect", ".held", "lock."
 _LOCK_POLL_S = 0.1
 End = Callable[[Transaction], object]
 """Ends a transaction whose owner is gone."""
@@ -167,7 +168,7 @@ class TransactionJournal:
         Raises:
             CommitConflictError: another one holds the table for too long.
         """
-        self._lock(transaction, end, collects=False)
+        self._lock(transaction, end, held="")
 
     @contextmanager
     def collecting(self, transaction: Transaction, end: End) -> Iterator[None]:
@@ -178,20 +179,21 @@ class TransactionJournal:
         Raises:
             CommitConflictError: another one holds the table for too long.
         """
-        own = self._lock(transaction, end, collects=True)
-        self._leases.hold(own, _lock_text(transaction, collects=True))
+        # Before the lock, which is its only for as long as this is renewed.
+        held = f"{transaction.txid}.{uuid.uuid4().hex}{_HELD}"
+        self._leases.hold(self._path(held), str(self._owner))
         try:
+            self._lock(transaction, end, held)
             yield
         finally:
-            self._leases.leave(own)
-            self._storage.put(own, _lock_text(transaction, collects=False))
+            self._leases.release(self._path(held))
 
-    def _lock(self, transaction: Transaction, end: End, collects: bool) -> str:
-        """Return the path of the lock."""
+    def _lock(self, transaction: Transaction, end: End, held: str) -> None:
+        """Take the lock; it is a transaction's until that is over, or a file's until that is not renewed."""
         timeout_s = self._settings.lock_timeout_ms / 1000
         prefix = _LOCK + hashlib.sha256(str(transaction.path).lower().encode()).hexdigest()[:16] + "."
         deadline = time.monotonic() + timeout_s
-        while (own := self._try_lock(prefix, transaction, end, collects)) is None:
+        while not self._try_lock(prefix, transaction, end, held):
             if self._is_collected(prefix):
                 deadline = time.monotonic() + timeout_s
             if time.monotonic() > deadline:
@@ -201,35 +203,33 @@ class TransactionJournal:
                     "changed, run the statement again"
                 )
             time.sleep(_LOCK_POLL_S)
-        return own
 
-    def _try_lock(self, prefix: str, transaction: Transaction, end: End, collects: bool) -> str | None:
+    def _try_lock(self, prefix: str, transaction: Transaction, end: End, held: str) -> bool:
         numbers = sorted(_numbers(prefix, self._names()))
         last = self._path(f"{prefix}{numbers[-1]:08d}{_ENTRY}") if numbers else ""
         if last and self._collects(last):
-            return None
+            return False
         holder = self._holder(last) if last else None
-        if holder is not None and holder.txid == transaction.txid and not collects:
-            return last
+        if holder is not None and holder.txid == transaction.txid and not held:
+            return True
         if holder is not None and not holder.state.terminal:
             if not self.is_abandoned(holder):
-                return None
+                return False
             end(holder)  # a slow catalog takes longer for it than anybody waits for a lock
             ended = self._latest(holder.txid, self._names())
-            if ended is not None and not ended.state.terminal:
-                return None
-            return self._try_lock(prefix, transaction, end, collects)
+            return (ended is None or ended.state.terminal) and self._try_lock(prefix, transaction, end, held)
         number = numbers[-1] + 1 if numbers else 0
         own = self._path(f"{prefix}{number:08d}{_ENTRY}")
-        if not self._storage.putIfAbsent(own, _lock_text(transaction, collects)):
-            return None
+        values = {"txid": transaction.txid, "table": str(transaction.path), "held": held}
+        if not self._storage.putIfAbsent(own, orjson.dumps(values).decode()):
+            return False
         # Since the names were listed, others of this number may have come and gone, removed by a later one.
         if max(_numbers(prefix, self._names()), default=number) > number:
             self._storage.delete(own)
-            return None
+            return False
         for older in numbers:
             self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))
-        return own
+        return True
 
     def _holder(self, lock: str) -> Transaction | None:
         text = self._storage.read(lock)
@@ -243,10 +243,14 @@ class TransactionJournal:
     def _collects(self, lock: str) -> bool:
         """Return whether a lock is held for a collection, by a process that lives."""
         text = self._storage.read(lock)
-        if not text or not orjson.loads(text).get("collects"):
+        held = orjson.loads(text).get("held") if text else ""
+        if not held:
             return False
-        renewed = int(self._storage.modified(lock))
-        return renewed >= 0 and int(self._storage.now(self.folder)) - renewed <= self._settings.lease_ms
+        renewed = int(self._storage.modified(self._path(held)))
+        if renewed < 0 or int(self._storage.now(self.folder)) - renewed <= self._settings.lease_ms:
+            return renewed >= 0
+        self._storage.delete(self._path(held))  # what a process that is gone has left
+        return False
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -286,11 +290,6 @@ class TransactionJournal:
 
     def _path(self, name: str) -> str:
         return f"{self.folder}/{name}"
-
-
-def _lock_text(transaction: Transaction, collects: bool) -> str:
-    values = {"txid": transaction.txid, "table": str(transaction.path), "collects": collects}
-    return orjson.dumps(values).decode()
 
 
 def _is_entry(name: str) -> bool:

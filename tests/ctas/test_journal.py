@@ -276,14 +276,15 @@ def test_who_was_removing_remains_and_is_gone_holds_up_nobody(
     gone = journal_at(session, tmp_path, OTHER)
     held = gone.collecting(committed(gone), print)
     held.__enter__()
-    (lock,) = tmp_path.glob("lock.*.json")
-    gone._leases.leave(str(lock))
+    (file,) = tmp_path.glob("*.held")
+    gone._leases.leave(str(file))
     quick = journal_at(session, tmp_path, ME, lease_ms=500)
     commits = transaction()
     quick.begin(commits)
     quick.lock(commits, print)
     with pytest.raises(ctas.CommitConflictError), quick.collecting(committed(quick), print):
         pytest.fail("it was taken from who is gone")
+    assert not list(tmp_path.glob("*.held"))
     del held
 
 
