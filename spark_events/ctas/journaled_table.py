@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,8 +19,6 @@ from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 from spark_events.runtime.log_once import logger
 
 _POSTED = (State.PREPARED, State.COMMITTED, State.ABORTED)
-_catalog_lock = threading.RLock()
-"""One thread at a time changes tables: Spark's MSCK REPAIR TABLE writes back what it has read."""
 _EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS")
 
 
@@ -113,10 +110,9 @@ class JournaledTable(TwoPhaseCatalogTable):
         if self.transaction.state is not State.COMMITTING:
             self._advance(State.COMMITTING)
         reached("before_catalog")
-        with _catalog_lock:
-            if not self._publish():
-                return False
-            self._finish()
+        if not self._publish():
+            return False
+        self._finish()
         self._journal.let_go(self.transaction)
         return True
 
@@ -166,7 +162,8 @@ class JournaledTable(TwoPhaseCatalogTable):
     def collect(self) -> None:
         """Remove the remains of the previous table."""
         reached("before_collect")
-        with self._journal.collecting(self.transaction, self._context.end_other), _catalog_lock:
+        # Spark's MSCK REPAIR TABLE writes a table back as it has read it.
+        with self._journal.collecting(self.transaction, self._context.end_other):
             self._publisher.collect(self.transaction)
         with contextlib.suppress(FencedError):  # somebody else has done the same
             self._advance(State.COMMITTED, collect_after_ms=0)
