@@ -52,7 +52,7 @@ def pack(archive: Path, python: str | None = None, with_pyspark: bool = False) -
     """
     environment = Path(sys.prefix)
     _refuse_what_cannot_be_moved(environment)
-    base = python or sys._base_executable  # type: ignore[attr-defined]  # it has no public name
+    base = python or _base_python(environment)
     left_out = () if with_pyspark else _LEFT_OUT
     written = archive.with_name(archive.name + ".part")
     try:
@@ -93,6 +93,13 @@ def _refuse_what_cannot_be_moved(environment: Path) -> None:
         )
     if problems:
         raise ConfigError.of_all(problems)
+
+
+def _base_python(environment: Path) -> str:
+    """Return the interpreter that an environment was made with."""
+    settings = (line.partition("=") for line in (environment / "pyvenv.cfg").read_text().splitlines())
+    home = next(value.strip() for key, _, value in settings if key.strip() == "home")
+    return f"{home}/python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def _outside(environment: Path) -> Iterator[str]:

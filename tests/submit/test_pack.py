@@ -125,7 +125,7 @@ def test_packages_of_the_system(environment: Environment) -> None:
 def test_no_environment(tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
-        [sys._base_executable, "-m", "spark_events.cli.main", "pack"],  # type: ignore[attr-defined]
+        [os.path.realpath(sys.executable), "-m", "spark_events.cli.main", "pack"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
