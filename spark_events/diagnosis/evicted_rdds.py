@@ -66,6 +66,10 @@ class EvictedRdds:
             return None
         return self._computed_again(int(last["RDD ID"]), known, measured, slots)
 
+    def unpersisted(self, number: int) -> None:
+        """Called with an RDD that the program no longer keeps: if it keeps it again, it is computed anew."""
+        self._cached.pop(number, None)
+
     def _add(self, rdds: list[Mapping[str, Any]], measured: TasksMeasured, ended_ms: int) -> None:
         for rdd in rdds:
             if len(self._cached) < _MOST_RDDS:

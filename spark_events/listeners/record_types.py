@@ -74,6 +74,7 @@ StageSubmittedRecord = TypedDict(
     "StageSubmittedRecord", {"Stage Info": StageInfo, "Properties": Properties}, total=False
 )
 StageCompletedRecord = TypedDict("StageCompletedRecord", {"Stage Info": StageInfo}, total=False)
+UnpersistRDDRecord = TypedDict("UnpersistRDDRecord", {"RDD ID": int}, total=False)
 
 
 class PythonCall(TypedDict, total=False):

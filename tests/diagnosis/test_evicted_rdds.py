@@ -52,6 +52,17 @@ def test_all_are_gone() -> None:
     assert issue.sentence.startswith("RDD 5 is cached")
 
 
+def test_what_was_unpersisted_is_computed_anew() -> None:
+    """On purpose; what is gone after that has been evicted."""
+    rule, whole = EvictedRdds(), measured([10 * S] * 8, Without_Input=[8, 80 * S])
+    assert rule.take(stage(0), whole, 4) is None
+    rule.unpersisted(5)
+    assert rule.take(stage(30), whole, 4) is None
+    found = rule.take(stage(60), whole, 4)
+    assert found is not None
+    assert (found[0].evidence["recomputation.times"], found[1]) == (1, 80 * S // 4)
+
+
 @pytest.mark.parametrize(
     "issue",
     [

@@ -29,6 +29,7 @@ TYPES: dict[str, Any] = {
     spark_records.STAGE_SUBMITTED: record_types.StageSubmittedRecord,
     spark_records.STAGE_COMPLETED: record_types.StageCompletedRecord,
     spark_records.STAGE_TASKS: record_types.StageTasksRecord,
+    spark_records.UNPERSIST_RDD: record_types.UnpersistRDDRecord,
     spark_records.SQL_EXECUTION_START: record_types.SQLExecutionStartRecord,
     spark_records.SQL_EXECUTION_END: record_types.SQLExecutionEndRecord,
     spark_records.QUERY_STARTED: record_types.QueryStartedRecord,
@@ -37,7 +38,7 @@ TYPES: dict[str, Any] = {
     spark_records.QUERY_TERMINATED: record_types.QueryTerminatedRecord,
 }
 OF_CLUSTERS = {"ExecutorRemovedRecord", "ExecutorTasksRecord"}
-IN_NO_LOG = {"ApplicationDeadRecord", "ResourceProfileAddedRecord", "QueryIdleRecord"}
+IN_NO_LOG = {"ApplicationDeadRecord", "ResourceProfileAddedRecord", "QueryIdleRecord", "UnpersistRDDRecord"}
 
 
 def wrong(value: Any, of_type: Any, path: str) -> list[str]:

@@ -37,6 +37,7 @@ from spark_events.listeners.record_types import (
     QueryTerminatedRecord,
     SQLExecutionEndRecord,
     SQLExecutionStartRecord,
+    UnpersistRDDRecord,
 )
 
 _HEAP = "JVMHeapMemory"
@@ -91,6 +92,7 @@ class ApplicationIssues(Timeless):
             spark_records.EXECUTOR_ADDED: self.on_executor_added,
             spark_records.EXECUTOR_REMOVED: self.on_executor_removed,
             spark_records.EXECUTOR_METRICS: self.on_executor_metrics,
+            spark_records.UNPERSIST_RDD: self.on_unpersist,
             spark_records.SQL_EXECUTION_START: self.on_execution_start,
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.QUERY_STARTED: self.on_query_started,
@@ -227,6 +229,10 @@ class ApplicationIssues(Timeless):
             self._take(churn, time_ms)
         for issue in self._slow_hosts.take(stage.measured, stage.slots):
             self._take(issue, time_ms)
+
+    def on_unpersist(self, record: UnpersistRDDRecord, time_ms: int) -> None:
+        """Handle UnpersistRDD."""
+        self._evicted.unpersisted(int(record["RDD ID"]))
 
     def on_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle SQLExecutionStart."""

@@ -36,6 +36,7 @@ _WANTED = frozenset(
         spark_records.JOB_END,
         spark_records.STAGE_SUBMITTED,
         spark_records.STAGE_COMPLETED,
+        spark_records.UNPERSIST_RDD,
         _TASK_STARTED,
         _TASK_ENDED,
         _STAGE_METRICS,
@@ -45,7 +46,7 @@ _WANTED = frozenset(
 # Spark's own records that no event is made of; those with a package in their name are recognized by that.
 _UNUSED = re.compile(
     r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|"
-    r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|"
+    r"BlockManager(?:Added|Removed)|BlockUpdated|ExecutorMetricsUpdate|"
     r"(?:Executor|Node)(?:Blacklisted|Unblacklisted|Excluded|Unexcluded)(?:ForStage)?|"
     r"UnschedulableTaskSet(?:Added|Removed)|MiscellaneousProcessAdded)$"
 )

@@ -200,6 +200,10 @@ public class DriverBridge extends SparkListener implements Consumer {
         addEvent(event);
     }
 
+    public void onUnpersistRDD(SparkListenerUnpersistRDD event) {
+        addEvent(event);
+    }
+
     public void onTaskStart(SparkListenerTaskStart event) {
         gather();
         executors.start(event);
