@@ -158,8 +158,7 @@ def _issues() -> list[builders.Panel]:
         bars(
             "Performance issues",
             "Performance issues found in the time range, by application and kind; regression means slower "
-            "than "
-            "usual. PerformanceIssueEvents have the evidence and the advice.",
+            "than usual. PerformanceIssueEvents have the evidence and the advice.",
             PromQuery(f"round({issues}) > 0", "{{app_name}}: {{issue}}"),
         ),
         lines(

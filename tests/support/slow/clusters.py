@@ -20,29 +20,39 @@ if TYPE_CHECKING:
 _SMALL = {"spark.executor.memory": "512m", "spark.executor.cores": "1", **ON_EXECUTORS}
 
 
-@case("slow-node", master="hosts[4]", conf=_SMALL)
-def one_host_is_slow(work: Work) -> None:
-    """On one of four hosts, each task takes thrice as long, in several stages."""
-    usual_ms, stages, tasks = work.random.randrange(300, 400), 4, 30
-    slow_host = f"127.0.0.{work.random.randrange(1, work.cores + 1)}"
-    factor = 3 if work.bad else 1
-    spark = work.begin(python=True)
-    context = spark.sparkContext
+def _slower_where(
+    work: Work, argument: str, value: str, factor: float, usual_ms: int, stages: int, tasks: int
+) -> float:
+    """Run stages whose tasks take longer where the executor was started with an argument of this value.
+
+    Returns:
+        What that costs, in ms: the others would have shared what these were too slow for.
+    """
+    context = work.begin(python=True).sparkContext
     _until(lambda: len(_living(context)) == work.cores)
     context.parallelize(range(4 * work.cores), 4 * work.cores).map(lambda _: time.sleep(0.3)).count()
     slow_tasks = context.accumulator(0)
 
     def visit(rows: Iterator[int]) -> Iterator[int]:
-        is_slow = factor > 1 and _after("--hostname") == slow_host
+        is_slow = factor > 1 and _after(argument) == value
         if is_slow:
             slow_tasks.add(1)
         time.sleep(usual_ms * (factor if is_slow else 1) / 1_000)
         return rows
 
     for _ in range(stages):
-        context.parallelize(range(tasks), tasks).mapPartitions(visit).count()  # slow
-    # The other hosts would have shared what this one was too slow for.
-    work.defect("slow-node", slow_tasks.value * usual_ms * (factor - 1) / work.cores, slow_host)
+        context.parallelize(range(tasks), tasks).mapPartitions(visit).count()
+    return float(slow_tasks.value * usual_ms * (factor - 1) / work.cores)
+
+
+@case("slow-node", master="hosts[4]", conf=_SMALL)
+def one_host_is_slow(work: Work) -> None:
+    """On one of four hosts, each task takes thrice as long, in several stages."""
+    usual_ms, stages, tasks = work.random.randrange(300, 400), 4, 30
+    slow_host = f"127.0.0.{work.random.randrange(1, work.cores + 1)}"
+    factor = 3 if work.bad else 1
+    lost_ms = _slower_where(work, "--hostname", slow_host, factor, usual_ms, stages, tasks)
+    work.defect("slow-node", lost_ms, slow_host)
 
 
 @case(
@@ -56,26 +66,8 @@ def one_executor_is_slow(work: Work) -> None:
     usual_ms, stages = work.random.randrange(500, 700), work.random.randrange(5, 8)
     tasks, slow_executor = work.random.randrange(28, 40), str(work.random.randrange(work.cores))
     factor = work.random.uniform(2.6, 4) if work.bad else 1
-    spark = work.begin(python=True)
-    context = spark.sparkContext
-    _until(lambda: len(_living(context)) == work.cores)
-    context.parallelize(range(4 * work.cores), 4 * work.cores).map(lambda _: time.sleep(0.3)).count()
-    slow_tasks = context.accumulator(0)
-
-    def visit(rows: Iterator[int]) -> Iterator[int]:
-        is_slow = factor > 1 and _after("--executor-id") == slow_executor
-        if is_slow:
-            slow_tasks.add(1)
-        time.sleep(usual_ms * (factor if is_slow else 1) / 1_000)
-        return rows
-
-    for _ in range(stages):
-        context.parallelize(range(tasks), tasks).mapPartitions(visit).count()  # slow
-    work.defect(
-        "slow-executor",
-        slow_tasks.value * usual_ms * (factor - 1) / work.cores,
-        f"executor {slow_executor}",
-    )
+    lost_ms = _slower_where(work, "--executor-id", slow_executor, factor, usual_ms, stages, tasks)
+    work.defect("slow-executor", lost_ms, f"executor {slow_executor}")
 
 
 @case("executor-churn", master="local-cluster[2,1,1024]", conf={**_SMALL, "spark.task.maxFailures": "8"})
