@@ -151,7 +151,7 @@ class Follower:
             saved = None if name in self._followed else self._positions[name]
             return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
 
-        return {log.name: log for log in self.files.find(is_known)}, folders
+        return {log.name: log for log in self.files.find(is_known, self._followed.__contains__)}, folders
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
         """On the first start, skip the logs that are already complete."""
