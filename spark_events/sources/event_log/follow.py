@@ -23,6 +23,7 @@ from spark_events.sources.assembly import (
 )
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.followed_application import FollowedApplication, steady_ms
+from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, latest_attempts
 from spark_events.sources.event_log.reading.log_positions import (
     DEAD,
@@ -93,9 +94,11 @@ class Follower:
         """
         start_reporters(self._metrics, _OPEN_WAIT_MS, close_within_ms=0)
         try:
+            pace = Pace(self.interval_ms)
             while not self._stopping.is_set():
+                self._pass_over(pace.frozen_ms(steady_ms()))
                 more = self.poll()
-                self._wait(0 if more else self.interval_ms)
+                self._stopping.wait(0 if more else self.interval_ms / 1000)
         finally:
             self._close()
 
@@ -105,6 +108,7 @@ class Follower:
 
     def poll(self) -> bool:
         """Check all logs once, and return whether there is more to read right away."""
+        listed_ms = steady_ms()
         try:
             logs, folders = self._list_logs()
         except ConfigError as error:  # a share that is temporarily unavailable
@@ -116,7 +120,7 @@ class Follower:
         self._attempts = latest_attempts(folders | logs.keys())
         more = False
         for log in logs.values():
-            more = self._read_log(log) or more
+            more = self._read_log(log, listed_ms) or more
         for name in [name for name in self._followed if name not in logs]:
             if not self._followed[name].end_state:
                 title = self._followed[name].title
@@ -131,13 +135,10 @@ class Follower:
         self._polled_ms = now_ms()
         return more
 
-    def _wait(self, ms: int) -> None:
-        """Wait between two polls. If that takes longer, this process was frozen, and others may have been."""
-        due_ms = steady_ms() + ms
-        self._stopping.wait(ms / 1000)
-        late_ms = max(0, steady_ms() - due_ms)
+    def _pass_over(self, frozen_ms: int) -> None:
+        """Let a time in which this process was frozen not count: the applications may have been, too."""
         for followed in self._followed.values():
-            followed.pass_over(late_ms)
+            followed.pass_over(frozen_ms)
 
     # -- one log -----------------------------------------------------------------------------------------
 
@@ -168,8 +169,8 @@ class Follower:
                 counted(len(complete), "log"),
             )
 
-    def _read_log(self, log: EventLog) -> bool:
-        """Read one log, as much as one turn allows, and return whether there is more."""
+    def _read_log(self, log: EventLog, listed_ms: int) -> bool:
+        """Read one log, as it was listed then, as much as one turn allows; return whether there is more."""
         followed = self._followed.get(log.name) or self._start_following(log)
         if followed is None:
             return False
@@ -179,7 +180,7 @@ class Follower:
             self._stop_following(log.name, DEAD)  # it is alive after all: start following it again
             return True
         try:
-            more = followed.read(log)
+            more = followed.read(log, listed_ms)
         except ConfigError as error:  # a reporter could not be opened
             del self._followed[log.name]
             self._open_again_at_ms[log.name] = steady_ms() + _OPEN_AGAIN_MS
