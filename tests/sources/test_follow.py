@@ -426,6 +426,27 @@ def test_an_attempt_that_writes_although_another_one_follows(
     assert len(set(following.ids)) == len(following.ids)
 
 
+def test_a_finished_folder_in_which_something_else_changes(
+    following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked into once, and not in each poll from then on."""
+    folder = following.logs / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "events_1_app-1").write_bytes(small_log())
+    (folder / "appstatus_app-1").touch()
+    following.poll()
+    assert following.state_of("app-1") == PASSED
+    os.utime(folder, (1, 1))
+    looked_into: list[str] = []
+    look_into = following.follower.files._list
+    monkeypatch.setattr(
+        following.follower.files, "_list", lambda path: (looked_into.append(path), look_into(path))[1]
+    )
+    for _ in range(3):
+        following.follower.poll()
+    assert looked_into.count(str(folder)) == 1
+
+
 def test_a_rolling_log_that_is_compacted_meanwhile(following: Following, tmp_path: Path) -> None:
     """Parts come, and the first ones go: Spark's History Server makes one of them."""
     folder = following.logs / "eventlog_v2_app-1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
@@ -203,8 +204,11 @@ class Follower:
     def _start_following(self, log: EventLog) -> FollowedApplication | None:
         """Start following a log; return None if it is finished or its next try is not due yet."""
         saved = self._positions[log.name]
-        over = saved is not None and saved.state != FOLLOWED and saved.size == log.size
-        if over or steady_ms() < self._open_again_at_ms.get(log.name, 0):
+        if saved is not None and saved.state != FOLLOWED and saved.size == log.size:
+            # Something else may have changed in its folder, which is not looked into for that each time.
+            self._positions.put(log.name, replace(saved, folder_ms=log.folder_modified_ms))
+            return None
+        if steady_ms() < self._open_again_at_ms.get(log.name, 0):
             return None
         if log.name in self._lingering:
             self._lingering.pop(log.name)[1].remove_series()
