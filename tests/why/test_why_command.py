@@ -425,6 +425,26 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert "less than the application's spark.events.issue.min-duration (30 s by default)" in stored.stdout
 
 
+@pytest.mark.parametrize(
+    ("tasks_s", "conf", "found"),
+    [
+        ((2, 2, 2, 22), (), {"straggler", "idle-cores"}),
+        ((2, 2, 2, 22), ("--conf", "spark.events.issue.min-duration=30s"), set()),
+        ((2, 2, 2, 4), (), {"idle-cores"}),  # 5 % of the run are more than the late task costs
+        ((600, 600, 600, 600), (), set()),  # longer than ten minutes, 50 s of them without a job
+    ],
+)
+def test_a_short_run_is_looked_at_more_closely(
+    folder: Path, tasks_s: tuple[int, ...], conf: tuple[str, ...], found: set[str]
+) -> None:
+    (folder / "short").write_bytes(slow_log(tasks_s))
+
+    done = why(folder, "short", "--json", "-", *conf)
+
+    (explained,) = json.loads(done.stdout)["applications"]
+    assert {issue["issue"] for issue in explained["issues"]} == found
+
+
 def test_stored_events_need_no_reader_of_logs(tmp_path: Path) -> None:
     """A driver's light install, which has the extra ``report`` alone, asks why of its events."""
     story = Story("nightly").application(0, "RUNNING").application(HOUR, "FAILED")
