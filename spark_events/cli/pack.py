@@ -9,7 +9,7 @@ import typer
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
-from spark_events.cli.console import err, plain, say
+from spark_events.cli.terminal.console import err, plain, say
 
 
 def pack(
