@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,104 @@ def test_wrong_arguments(files: Path, arguments: tuple[str, ...], code: int, sai
     done = run(files, *arguments)
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.split())
+
+
+class Clone:
+    """A Git repository with some SQL.
+
+    Args:
+        folder: an empty one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.git("init", "--quiet", "--initial-branch", "main")
+
+    def git(self, *arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        subprocess.run(["git", *who, *arguments], cwd=self.folder, check=True, capture_output=True)
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text(text)
+
+    def commit(self, files: Mapping[str, str]) -> None:
+        self.write(files)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "one")
+
+
+@pytest.fixture(scope="module")
+def clone(java: str, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """Its base has two jobs; since then, one reads another column, one is gone, and one is new, in a new file."""
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    tables = "CREATE TABLE raw (id INT, price INT, day DATE); CREATE TABLE kept (id INT, price INT);"
+    gone = "CREATE TABLE gone AS SELECT id FROM raw;"
+    clone.commit({"sql/a.sql": tables, "sql/jobs.sql": f"INSERT INTO kept SELECT id, price FROM raw; {gone}"})
+    clone.write(
+        {
+            "sql/jobs.sql": "INSERT INTO kept SELECT id, id + 1 FROM raw;",
+            "more/new.sql": "CREATE TABLE fresh AS SELECT day FROM raw;",
+        }
+    )
+    return clone
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in the clone", "elsewhere"])
+def test_what_a_branch_changes(clone: Clone, inside: bool) -> None:
+    """Wherever the command runs, jobs are named after the same files; a folder that is new is no mistake."""
+    at, paths = (clone.folder, "") if inside else (clone.folder.parent, f"{clone.folder.name}/")
+
+    done = run(at, f"{paths}sql", f"{paths}more", "--base", "main", "--fail-on", "base", "--format", "json")
+
+    changes = {
+        (row["change"], row["source"], row["sink"], row["job"], *row["columns"])
+        for row in json.loads(done.stdout)
+    }
+    assert changes == {
+        ("changed", "default.raw", "default.kept", "jobs.insert.default.kept", "price"),
+        ("removed", "default.raw", "default.gone", "jobs.ctas.default.gone"),
+        ("added", "default.raw", "default.fresh", "new.ctas.default.fresh"),
+    }
+    assert done.returncode == 1, done.stderr
+    assert "--fail-on base" in done.stderr
+
+
+def test_nothing_differs_from_what_is_checked_out(clone: Clone, tmp_path: Path) -> None:
+    same = tmp_path / "same"
+    clone.git("worktree", "add", "--detach", str(same), "main")
+
+    done = run(same, ".", "--base", "HEAD", "--fail-on", "base")
+
+    assert (done.returncode, done.stdout.strip()) == (0, "no edge came or went"), done.stderr
+
+
+def test_a_base_that_cannot_be_analyzed_is_said(clone: Clone) -> None:
+    clone.commit({"sql/jobs.sql": "INSERT INTO kept SELECT nothing FROM raw"})
+    clone.write({"sql/jobs.sql": "INSERT INTO kept SELECT id, price FROM raw"})
+
+    done = run(clone.folder, "sql", "--base", "HEAD", "--format", "json")
+
+    assert done.returncode == 0, done.stderr
+    assert "--base HEAD: 1 statements cannot be analyzed there" in done.stderr
+    assert [row["change"] for row in json.loads(done.stdout)] == ["added"]
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("nosuch", "--base nosuch: {0} has no such branch, tag or commit"),
+        ("--output=x", "--base --output=x: {0} has no such branch, tag or commit"),
+    ],
+)
+def test_a_base_that_is_not_known(clone: Clone, base: str, message: str) -> None:
+    done = run(clone.folder, "sql", f"--base={base}")
+    assert done.returncode == 2
+    assert message.format(clone.folder) in done.stderr.replace("\n", " ")
+
+
+def test_a_base_of_files_in_no_clone(files: Path) -> None:
+    done = run(files, "tables.sql", "--base", "main")
+    assert done.returncode == 2
+    assert "not a git repository" in done.stderr

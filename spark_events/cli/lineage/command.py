@@ -14,7 +14,7 @@ from spark_events.api import ConfigError, needs_extra
 from spark_events.api.errors import UsageError
 from spark_events.cli.lineage import answers
 from spark_events.cli.lineage.answers import Answer
-from spark_events.cli.lineage.plan import PLANNED, plan
+from spark_events.cli.lineage.plan import PLANNED, plan, plan_of_revision
 from spark_events.cli.terminal.console import (
     FAILED,
     AsWide,
@@ -38,7 +38,7 @@ from spark_events.lineage.markdown import Section, lineage_markdown
 _PLAN = "plan"
 _OF_RUNS = ("--as-of", "--diff", "--stale", "--orphans")
 """Options about jobs that have run."""
-_RULES = ("impact", "diff", "stale", "orphans", "missing")
+_RULES = ("impact", "diff", "base", "stale", "orphans", "missing")
 _ANSWERED_ALONE = ("orphans", "missing")
 """Rules whose question needs no argument, so that it need not be asked."""
 
@@ -61,6 +61,7 @@ class _Asked:
     columns: bool
     as_of: str | None
     diff: tuple[str, str] | None
+    base: str | None
     impact: str | None
     stale: str | None
     orphans: bool
@@ -77,6 +78,7 @@ class _Asked:
         given = {
             "--of": self.of is not None,
             "--diff": self.diff is not None,
+            "--base": self.base is not None,
             "--impact": self.impact is not None,
             "--stale": self.stale is not None,
             "--orphans": self.orphans,
@@ -87,6 +89,8 @@ class _Asked:
             for name in (*questions, *(["--as-of"] if self.as_of is not None else [])):
                 if name in _OF_RUNS:
                     raise UsageError(f"lineage plan: {name} is a question about jobs that have run")
+        elif self.base is not None:
+            raise UsageError("--base: is for lineage plan; --diff compares jobs that have run at two times")
         elif has_template:
             raise UsageError("--template-file: has the defaults of manifests, which lineage plan reads")
         if len(questions) > 1:
@@ -153,6 +157,13 @@ def lineage(
         tuple[str, str] | None,
         typer.Option(metavar="TIME TIME", help="Which edges came and went between two times (UTC)."),
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REVISION",
+            help="With plan: which edges came and went since this revision in Git, such as origin/main.",
+        ),
+    ] = None,
     impact: Annotated[
         str | None,
         typer.Option(metavar="NAME.COLUMN", help="All that this column contributes to, in all applications."),
@@ -169,8 +180,8 @@ def lineage(
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Exit 1 if the answer to this is not empty: impact, diff or stale, with the option of that "
-            "name; orphans, missing. Repeatable, or with commas.",
+            help="Exit 1 if the answer to this is not empty: impact, diff, base or stale, with the option of "
+            "that name; orphans, missing. Repeatable, or with commas.",
         ),
     ] = None,
     template_file: Annotated[
@@ -189,11 +200,11 @@ def lineage(
     --fail-on is broken, 4 if there is nothing to read, or no such data.
     """
     rules = [rule.strip() for text in fail_on or () for rule in text.split(",")]
-    asked = _Asked(of, columns, as_of, diff, impact, stale, orphans, missing, rules, form)
+    asked = _Asked(of, columns, as_of, diff, base, impact, stale, orphans, missing, rules, form)
     is_plan = str(paths[0]) == _PLAN
     asked.check(is_plan, template_file is not None)
     check_files({"--html": html})
-    known = _planned(paths[1:], template_file) if is_plan else _logged(paths, asked)
+    known = _planned(paths[1:], template_file, base) if is_plan else _logged(paths, asked)
     try:
         answer = _answer(known, asked)
     except ConfigError:
@@ -206,9 +217,18 @@ def lineage(
     _fail_if_broken(known, asked, answer)
 
 
-def _planned(paths: list[Path], template: Path | None) -> _Known:
+def _planned(paths: list[Path], template: Path | None, base: str | None) -> _Known:
+    before = None
+    if base is not None:
+        of_base = plan_of_revision(paths, template, base)
+        before = of_base.flow
+        if of_base.problems:
+            _warn(
+                f"--base {base}: {len(of_base.problems)} statements cannot be analyzed there, so their edges "
+                "count as added"
+            )
     planned = plan(paths, template)
-    return _Known(planned.flow, None, planned.places, planned.problems, "no statement reads or writes data")
+    return _Known(planned.flow, before, planned.places, planned.problems, "no statement reads or writes data")
 
 
 def _logged(paths: list[Path], asked: _Asked) -> _Known:

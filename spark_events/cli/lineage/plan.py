@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.cli.lineage.revision import Revision
 from spark_events.cli.terminal.console import err, print_warnings
-from spark_events.jobs.planned import Plan, plan_files, plan_of
+from spark_events.jobs.planned import Plan, PlannedStatement, plan_files, plan_of
 from spark_events.jobs.planned_catalog import PlannedCatalog
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.sql_errors import report_query_errors_alone
@@ -34,11 +37,48 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
     if template is not None and not template.is_file():
         raise UsageError(f"--template-file {template}: no such file")
     groups = [_files(path, template) for path in dict.fromkeys(paths)]
+    for path, files in zip(dict.fromkeys(paths), groups, strict=True):
+        if not files:
+            raise NothingToReadError(
+                f"{path}: no SQL file (*.sql) and no manifest (*.yaml, *.yml) in this folder"
+            )
+    if template is not None and not any(file.suffix in _YAML for files in groups for file in files):
+        raise UsageError(f"--template-file {template}: no manifest is given that it would have defaults for")
+    return plan_of(_analyzed(groups, template))
+
+
+def plan_of_revision(paths: list[Path], template: Path | None, revision: str) -> Plan:
+    """Analyze the same files as they are in a revision of their Git repository; some may not be there.
+
+    Args:
+        paths, template: as of ``plan``.
+        revision: a branch, a tag, or a commit.
+
+    Raises:
+        UsageError: the paths are in no repository, or that does not know the revision.
+        ConfigError: Git is missing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        other = Revision(revision, Path(folder))
+        copies = {copy: path for path in dict.fromkeys(paths) if (copy := other.copy(path)) is not None}
+        template = None if template is None else other.copy(template)
+        statements = _analyzed([_files(copy, template) for copy in copies], template)
+        # Jobs are named after their files: as if they were where those of now are.
+        return plan_of(replace(each, origin=_original(each.origin, copies)) for each in statements)
+
+
+def _original(origin: Path, copies: Mapping[Path, Path]) -> Path:
+    for copy, path in copies.items():
+        if origin.is_relative_to(copy):
+            original = path / origin.relative_to(copy)
+            return original if original.name else original.resolve()
+    return origin
+
+
+def _analyzed(groups: Sequence[Sequence[Path]], template: Path | None) -> list[PlannedStatement]:
     sql = [[file for file in files if file.suffix not in _YAML] for files in groups]
     yaml = (file for files in groups for file in files if file.suffix in _YAML)
     manifests = _read_manifests(list(dict.fromkeys(yaml)), template)
-    if template is not None and manifests is None:
-        raise UsageError(f"--template-file {template}: no manifest is given that it would have defaults for")
     report_query_errors_alone()
     with tempfile.TemporaryDirectory() as folder:
         conf = {
@@ -58,7 +98,7 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
                 from spark_events.sql_runner.analysis.planned_manifests import plan_manifests
 
                 statements += plan_manifests(session, manifests)
-            return plan_of(statements)
+            return statements
         finally:
             session.stop()
 
@@ -69,7 +109,7 @@ def _files(path: Path, template: Path | None) -> list[Path]:
         raise NothingToReadError(f"{path}: no such file or folder")
     if not path.is_dir():
         return [path]
-    files = [
+    return [
         file
         for file in sorted(path.rglob("*"))
         if file.suffix in PLANNED
@@ -77,11 +117,6 @@ def _files(path: Path, template: Path | None) -> list[Path]:
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
         and not (template and file.samefile(template))
     ]
-    if not files:
-        raise NothingToReadError(
-            f"{path}: no SQL file (*.sql) and no manifest (*.yaml, *.yml) in this folder"
-        )
-    return files
 
 
 def _read_manifests(files: list[Path], template: Path | None) -> Any:
