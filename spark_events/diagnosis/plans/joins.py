@@ -10,10 +10,13 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import (
     BROADCAST,
+    CUT,
     DATA_SIZE,
     EXCHANGE,
     Node,
     columns,
+    items,
+    listed,
     outputs,
     without_ids,
 )
@@ -30,10 +33,13 @@ _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 _LARGER_SIDE = 8
 """How many times as large the other side is at least, so that it is worth a broadcast of the small one."""
+_LONG_BYTES = 8
+"""Of a column that Spark describes with an L at its end, and of what each row has besides."""
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
 _IDENTIFIER = re.compile(r"[\w.]+")
 _BUILD_MS = ("time to build", "time to broadcast")
 _INNER = "Inner"
+_ID = re.compile(r"#(\d+)", re.ASCII)
 _SCAN_TIME = "scan time"
 _CALLED = re.compile(r"([A-Za-z_]\w*)\(")
 _LIGHT = frozenset(
@@ -145,10 +151,12 @@ def _large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshol
         "Let Spark shuffle this join: remove the hint, or set spark.sql.autoBroadcastJoinThreshold below "
         f"{size(data)}; or filter and select columns before the join, so that less is sent."
     )
-    computed_ms, other_rows = _computed_for_nothing(node, join, execution)
+    computed_ms, other_rows, other_bytes = _computed_for_nothing(node, join, execution)
     if other_rows:
+        smaller = "" if other_bytes else ", if that is smaller"
         advice = (
-            f"Broadcast the other side of the join instead, which has {other_rows:,} rows: hint that one."
+            f"Broadcast the other side of the join instead, which has {other_rows:,} rows{smaller}: hint "
+            "that one."
         )
     yield Issue(
         LARGE_BROADCAST,
@@ -163,23 +171,46 @@ def _large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshol
             "broadcast.rows": node.rows or 0,
             "broadcast.driverMs": lost_ms,
         },
+        driver_ms=lost_ms,
+        driver_since_ms=max(
+            (execution.stages[stage].ended_ms for stage in below & execution.stages.keys()),
+            default=execution.begun_ms,
+        ),
     )
 
 
-def _computed_for_nothing(broadcast: Node, join: Node, execution: EndedExecution) -> tuple[int, int]:
+def _computed_for_nothing(broadcast: Node, join: Node, execution: EndedExecution) -> tuple[int, int, int]:
     """Return what it takes to compute the rows of a broadcast that the join drops, and the other side's rows.
 
-    That is saved where the other side has far fewer rows, so that it can be broadcast instead; else both
-    are 0.
+    That is saved where the other side is far smaller, so that it can be broadcast instead. The last is its
+    size in bytes; if that is not known, nothing is saved for sure. All are 0 if it has too many rows, or is
+    too large.
     """
-    others = [child.rows for child in join.children if child is not broadcast]
-    rows = broadcast.rows or 0
-    inner = f", {_INNER}" in join.text
-    if len(others) != 1 or not others[0] or others[0] * _LARGER_SIDE > rows or not inner:
-        return 0, 0
+    others = [child for child in join.children if child is not broadcast]
+    rows, inner = broadcast.rows or 0, f", {_INNER}" in join.text
+    other_rows = (others[0].rows or 0) if len(others) == 1 else 0
+    if not other_rows or other_rows * _LARGER_SIDE > rows or not inner:
+        return 0, 0, 0
+    other_bytes = _known_bytes(others[0], other_rows)
+    if other_bytes * _LARGER_SIDE > broadcast.metrics.get(DATA_SIZE, 0):
+        return 0, 0, 0
+    if not other_bytes:
+        return 0, other_rows, 0
     stages = [execution.stages[stage] for stage in _written_in(broadcast) if stage in execution.stages]
-    share = _dropped(join, broadcast) * (1 - _reading_share(broadcast, stages))
-    return int(share * sum(stage.wall_ms for stage in stages)), others[0]
+    share = _dropped(join, broadcast) * (1 - _reading_share(join, broadcast, stages))
+    return int(share * sum(stage.wall_ms for stage in stages)), other_rows, other_bytes
+
+
+def _known_bytes(side: Node, rows: int) -> int:
+    """Return how large a side of a join is: what was shuffled, or rows of integers; 0 if it is not known."""
+    while side.name in ("AQEShuffleRead", "Filter", "Sort") and len(side.children) == 1:
+        side = side.children[0]
+    if side.name == EXCHANGE:
+        return side.metrics.get(DATA_SIZE, 0)
+    text = side.text if side.name == "Project" or side.name.startswith("Scan ") else ""
+    names = listed(text)
+    is_of_longs = bool(names) and CUT not in text and all(name.endswith("L") for name in names)
+    return rows * _LONG_BYTES * (1 + len(names)) if is_of_longs else 0
 
 
 def _missing_broadcast(node: Node, execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
@@ -221,7 +252,7 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
     """
     written_in = [execution.stages[stage] for stage in _written_in(large) if stage in execution.stages]
     dropped = _dropped(node, large)
-    of_large = dropped * (1 - _reading_share(large, written_in))
+    of_large = dropped * (1 - _reading_share(node, large, written_in))
     write_ms = sum(max(_write_ms(stage), int(of_large * stage.wall_ms)) for stage in written_in)
     sort_ms = sum(below.metrics.get("sort time", 0) for below in node.within_stage() if below.name == "Sort")
     of_join = dropped if all(map(_is_light, _above(node))) else 0.0
@@ -239,15 +270,24 @@ def _dropped(node: Node, large: Node) -> float:
     return max(0.0, 1 - rows / read) if rows is not None and read else 0.0
 
 
-def _reading_share(large: Node, written_in: list[ExecutedStage]) -> float:
-    """Return the share of a large side's time in which it was only read, and not computed; 1 if not known."""
+def _reading_share(join: Node, large: Node, written_in: list[ExecutedStage]) -> float:
+    """Return the share of a large side's time in which it was read, for all of its rows; 1 if not known.
+
+    The keys by which the join drops rows are needed of all rows as well: if they are computed, nobody knows
+    how long that takes.
+    """
     run_ms = sum(stage.run_ms for stage in written_in)
+    keys = _key_ids(join)
     for below in (node for child in large.children for node in child.within_stage()):
+        if keys is None:
+            return 1.0
         if below.name == "Range":
             return 0.0
         if _SCAN_TIME in below.metrics and run_ms:
             return min(1.0, below.metrics[_SCAN_TIME] / run_ms)
-        if not _is_light(below) and below.name != "Project":
+        if below.name == "Project":
+            keys = _made_of(keys, below)
+        elif not _is_light(below):
             return 1.0
     return 1.0
 
@@ -262,8 +302,13 @@ def _above(node: Node) -> Iterator[Node]:
 def _is_light(node: Node) -> bool:
     """Return whether what a node does takes next to no time: no function that might take long is called."""
     if node.name in ("Project", "Filter", "HashAggregate"):
-        return all(function in _LIGHT for function in _CALLED.findall(node.text.partition(" ")[2]))
+        return _calls_light(node.text.partition(" ")[2])
     return node.name in _COMMANDS or node.name.startswith(_SINKS)
+
+
+def _calls_light(text: str) -> bool:
+    """Return whether no function is called that might take long."""
+    return all(function in _LIGHT for function in _CALLED.findall(text))
 
 
 def _write_ms(stage: ExecutedStage) -> int:
@@ -288,6 +333,28 @@ def _keys(node: Node) -> str:
         return "its condition"
     sides = [", ".join(columns(side)) or without_ids(side)[1:-1] for side in match.groups()]
     return sides[0] if sides[0] == sides[1] else f"{sides[0]} = {sides[1]}"
+
+
+def _key_ids(node: Node) -> set[str] | None:
+    """Return the ids of the columns by which a join compares; None if these may take long to compute."""
+    match = _KEYS.match(node.text)
+    if match is None or not _calls_light(node.text[: match.end()]):
+        return None
+    return set(_ID.findall(match[0]))
+
+
+def _made_of(keys: set[str], project: Node) -> set[str] | None:
+    """Return the ids of the columns out of which a projection makes keys; None if that may take long."""
+    if CUT in project.text:
+        return None
+    below: set[str] = set()
+    for item in items(project.text):
+        *of, made = _ID.findall(item) or [""]
+        if made in keys:
+            if not _calls_light(item) or item.count("(") != item.count(")"):  # a text may have brackets
+                return None
+            below.update(of or [made])
+    return below
 
 
 def _condition(node: Node) -> str:
