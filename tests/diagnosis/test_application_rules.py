@@ -170,18 +170,50 @@ def test_planning_that_another_issue_tells() -> None:
     ran(time, 10 * MIN + S, 11 * MIN)
     assert told(time, 11 * MIN) == {}
     time.executions(-1, 11 * MIN)
-    time.told_elsewhere(7 * MIN)
     assert told(time, 11 * MIN)["idle-cores"].lost_ms == 3 * MIN
 
 
 def test_a_large_result() -> None:
     """What Python takes of it at 4 MB a second is the result's; what it does afterwards is not."""
     time = driver(idle_time_ms=MIN)
+    time.told_elsewhere(7 * MIN, S)
     ran(time, 0, S, "collect at a.py:4", 400 * MIB)
     ran(time, 20 * MIN, 21 * MIN)
     found = told(time, 21 * MIN)
     assert found["collect"].lost_ms == 100 * 1_024
     assert found["collect"].sentence == (
+def test_what_another_issue_tells_is_of_its_own_execution() -> None:
+    """The first one has planned for longer, and yet all of that remains."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S)
+    for begun_ms, pause_ms, place, told_ms in (
+        (S, 5 * MIN, "A", 0),
+        (5 * MIN + 2 * S, 3 * MIN, "B", 3 * MIN),
+    ):
+        time.executions(1, begun_ms)
+        ran(time, begun_ms + pause_ms, begun_ms + pause_ms + S, place)
+        time.told_elsewhere(told_ms, begun_ms)
+        time.executions(-1, begun_ms + pause_ms + S)
+    assert "5 min before A" in told(time, 10 * MIN)["idle-cores"].sentence
+    assert "B" not in told(time, 10 * MIN)["idle-cores"].sentence
+
+
+def test_what_another_issue_tells_is_of_the_time_after_it_began() -> None:
+    """A broadcast was built while another stage ran: the pause before both was for planning."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S)
+    time.executions(1, S)
+    time.stage_submitted((7, 0), 5 * MIN)
+    ran(time, 5 * MIN, 6 * MIN, "the broadcast's")
+    time.stage_completed((7, 0), WorkDone("the other side's", "", 0, 0), 10 * MIN)
+    ran(time, 12 * MIN, 13 * MIN, "the join's")
+    time.told_elsewhere(4 * MIN, 6 * MIN)
+    time.executions(-1, 13 * MIN)
+    issue = told(time, 13 * MIN)["idle-cores"]
+    assert issue.lost_ms == 5 * MIN - S
+    assert "the join's" not in issue.sentence
+
+
         "collect at a.py:4 brings 400 MiB to the driver, which takes up to 1 min 42 s of the 19 min 59 s "
         "without a stage after it"
     )

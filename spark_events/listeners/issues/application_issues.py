@@ -250,9 +250,9 @@ class ApplicationIssues(Timeless):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms)
 
-    def driver_time_told(self, time_ms: int) -> None:
-        """Called with time within SQL executions in which only the driver worked, and that an issue costs."""
-        self._driver.told_elsewhere(time_ms)
+    def driver_time_told(self, issue: Issue) -> None:
+        """Called before the end of an SQL execution with an issue that tells for what its driver worked."""
+        self._driver.told_elsewhere(issue.driver_ms, issue.driver_since_ms)
 
     def cache_may_be_read(self) -> None:
         """Called when something may have read a cache, and nobody knows which."""

@@ -55,8 +55,6 @@ from spark_events.listeners.spark_records import stage_attempt
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
 _LONGEST_REASON = 200
-_OF_DRIVER = "broadcast.driverMs"
-"""How much of what an issue costs is time in which only the driver works."""
 Key = tuple[int, int]
 
 
@@ -143,19 +141,22 @@ class IssueListener(Timeless):
             for each in findings
         ]
         findings += self._of_execution(record, execution, ended, job)
-        for each in findings:
-            if _OF_DRIVER in each.issue.evidence and self._events.matters(each.issue, each.whole_ms):
-                self._application.driver_time_told(int(str(each.issue.evidence[_OF_DRIVER])))
         if execution.batch is not None:
             self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
                 self._application.cache_may_be_read()
-        else:
+        else:  # while a query runs, no time counts as the driver's
+            self._tell_driver_time(findings)
             place = named(call_site(execution.description), job)
             self._application.execution_ended(ended, place, time_ms)
         self._report(findings, ended, time_ms)
 
     def on_job_start(self, record: JobStartRecord, time_ms: int) -> None:
+    def _tell_driver_time(self, findings: list[Finding]) -> None:
+        for each in findings:
+            if each.issue.driver_ms and self._events.matters(each.issue, each.whole_ms):
+                self._application.driver_time_told(each.issue)
+
         """Handle JobStart."""
         job = self._run.jobs[int(record["Job ID"])]
         self._jobs[job.id] = _Job(job)
