@@ -227,7 +227,7 @@ class ApplicationIssues(Timeless):
         """Called with a stage that has ended."""
         if (churn := self._churn.issue()) is not None:
             self._take(churn, time_ms)
-        for issue in self._slow_hosts.take(stage.measured, stage.slots):
+        for issue in self._slow_hosts.take(stage.measured, stage.slots, stage.reads_cache):
             self._take(issue, time_ms)
 
     def on_unpersist(self, record: UnpersistRDDRecord, time_ms: int) -> None:
