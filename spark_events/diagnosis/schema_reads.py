@@ -23,6 +23,8 @@ _NAMED = re.compile(r"(?:CSV|JSON|XML)File: (.+)", re.IGNORECASE)
 _SIZE = "size of files read"
 _OVERLAP = 128 << 10
 """How far a task reads at most beyond its part of a file, up to the end of a line, and of a buffer."""
+_LOCAL, _CHECKED = "file:", 512 // 4
+"""Where what is read counts with its checksums, and of how many bytes each byte of them is."""
 _MOST_WAITING, _MOST_SOURCES = 100, 100
 
 
@@ -37,8 +39,10 @@ class SchemaRead(NamedTuple):
 
     def is_of(self, scan: _Scan) -> bool:
         """Return whether it may have read what a scan reads: as much, and of the same format."""
-        fits = scan.size_bytes <= self.read_bytes <= scan.size_bytes + self.tasks * _OVERLAP
-        return self.form in ("", scan.form) and scan.size_bytes > 0 and fits
+        checksums = scan.size_bytes // _CHECKED if scan.path.startswith(_LOCAL) else 0
+        most = scan.size_bytes + checksums + self.tasks * _OVERLAP
+        fits = 0 < scan.size_bytes <= self.read_bytes <= most
+        return self.form in ("", scan.form) and fits
 
 
 class _Scan(NamedTuple):

@@ -275,8 +275,8 @@ class StreamBehind:
 
     def _of_backlog(self) -> Issue:
         return self._issue(
-            f"in {self._grew} micro-batches, its source has grown faster than it was read: from "
-            f"{self._first:,} to {self._backlog:,} offsets behind the latest",
+            f"in {self._grew} micro-batches, more came than was read: from {self._first:,} to "
+            f"{self._backlog:,} offsets behind the latest",
             {"behind.batches": self._grew, "behind.offsets": self._backlog or 0},
             None,
         )

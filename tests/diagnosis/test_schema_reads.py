@@ -125,6 +125,13 @@ def test_nobody_knows_which_files_they_were(
     assert (issue.lost_ms, issue.evidence["schema.path"]) == (sum(each.wall_ms for each in read), "")
 
 
+@pytest.mark.parametrize(("folder", "is_known"), [("file:/lake/b", True), ("s3a://lake/b", False)])
+def test_what_is_read_of_local_files_counts_with_their_checksums(folder: str, is_known: bool) -> None:
+    """Of 512 bytes, four."""
+    reads = waiting(SchemaRead("csv", 60 * S, 9 * GIB + 72 * MIB, "", 72))
+    assert (told(reads, ("csv", folder, 9 * GIB)) == {folder: 60 * S}) == is_known
+
+
 def test_of_too_many_that_wait_the_first_is_told_without_a_path() -> None:
     reads = waiting(*[OF_A] * 100)
     (issue,) = reads.take(OF_A)

@@ -79,7 +79,8 @@ def test_a_backlog_that_grows() -> None:
     issue = behind(None, offsets(10), *(offsets(number) for number in (100, 200, 300, 400, 500)))
     assert issue is not None
     assert (
-        "in 5 micro-batches, its source has grown faster than it was read: from 10 to 500" in issue.sentence
+        "in 5 micro-batches, more came than was read: from 10 to 500 offsets behind the latest"
+        in issue.sentence
     )
 
 

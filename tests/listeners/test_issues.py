@@ -380,6 +380,32 @@ def test_what_the_driver_does_for_a_micro_batch_is_no_time_of_another_execution(
     assert found == {"idle-cores": 299 * S, "large-broadcast": 240 * S}
 
 
+def of_growing_batches(kind: str, **started: Any) -> dict[str, Any] | None:
+    """Return what is told of a query whose micro-batches read more rows and take longer each time."""
+    feed, now_ms, took_ms = Feed()(r.application_start(), r.query_started(0, **started)), S, 2 * S
+    for number in range(7):
+        took = {"triggerExecution": took_ms, "latestOffset": took_ms // 2}
+        source = {"description": "FileStreamSource[s3a://lake/clicks]", "numInputRows": took_ms}
+        feed(r.progress(now_ms, number, durationMs=took, sources=[source]))
+        now_ms, took_ms = now_ms + took_ms, took_ms * 3 // 2
+    told = [event for event in issues(feed(r.terminated())) if event.attributes["issue"] == kind]
+    return dict(told[-1].all_attributes) if told else None
+
+
+def test_a_query_whose_micro_batches_grow() -> None:
+    """What it reads is named; one that ends by itself reads what was there."""
+    found = of_growing_batches("stream-behind")
+    assert found is not None
+    assert "s3a://lake/clicks" in found["summary"]
+    assert of_growing_batches("stream-behind", bounded=True) is None
+
+
+def test_a_source_that_takes_half_of_each_micro_batch() -> None:
+    found = of_growing_batches("idle-cores")
+    assert found is not None
+    assert "its source s3a://lake/clicks takes 32.2 s" in found["summary"]
+
+
 def code_in_batches(*code_s: int) -> int | None:
     """Return what code costs that takes so long in each micro-batch, besides a job of 10 s."""
     feed, now_ms = Feed()(r.application_start(), r.executor("Added", 0), r.query_started(0)), S

@@ -97,6 +97,12 @@ def test_what_is_told_of_a_stage_hides_no_other_issue(name: str, rdds: list[dict
     assert "task-count" not in found
 
 
+def test_what_files_cost_that_are_read_for_their_schema_is_not_lost_to_garbage_collection_as_well() -> None:
+    found = told(job(0, 0, [60 * S] * 4, "csv at nightly.py:3", TEXT, JVM_GC_Time=[30 * S] * 4))
+    assert found["full-scan"].attributes["lostMs"] == 60 * S
+    assert "gc" not in found
+
+
 def test_what_ran_beside_a_stage_is_asked_only_of_those_that_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a look at all stages that have ended."""
     asked: list[object] = []
@@ -138,6 +144,16 @@ def test_a_cached_rdd_that_is_computed_again() -> None:
         "pictures is cached and has 4 partitions, and yet 8 are"
         in found["recomputation"].attributes["summary"]
     )
+
+
+@pytest.mark.parametrize(("rdds", "kinds"), [(None, {"slow-node"}), (CACHED, set())], ids=["any", "cached"])
+def test_a_host_is_slow_if_it_has_not_the_same_partitions_each_time(
+    rdds: list[dict[str, Any]] | None, kinds: set[str]
+) -> None:
+    hosts = {"slow": (1, 30 * S, 0), "quick": (3, 30 * S, 0)}
+    runs = [30 * S] + [10 * S] * 3
+    found = told(*(job(n, n * 40 * S, runs, "count at a.py:3", rdds, hosts=hosts) for n in range(3)))
+    assert set(found) & {"slow-node"} == kinds
 
 
 def test_what_a_cached_rdd_costs_is_not_lost_to_garbage_collection_as_well() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import CUT, EXCHANGE, IN_MEMORY, Node, columns, listed, without_ids
+from spark_events.diagnosis.plans.node import CUT, EXCHANGE, Node, columns, listed, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _BATCH = "Scan ExistingRDD"
@@ -51,13 +51,11 @@ def _batch(execution: EndedExecution) -> str:
     Rows that the program has made, such as a table of codes, are scanned in the same way. Those of the batch
     have the columns of the micro-batch's own plan, which is the first one, if that says its columns.
     """
-    nodes = [node for plan in execution.plans for node in plan.walk()]
+    nodes = (node for plan in execution.plans for node in plan.walk())  # also what a cache was filled with
     scans = {node.text for node in nodes if node.name.startswith(_BATCH)}
     of_batch = _described(execution.plans[0]) if execution.plans else ""
     if of_batch:
         scans = {text for text in scans if _same_columns(of_batch, text)}
-    elif any(node.name == IN_MEMORY for node in nodes):
-        return ""  # that may be the batch, and the scan be of something else
     return scans.pop() if len(scans) == 1 else ""
 
 
