@@ -201,7 +201,7 @@ def test_metrics_exist() -> None:
     recorded = {rule["record"] for rule in every if "record" in rule}
     exprs = [rule["expr"] for rule in every] + [t["expr"] for panel in panels() for t in panel.targets]
     for expr in exprs:
-        for name in re.findall(r"\b(?:app\w*:)?spark_\w+(?::\w+)?", expr):
+        for name in re.findall(r"\b(?:app\w*:)?spark_\w+(?::\w+)*", expr):
             assert name in (recorded if ":" in name else listed), (name, expr)
 
 

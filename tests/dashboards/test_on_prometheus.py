@@ -152,10 +152,30 @@ def batch_series() -> Iterator[tuple[str, Callable[[int], float | None]]]:
             f"spark_application_interactive{{{labels}}}",
             lambda n, at=at, app=app: at(n) and float(app == "lab"),
         )
+        yield from costs(app, at)
     yield (
         'spark_issues_total{app_name="reports",issue="regression"}',
         lambda n: float(n >= 459) if 300 <= n < 470 else None,
     )
+
+
+def costs(
+    app: str, at: Callable[[int], tuple[str, int] | None]
+) -> Iterator[tuple[str, Callable[[int], float | None]]]:
+    """Yield what an application's issues and executors count, to two within each run, and its heap."""
+    rises_at = 460 if app == "shop" else 10  # samples of its run: for shop, just before a run of reports ends
+
+    def count(n: int) -> float | None:
+        return (found := at(n)) and 2.0 * (found[1] >= rises_at)
+
+    if app != "reports":  # whose one regression is a figure of its own
+        yield f'spark_issues_total{{app_name="{app}",issue="regression"}}', count
+    yield f'spark_issues_total{{app_name="{app}",issue="skew"}}', count
+    yield f'spark_application_lost_time_seconds_total{{app_name="{app}",issue="skew"}}', count
+    yield f'spark_application_executors_removed_total{{app_name="{app}",reason="killed"}}', count
+    for heap in ("used_max", "used_median", "used_peak", "limit"):
+        name = f'spark_application_executor_heap_{heap}_bytes{{app_name="{app}"}}'
+        yield name, lambda n: 1.0 if at(n) else None
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +254,8 @@ def promtool(*arguments: str) -> None:
         ("batch.json", "Running", 0),
         ("batch.json", "Failed", 1),
         ("batch.json", "Missing runs", 1),
-        ("batch.json", "Slower than usual", 1),
+        ("batch.json", "Slower than usual", 1 + 3 * 2),
+        ("batch.json", "Executors lost", 8),
     ],
 )
 def test_exact(seeded: tuple[PrometheusServer, int], board: str, title: str, expected: float) -> None:
@@ -277,6 +298,31 @@ def test_last_runs(seeded: tuple[PrometheusServer, int]) -> None:
     assert since.keys() == {"nightly", "reports"}
     for app, ended in (("nightly", 200 + SERVED), ("reports", 460 + SERVED)):
         assert 0 <= (SAMPLES - ended) * STEP_S - since[app] <= 2 * 5 * 60
+
+
+OF_BATCH = [pytest.param(panel, id=panel.title) for panel in panels() if panel.board == "batch.json"]
+
+
+@pytest.mark.parametrize("panel", OF_BATCH)
+def test_no_streaming_query_on_the_batch_dashboard(
+    seeded: tuple[PrometheusServer, int], panel: Panel
+) -> None:
+    """No figure of an application with a query is in any of its panels, and figures of others are."""
+    server, end_s = seeded
+    at = end_s - (SAMPLES - 465) * STEP_S  # just after the end of a run of reports
+    found = {
+        app: [
+            {labels: value for labels, value in answer.items() if value or labels}
+            for answer in (
+                server.query(expanded(target["expr"], 7_200, {"app_name": app}), at)
+                for target in panel.targets
+            )
+        ]
+        for app in ("shop", "nightly|reports|lab")
+    }
+    assert not any(found["shop"]), panel.title
+    if panel.title not in ("Running", "Failed", "Missing runs"):  # of which there are none just then
+        assert any(found["nightly|reports|lab"]), panel.title
 
 
 @pytest.mark.parametrize(("sample", "status"), [(FAILS - 1, 3), (FAILS, 4), (RUNS - 1, 4), (RUNS, 3)])
