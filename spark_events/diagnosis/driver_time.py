@@ -153,17 +153,17 @@ class DriverTime:
         if not self._executions:
             self._decide()
 
-    def told_elsewhere(self, time_ms: int, since_ms: int) -> None:
+    def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.
 
         While that worked, stages may have run, so that there was no pause.
 
         Args:
             time_ms: how long the driver worked.
-            since_ms: when it began at the earliest, in ms since the epoch.
+            since_ms, until_ms: when it began at the earliest, and ended at the latest, in ms since the epoch.
         """
         for _, pause, ended_ms in self._undecided:
-            if ended_ms > since_ms:
+            if since_ms < ended_ms <= until_ms:
                 told_ms = min(time_ms, pause.within_ms)
                 pause.time_ms -= told_ms
                 pause.within_ms -= told_ms

@@ -177,7 +177,7 @@ def test_planning_that_another_issue_tells() -> None:
     time.executions(1, S)
     ran(time, 10 * MIN + S, 11 * MIN)
     assert told(time, 11 * MIN) == {}
-    time.told_elsewhere(7 * MIN, S)
+    time.told_elsewhere(7 * MIN, S, 10 * MIN + S)
     time.executions(-1, 11 * MIN)
     assert told(time, 11 * MIN)["idle-cores"].lost_ms == 3 * MIN
 
@@ -192,14 +192,14 @@ def test_what_another_issue_tells_is_of_its_own_execution() -> None:
     ):
         time.executions(1, begun_ms)
         ran(time, begun_ms + pause_ms, begun_ms + pause_ms + S, place)
-        time.told_elsewhere(told_ms, begun_ms)
+        time.told_elsewhere(told_ms, begun_ms, begun_ms + pause_ms)
         time.executions(-1, begun_ms + pause_ms + S)
     assert "5 min before A" in told(time, 10 * MIN)["idle-cores"].sentence
     assert "B" not in told(time, 10 * MIN)["idle-cores"].sentence
 
 
-def test_what_another_issue_tells_is_of_the_time_after_it_began() -> None:
-    """A broadcast was built while another stage ran: the pause before both was for planning."""
+def test_what_another_issue_tells_is_of_the_time_in_which_it_was() -> None:
+    """A broadcast was built while another stage ran: the pauses before both and after its join are planning."""
     time = driver(idle_time_ms=MIN)
     ran(time, 0, S)
     time.executions(1, S)
@@ -207,10 +207,11 @@ def test_what_another_issue_tells_is_of_the_time_after_it_began() -> None:
     ran(time, 5 * MIN, 6 * MIN, "the broadcast's")
     time.stage_completed((7, 0), WorkDone("the other side's", "", 0, 0), 10 * MIN)
     ran(time, 12 * MIN, 13 * MIN, "the join's")
-    time.told_elsewhere(4 * MIN, 6 * MIN)
-    time.executions(-1, 13 * MIN)
-    issue = told(time, 13 * MIN)["idle-cores"]
-    assert issue.lost_ms == 5 * MIN - S
+    ran(time, 16 * MIN, 17 * MIN, "the last one's")
+    time.told_elsewhere(4 * MIN, 6 * MIN, 12 * MIN)
+    time.executions(-1, 17 * MIN)
+    issue = told(time, 17 * MIN)["idle-cores"]
+    assert issue.lost_ms == 5 * MIN - S + 3 * MIN
     assert "the join's" not in issue.sentence
 
 

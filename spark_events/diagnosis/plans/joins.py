@@ -172,11 +172,15 @@ def _large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshol
             "broadcast.driverMs": lost_ms,
         },
         driver_ms=lost_ms,
-        driver_since_ms=max(
-            (execution.stages[stage].ended_ms for stage in below & execution.stages.keys()),
-            default=execution.begun_ms,
-        ),
+        driver_span_ms=_between(below, join.stages, execution),
     )
+
+
+def _between(before: frozenset[int], after: frozenset[int], execution: EndedExecution) -> tuple[int, int]:
+    """Return when the last of some stages has ended, and the first of others has begun, as far as known."""
+    ended = [stage.ended_ms for number, stage in execution.stages.items() if number in before]
+    begun = [stage.begun_ms for number, stage in execution.stages.items() if number in after]
+    return max(ended, default=execution.begun_ms), min(begun, default=execution.ended_ms)
 
 
 def _computed_for_nothing(broadcast: Node, join: Node, execution: EndedExecution) -> tuple[int, int, int]:

@@ -250,7 +250,7 @@ class ApplicationIssues(Timeless):
 
     def driver_time_told(self, issue: Issue) -> None:
         """Called before the end of an SQL execution with an issue that tells for what its driver worked."""
-        self._driver.told_elsewhere(issue.driver_ms, issue.driver_since_ms)
+        self._driver.told_elsewhere(issue.driver_ms, *issue.driver_span_ms)
 
     def cache_may_be_read(self) -> None:
         """Called when something may have read a cache, and nobody knows which."""
