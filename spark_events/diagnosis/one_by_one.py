@@ -66,7 +66,7 @@ class _Fetched:
         alone_ms: for how long one of them was computed, or one and the next, and nothing else.
         whole_ms, longest_ms: how long their stages took, in all, and the longest of them.
         run_ms: how long their tasks ran.
-        costs: as they were found last.
+        costs: as they were computed last.
     """
 
     partitions: int
@@ -90,7 +90,7 @@ class _Fetched:
         self.pauses_ms += max(0, fetch.begun_ms - self.ended_ms)
         self.ended_ms = max(self.ended_ms, fetch.ended_ms)
 
-    def found(self, cores: int) -> _Costs:
+    def as_costs(self, cores: int) -> _Costs:
         """Return what they cost; nothing if only one of them was fetched."""
         if self.number < _LEAST or cores <= 1:
             return _Costs()
@@ -150,7 +150,7 @@ class OneByOne:
         alone_ms = fetch.ended_ms - max(fetch.begun_ms, self._ended_ms) - beside_ms
         self._ended_ms = max(self._ended_ms, fetch.ended_ms)
         fetched.add(fetch, max(0, alone_ms))
-        before, fetched.costs = fetched.costs, fetched.found(cores)
+        before, fetched.costs = fetched.costs, fetched.as_costs(cores)
         of_place = self._places.get(place, _Costs())
         costs = self._places[place] = of_place.changed(before, fetched.costs)
         if not costs.rdds:

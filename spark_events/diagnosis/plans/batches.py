@@ -69,7 +69,7 @@ def _described(node: Node) -> str:
 def _same_columns(*texts: str) -> bool:
     first, second = ([without_ids(name) for name in listed(text)] for text in texts)
     if any(CUT in text for text in texts):
-        return all(one == other for one, other in zip(first, second, strict=False))
+        return all(first_name == second_name for first_name, second_name in zip(first, second, strict=False))
     return first == second
 
 

@@ -214,17 +214,17 @@ def listed(text: str) -> list[str]:
 
 def items(text: str) -> list[str]:
     """Return the items of the list with which a node's text begins, such as ``(id#1L % 9) AS k#4L``."""
-    found, depth, item = [], 0, ""
+    parts, depth, item = [], 0, ""
     for letter in text.partition("[")[2]:
         if depth <= 0 and letter in ",]":
-            found.append(item)
+            parts.append(item)
             item = ""
             if letter == "]":
                 break
             continue
         depth += (letter in "([") - (letter in ")]")
         item += letter
-    return found
+    return parts
 
 
 def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -> list[Node]:

@@ -168,9 +168,9 @@ class ApplicationIssues(Timeless):
         Returns:
             How much of its time is told as an issue of the application, in ms.
         """
-        if (told := self._one_by_one.take(place, fetch, beside_ms, self.cores)) is None:
+        if (lost := self._one_by_one.take(place, fetch, beside_ms, self.cores)) is None:
             return 0
-        issue, told_ms = told
+        issue, told_ms = lost
         self._take(issue, fetch.ended_ms)
         return told_ms
 
