@@ -125,8 +125,7 @@ def _runs() -> builders.Panel:
     return rows(
         "Last runs",
         "The last run of each batch application: its status and duration, how long ago a run finished, "
-        "and the "
-        "failures and lost time of all runs in the time range.",
+        "and the failures and lost time of all runs in the time range.",
         columns,
         {"app_name": "application", "status": "status"},
         dict(STATUS_NAMES.values()),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.dashboards import RULES, Panel, expanded, panels
+from tests.support.dashboards import RULES, Panel, boards, expanded, panels
 from tests.support.demo_run import DemoRun
 from tests.support.prometheus import PrometheusServer
 from tests.support.requirements import need
@@ -139,6 +139,11 @@ def batch_series() -> Iterator[tuple[str, Callable[[int], float | None]]]:
                     return ("RUNNING", n - begin) if n < end else (how, end - begin)
             return None
 
+        for number, (begin, end, _) in enumerate(runs):
+            yield (
+                f'spark_application_info{{{labels},app_id="{app}-{number}"}}',
+                lambda n, begin=begin, end=end: 1 if begin <= n < end + SERVED else None,
+            )
         for status in ("RUNNING", "FINISHED", "FAILED", "CANCELED"):
             yield (
                 f'spark_application_status{{{labels},status="{status}"}}',
@@ -333,6 +338,42 @@ def test_exact_status(seeded: tuple[PrometheusServer, int], sample: int, status:
     # What is recorded follows within a step.
     at = end_s - (SAMPLES - sample - 1) * STEP_S - 0.001
     assert list(server.query(expanded(panel.targets[0]["expr"]), at).values()) == [status]
+
+
+@pytest.mark.parametrize("name", boards())
+def test_starts_and_failures_are_marked_once(seeded: tuple[PrometheusServer, int], name: str) -> None:
+    """Each at the first of the moments for which Grafana asks that comes after it."""
+    server, end_s = seeded
+    begin_s = end_s - SAMPLES * STEP_S
+    found = {
+        (mark["name"], *(labels.get(label, "") for label in wanted_labels(mark["titleFormat"])), *at)
+        for mark in boards()[name]["annotations"]["list"]
+        for labels, at in moments(server, expanded(mark["expr"]), begin_s, end_s, mark["step"])
+    }
+
+    def minute(sample: int) -> int:
+        return begin_s + -(-sample * STEP_S // 60) * 60
+
+    applications = {
+        ("Starts of applications", app, minute(begin))
+        for app, runs in BATCH_RUNS.items()
+        for begin, _, _ in runs
+        if begin > 0
+    }
+    assert found == applications | {
+        ("Starts of queries", "shop", "orders", minute(RUNS)),
+        ("Failures", "shop", "orders", "OUT_OF_MEMORY", minute(FAILS)),
+    }
+
+
+def moments(
+    server: PrometheusServer, expr: str, begin_s: int, end_s: int, step: str
+) -> Iterator[tuple[dict[str, str], list[int]]]:
+    """Yield the labels of each series of a query over a time, and at which moments, in s, it has a value."""
+    parameters = urllib.parse.urlencode({"query": expr, "start": begin_s, "end": end_s, "step": step})
+    answer = json.loads(http_get(f"{server.url}/api/v1/query_range?{parameters}"))
+    for row in answer["data"]["result"]:
+        yield row["metric"], [int(at) for at, _ in row["values"]]
 
 
 def test_alerts() -> None:

@@ -174,7 +174,7 @@ class LogFiles:
         if self._open_files is None:
             return part
         size = self._open_files.size(part.path, part.size, is_followed)
-        return replace(part, size=size.found, is_open=size.is_open)
+        return replace(part, size=size.readable, is_open=size.is_open)
 
     def _logs(self, is_known: IsKnown, is_followed: IsFollowed) -> Iterator[EventLog]:
         entries = self._named_entries()

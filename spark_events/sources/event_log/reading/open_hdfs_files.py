@@ -25,12 +25,12 @@ class FileSize(NamedTuple):
 
     Attributes:
         listed: by the name node.
-        found: with what is readable of its last block.
+        readable: with what can be read of its last block.
         is_open: whether it may grow without a change of the listing.
     """
 
     listed: int
-    found: int
+    readable: int
     is_open: bool
 
 
@@ -79,8 +79,8 @@ class OpenHdfsFiles:
                 path_without_secrets(path),
                 error if isinstance(error, RefusedError) else type(error).__name__,
             )
-            found = last.found if last and last.listed <= listed < last.found else listed
-            return FileSize(listed, found, is_open=True)
+            readable = last.readable if last and last.listed <= listed < last.readable else listed
+            return FileSize(listed, readable, is_open=True)
         return self._last[path]
 
     def _asked_size(self, path: str, listed: int) -> FileSize:
@@ -91,9 +91,9 @@ class OpenHdfsFiles:
             return FileSize(listed, known.bytes, known.bytes != listed)
         start = max(0, listed - 1)
         with self._answer(path, start) as answer:
-            found = max(listed, start + _length(answer))
+            readable = max(listed, start + _length(answer))
         # A file that is open has the listed size until the second flush of its last block.
-        return FileSize(listed, found, known is not None or found > listed or not listed)
+        return FileSize(listed, readable, known is not None or readable > listed or not listed)
 
     def _known_length(self, path: str) -> _KnownLength | None:
         """Return what the name node knows about a file's length; None if it does not say it, as HttpFS."""
