@@ -105,8 +105,8 @@ class DriverTime:
         self._thresholds = thresholds
         self._usual_start_ms = thresholds.usual_start_ms
         self._executors: dict[str, int] = {}
-        # With the pause before each, and where that was, if not before the stage's own place.
-        self._stages: dict[tuple[int, int], tuple[str, _Pauses]] = {}
+        # With the pause before each, where that was, if not before the stage's own place, and when it ended.
+        self._stages: dict[tuple[int, int], tuple[str, _Pauses, int]] = {}
         self._queries: set[str] = set()
         self._ending = False
         self._executions = 0
@@ -116,7 +116,7 @@ class DriverTime:
         self._pause = _Pauses()
         self._before: dict[str, _Pauses] = {}
         # Those within SQL executions that run on: at their end, another issue may tell what they were for.
-        self._undecided: list[tuple[str, _Pauses]] = []
+        self._undecided: list[tuple[str, _Pauses, int]] = []
         self._jobs: dict[str, _Jobs] = {}
         self._collected: dict[str, _Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
@@ -153,14 +153,21 @@ class DriverTime:
         if not self._executions:
             self._decide()
 
-    def told_elsewhere(self, time_ms: int) -> None:
-        """Called with time of the driver within SQL executions that another issue has as its cost, in ms."""
-        self._decide()
-        for pauses in sorted(self._before.values(), key=lambda pauses: -pauses.within_ms):
-            told_ms = min(time_ms, pauses.within_ms)
-            pauses.time_ms -= told_ms
-            pauses.within_ms -= told_ms
-            time_ms -= told_ms
+    def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
+        """Called before the end of an SQL execution with what another issue has as the cost of its driver.
+
+        While that worked, stages may have run, so that there was no pause.
+
+        Args:
+            time_ms: how long the driver worked.
+            since_ms, until_ms: when it began at the earliest, and ended at the latest, in ms since the epoch.
+        """
+        for _, pause, ended_ms in self._undecided:
+            if since_ms < ended_ms <= until_ms:
+                told_ms = min(time_ms, pause.within_ms)
+                pause.time_ms -= told_ms
+                pause.within_ms -= told_ms
+                time_ms -= told_ms
 
     def stage_submitted(self, key: tuple[int, int], time_ms: int) -> None:
         """Called when a stage attempt has begun."""
@@ -170,7 +177,7 @@ class DriverTime:
             pause = _Pauses(1, max(0, pause.time_ms - self._usual_start_ms), 0)
         at = f"{_AFTER}{self._after}" if self._after else ""
         at_start = f"{_AT_START}{duration(self._usual_start_ms)}"
-        self._stages[key] = at if self._any_stage else at_start, pause
+        self._stages[key] = at if self._any_stage else at_start, pause, time_ms
         self._after = ""
         self._any_stage = True
 
@@ -183,8 +190,8 @@ class DriverTime:
             time_ms: when, in ms since the epoch.
         """
         self._advance(time_ms)
-        at, pause = self._stages.pop(key, ("", _Pauses()))
-        self._book(at or work.place or _ANYWHERE, pause)
+        at, pause, paused_until_ms = self._stages.pop(key, ("", _Pauses(), 0))
+        self._book(at or work.place or _ANYWHERE, pause, paused_until_ms)
         busy_ms, self._busy_ms = self._busy_ms, 0
         if work.place and not at and not is_fetch(work.place):
             self._add_job(work, busy_ms)
@@ -195,12 +202,12 @@ class DriverTime:
         """Called at the end of the application."""
         self._advance(time_ms)
         self._has_ended = True
-        for at, pause in self._stages.values():
-            self._book(at or _OTHERS, pause)
+        for at, pause, paused_until_ms in self._stages.values():
+            self._book(at or _OTHERS, pause, paused_until_ms)
         self._stages.clear()
         if self._any_stage:
             pause = self._ended_pause()
-            self._book(f"{_AFTER}{self._after}" if self._after else _AT_END, pause)
+            self._book(f"{_AFTER}{self._after}" if self._after else _AT_END, pause, time_ms)
         self._decide()
 
     def issues(self, time_ms: int) -> Iterator[Issue]:
@@ -276,16 +283,18 @@ class DriverTime:
         pause, self._pause = self._pause, _Pauses()
         return self._settle_collect(pause) if self._collects is not None and pause.time_ms else pause
 
-    def _book(self, place: str, pause: _Pauses) -> None:
+    def _book(self, place: str, pause: _Pauses, ended_ms: int) -> None:
         if not pause.time_ms:
             return
-        self._undecided.append((place, pause))
+        self._undecided.append((place, pause, ended_ms))
         if not self._executions or not pause.within_ms or len(self._undecided) > _MOST_UNDECIDED:
             self._decide()
 
     def _decide(self) -> None:
         """Book the pauses of which no other issue may tell any more."""
-        for place, pause in self._undecided:
+        for place, pause, _ in self._undecided:
+            if not pause.time_ms:
+                continue  # another issue has told all of it
             if place not in self._before and len(self._before) >= _MOST_PLACES:
                 place = _OTHERS
             before = self._before.setdefault(place, _Pauses())

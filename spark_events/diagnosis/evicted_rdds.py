@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.thresholds import RECOMPUTATION
@@ -22,6 +23,8 @@ class _Cached:
         least_run_ms: how long the tasks of a stage ran at least that has computed all of it.
         times: in how many stages partitions were computed again.
         again: how many.
+        lost_ms: what that cost, by the tasks of the same stages that found theirs; None if none ever did.
+        most_ms: what it cost at most, in the stages of which no task did.
     """
 
     title: str
@@ -30,7 +33,8 @@ class _Cached:
     least_run_ms: int
     times: int = 0
     again: int = 0
-    lost_ms: int = 0
+    lost_ms: int | None = None
+    most_ms: int = 0
 
 
 class EvictedRdds:
@@ -82,18 +86,18 @@ class EvictedRdds:
     ) -> tuple[Issue, int]:
         again, slots = measured.without_input, max(1, slots)
         hits = measured.tasks - again.tasks
-        if hits:
-            usual_ms = (measured.run.total - again.run_ms) // hits
-            more_ms = max(0, again.run_ms - again.tasks * usual_ms)
-            without_ms = usual_ms * -(-measured.tasks // slots)
-            lost_ms = min(more_ms, measured.last_ms - measured.first_ms - without_ms)
-        else:  # what the stage does besides is not known, but the quickest of all has computed it, too
-            more_ms = cached.least_run_ms = min(cached.least_run_ms, measured.run.total)
-            lost_ms = 0
         cached.times += 1
         cached.again += again.tasks
+        if not hits:  # what the stage does besides is not known, but the quickest of all has computed it, too
+            cached.least_run_ms = min(cached.least_run_ms, measured.run.total)
+            cached.most_ms += cached.least_run_ms // slots
+            return _issue(number, cached), 0
+        usual_ms = (measured.run.total - again.run_ms) // hits
+        more_ms = max(0, again.run_ms - again.tasks * usual_ms)
+        without_ms = usual_ms * -(-measured.tasks // slots)
+        lost_ms = min(more_ms, measured.last_ms - measured.first_ms - without_ms)
         lost_ms = max(lost_ms, more_ms // slots)
-        cached.lost_ms += lost_ms
+        cached.lost_ms = (cached.lost_ms or 0) + lost_ms
         return _issue(number, cached), lost_ms
 
 
@@ -113,13 +117,17 @@ def _title(rdd: Mapping[str, Any]) -> str:
 
 def _issue(number: int, cached: _Cached) -> Issue:
     stages = "one stage" if cached.times == 1 else f"{cached.times:,} stages"
+    at_most = ""
+    if cached.most_ms:
+        of_which = "which takes" if cached.lost_ms is None else "which takes, where none was found,"
+        at_most = f" ({of_which} {duration(cached.most_ms)} at most)"
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} rdd {number}",
         cached.lost_ms,
         None,
         f"{cached.title} is cached and has {cached.partitions:,} partitions, and yet {cached.again:,} are "
-        f"computed again, in {stages}: the cache does not keep them",
+        f"computed again, in {stages}{at_most}: the cache does not keep them",
         "It does not fit, or executors went with what they had: persist it with MEMORY_AND_DISK, give "
         "executors more memory (spark.executor.memory), cache less, or unpersist() what is not needed.",
         evidence={
@@ -127,4 +135,5 @@ def _issue(number: int, cached: _Cached) -> Issue:
             "recomputation.cached": True,
             "recomputation.what": cached.title,
         },
+        share_ms=cached.most_ms if cached.lost_ms is None else None,
     )

@@ -23,6 +23,8 @@ class Issue:
         evidence: the figures behind it, by name of an event's attribute.
         share_ms: how long what it is about took, in ms, where nobody knows how long it would take otherwise;
             None where ``lost_ms`` says what it cost.
+        driver_ms: how much of its cost is time for which the driver worked.
+        driver_span_ms: when that began at the earliest, and ended at the latest, in ms since the epoch.
         uneven_ms: what a late task would have cost if it had more data than others, in ms; None if not late.
         stages: the stages that would have taken less time; what all issues of a stage cost is no more than
             the stage took.
@@ -39,6 +41,8 @@ class Issue:
     share_ms: int | None = None
     stages: frozenset[int] = frozenset()
     uneven_ms: int | None = None
+    driver_ms: int = 0
+    driver_span_ms: tuple[int, int] = (0, 0)
 
     def plus(self, newer: Issue) -> Issue:
         """Return a newer issue of the same cause, with what both have cost."""

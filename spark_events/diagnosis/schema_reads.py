@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.thresholds import FULL_SCAN
 
 _FORMATS = ("csv", "json", "xml")
@@ -19,6 +20,11 @@ _ANY = "load"
 _FILES = "FileScanRDD"
 _NAMED = re.compile(r"(?:CSV|JSON|XML)File: (.+)", re.IGNORECASE)
 """What Spark calls the RDDs by which it reads files for their schema: line by line, or as a whole."""
+_SIZE = "size of files read"
+_OVERLAP = 128 << 10
+"""How far a task reads at most beyond its part of a file, up to the end of a line, and of a buffer."""
+_LOCAL, _CHECKED = "file:", 512 // 4
+"""Where what is read counts with its checksums, and of how many bytes each byte of them is."""
 _MOST_WAITING, _MOST_SOURCES = 100, 100
 
 
@@ -29,6 +35,22 @@ class SchemaRead(NamedTuple):
     wall_ms: int
     read_bytes: int
     path: str = ""
+    tasks: int = 1
+
+    def is_of(self, scan: _Scan) -> bool:
+        """Return whether it may have read what a scan reads: as much, and of the same format."""
+        checksums = scan.size_bytes // _CHECKED if scan.path.startswith(_LOCAL) else 0
+        most = scan.size_bytes + checksums + self.tasks * _OVERLAP
+        fits = 0 < scan.size_bytes <= self.read_bytes <= most
+        return self.form in ("", scan.form) and fits
+
+
+class _Scan(NamedTuple):
+    """Files that a plan reads."""
+
+    form: str
+    path: str
+    size_bytes: int
 
 
 @dataclass(slots=True)
@@ -55,44 +77,47 @@ def schema_read(stage_info: Mapping[str, Any], wall_ms: int, read_bytes: int) ->
     path = next((match[1] for name in names if (match := _NAMED.fullmatch(name))), "")
     if not path and _FILES not in names:
         return None
-    return SchemaRead("" if verb == _ANY else verb, wall_ms, read_bytes, path)
+    form, tasks = "" if verb == _ANY else verb, int(stage_info.get("Number of Tasks") or 1)
+    return SchemaRead(form, wall_ms, read_bytes, path, tasks)
 
 
 class SchemaReads:
-    """Adds up what it takes to find schemas, by files: a later plan that reads them says which they are."""
+    """Adds up what it takes to find schemas, by files: a later plan that reads as much says which."""
 
     def __init__(self) -> None:
-        self._waiting: deque[SchemaRead] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[SchemaRead] = deque()
         self._sources: dict[str, _Source] = {}
 
     def take(self, read: SchemaRead) -> Iterator[Issue]:
         """Called with each stage that has read files for their schema; yields it if it says which."""
         if read.path:
             yield from self._add(read, read.form, read.path)
-        else:
-            self._waiting.append(read)
+            return
+        self._waiting.append(read)
+        if len(self._waiting) > _MOST_WAITING:
+            yield from self._add_unknown()
 
     def execution_ended(self, execution: EndedExecution) -> Iterator[Issue]:
         """Called with each SQL execution that has ended; yields what is known now of files that it reads."""
         if not self._waiting:
             return
-        for node in execution.nodes():
-            words = node.name.split()
-            form = words[1].lower() if len(words) > 1 and words[0] == "Scan" else ""
-            if form in _FORMATS and (path := node.table()):
-                yield from self._found(form, path)
+        scans = {scan for node in execution.nodes() if (scan := _scan(node)) is not None}
+        fitting = {scan: [read for read in self._waiting if read.is_of(scan)] for scan in sorted(scans)}
+        of_reads = [read for reads in fitting.values() for read in reads]
+        for scan, reads in fitting.items():
+            # What may be of several files is of none that anybody knows.
+            if len(reads) == 1 and of_reads.count(reads[0]) == 1:
+                self._waiting.remove(reads[0])
+                yield from self._add(reads[0], scan.form, scan.path)
 
     def end(self) -> Iterator[Issue]:
-        """Called at the end of the application: nobody has read the other files."""
+        """Called at the end of the application: nobody has read the other files, or nobody knows which."""
         while self._waiting:
-            read = self._waiting.popleft()
-            yield from self._add(read, read.form, "")
+            yield from self._add_unknown()
 
-    def _found(self, form: str, path: str) -> Iterator[Issue]:
-        read = next((read for read in self._waiting if read.form in ("", form)), None)
-        if read is not None:
-            self._waiting.remove(read)
-            yield from self._add(read, form, path)
+    def _add_unknown(self) -> Iterator[Issue]:
+        read = self._waiting.popleft()
+        return self._add(read, read.form, "")
 
     def _add(self, read: SchemaRead, form: str, path: str) -> Iterator[Issue]:
         name = path or form
@@ -103,6 +128,13 @@ class SchemaReads:
         source.wall_ms += read.wall_ms
         source.read_bytes += read.read_bytes
         yield _issue(form, path, source)
+
+
+def _scan(node: Node) -> _Scan | None:
+    words = node.name.split()
+    form = words[1].lower() if len(words) > 1 and words[0] == "Scan" else ""
+    path = node.table() if form in _FORMATS else ""
+    return _Scan(form, path, node.metrics.get(_SIZE, 0)) if path else None
 
 
 def _issue(form: str, path: str, source: _Source) -> Issue:

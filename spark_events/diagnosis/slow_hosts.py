@@ -32,13 +32,17 @@ class SlowHosts:
         self._thresholds = thresholds
         self._slow: dict[tuple[str, str], _Slow] = {}
 
-    def take(self, measured: TasksMeasured, slots: int) -> Iterator[Issue]:
+    def take(self, measured: TasksMeasured, slots: int, of_cache: bool = False) -> Iterator[Issue]:
         """Called with each stage that has ended; yields what was slow in enough of them by now.
 
         Args:
             measured: what its tasks measured.
             slots: how many tasks ran at once.
+            of_cache: whether its tasks read what is cached: each of its partitions stays on one executor, so
+                where those with more to do are, all stages take longer.
         """
+        if of_cache:
+            return
         slow_hosts = set()
         for host, ratio in _slower(measured.hosts):
             if ratio >= self._thresholds.slow_node_factor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping
-from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -37,12 +36,13 @@ class SlowSource:
     def __init__(self) -> None:
         self._lost_ms = self._whole_ms = self._batches = 0
 
-    def take(self, progress: Mapping[str, Any], rows: int) -> tuple[Issue, int] | None:
+    def take(self, progress: Mapping[str, Any], rows: int, sources: str = "") -> tuple[Issue, int] | None:
         """Return what that has cost so far, and how long the micro-batches took; None if that is little.
 
         Args:
             progress: of a query; while there is nothing to do, it is no loss that a source looks for it.
             rows: that the micro-batch has read.
+            sources: what the query reads; empty if unknown.
         """
         took = progress.get("durationMs") or {}
         if rows <= 0 or _OFFSETS not in took:
@@ -52,13 +52,15 @@ class SlowSource:
         self._batches += 1
         if self._batches < _LEAST_ASKED or self._lost_ms < _LEAST_OFFSETS * self._whole_ms:
             return None
-        named = sources_of(progress)
+        number = len(progress.get("sources") or ())
+        # Spark adds up the times of all sources: of several, nobody knows which one is slow.
+        asked = f"{number} sources take" if number > 1 else f"source{f' {sources}' if sources else ''} takes"
         issue = Issue(
             IDLE_CORES,
             f"{IDLE_CORES} source",
             self._lost_ms,
             None,
-            f"its source{f' {named}' if named else ''} takes {duration(self._lost_ms)} to say what is new, "
+            f"its {asked} {duration(self._lost_ms)} to say what is new, "
             f"{duration(self._lost_ms // self._batches)} before each of {self._batches:,} micro-batches "
             f"({_OFFSETS})",
             "Only the driver works in that time. Of a folder, Spark lists all files each time: remove those "
@@ -172,10 +174,10 @@ class _Batch(NamedTuple):
 
 
 class BatchGrowth:
-    """Finds that each micro-batch has more to read than the one before, for that took too long.
+    """Finds that each micro-batch has more to read than the one before, as if that took too long.
 
-    Rows come evenly, and each micro-batch reads those that came while the one before ran. If they keep
-    growing that way, without a pause, more come than the query can process.
+    If rows come evenly, and each micro-batch reads those that came while the one before ran, more come than
+    the query can process. It may also read old files one by one that were larger from day to day.
     """
 
     def __init__(self) -> None:
@@ -213,25 +215,36 @@ class StreamBehind:
     Args:
         interval_ms: of its trigger; None if that has none, or if it is unknown: event logs do not have it.
             Then it is the time between micro-batches, as long as they wait for it.
+        bounded: whether it ends by itself: it reads what was there when it began, and no more comes.
     """
 
-    def __init__(self, interval_ms: int | None) -> None:
+    def __init__(self, interval_ms: int | None, bounded: bool = False) -> None:
         self._interval_ms = interval_ms
         self._clock = TriggerClock() if interval_ms is None else None
-        self._growth = BatchGrowth()
+        self._growth = None if bounded else BatchGrowth()
         self._late = self._delay_ms = 0
         self._grew = self._first = 0
         self._sources = ""
         self._backlog: int | None = None  # before the first micro-batch, nobody knows it
 
-    def take(self, progress: Mapping[str, Any], rows: int) -> Issue | None:
-        """Return how far the query is behind, if that is so, by its progress and the rows that it read."""
+    def take(
+        self, progress: Mapping[str, Any], rows: int, begun_ms: int | None, sources: str = ""
+    ) -> Issue | None:
+        """Return how far the query is behind, if that is so.
+
+        Args:
+            progress: of the query.
+            rows: that the micro-batch has read.
+            begun_ms: when it began, in ms since the epoch; None if unknown.
+            sources: what the query reads; empty if unknown.
+        """
         took_ms = int((progress.get("durationMs") or {}).get("triggerExecution") or 0)
-        self._sources = sources_of(progress)
-        begun_ms = _begun_ms(progress)
+        self._sources = sources
         if self._clock is not None and begun_ms is not None:
             self._interval_ms = self._clock.take(begun_ms, took_ms) or self._interval_ms
-        grown = self._growth.take(begun_ms, took_ms, rows) if begun_ms is not None else None
+        grown = None
+        if self._growth is not None and begun_ms is not None:
+            grown = self._growth.take(begun_ms, took_ms, rows)
         if self._interval_ms and rows > 0 and took_ms > self._interval_ms:
             self._late += 1
             self._delay_ms += took_ms - self._interval_ms
@@ -262,8 +275,8 @@ class StreamBehind:
 
     def _of_backlog(self) -> Issue:
         return self._issue(
-            f"in {self._grew} micro-batches, its source has grown faster than it was read: from "
-            f"{self._first:,} to {self._backlog:,} offsets behind the latest",
+            f"in {self._grew} micro-batches, more came than was read: from {self._first:,} to "
+            f"{self._backlog:,} offsets behind the latest",
             {"behind.batches": self._grew, "behind.offsets": self._backlog or 0},
             None,
         )
@@ -271,8 +284,7 @@ class StreamBehind:
     def _of_growth(self, grown: Grown) -> Issue:
         return self._issue(
             f"each of the last {grown.batches} micro-batches read more rows and took longer than the one "
-            f"before, from {duration(grown.first_ms)} to {duration(grown.last_ms)}, without a pause: while "
-            "one runs, more rows come than it has read",
+            f"before, from {duration(grown.first_ms)} to {duration(grown.last_ms)}, without a pause",
             {"behind.batches": grown.batches, "behind.batchMs": grown.last_ms},
             None,
         )
@@ -290,15 +302,6 @@ class StreamBehind:
             evidence,
             share_ms=share_ms,
         )
-
-
-def _begun_ms(progress: Mapping[str, Any]) -> int | None:
-    """Return when a micro-batch began, in ms since the epoch; None if its progress does not say it."""
-    text = str(progress.get("timestamp")).replace("Z", "+00:00")  # Python 3.10 does not know Z
-    try:
-        return round(1_000 * datetime.fromisoformat(text).timestamp())
-    except ValueError:
-        return None
 
 
 def _backlog(progress: Mapping[str, Any]) -> int:

@@ -71,7 +71,11 @@ def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:
 
 
 def slow_executors(
-    slow: list[int], stages: int = 3, host: str = "shared", **hosts: tuple[int, int, int]
+    slow: list[int],
+    stages: int = 3,
+    host: str = "shared",
+    of_cache: bool = False,
+    **hosts: tuple[int, int, int],
 ) -> list[tuple[str, int | None]]:
     """Return what is told of an executor with these tasks, in s, beside two with 8 of 5 s each, on one host."""
     tasks = measured(
@@ -85,7 +89,7 @@ def slow_executors(
         Longest_Runs=[[number, S, run * S, 0, "3", host] for number, run in enumerate(sorted(slow)[::-1])],
     )
     rule = SlowHosts(Thresholds())
-    issues = [issue for _ in range(stages) for issue in rule.take(tasks, 4)]
+    issues = [issue for _ in range(stages) for issue in rule.take(tasks, 4, of_cache)]
     return [(str(issue.evidence.get("executorId")), issue.lost_ms) for issue in issues]
 
 
@@ -103,6 +107,8 @@ def test_one_executor_of_a_host_is_slow() -> None:
         slow_executors([9, 9, 9]),
         slow_executors([15] * 9),
         slow_executors([15, 15, 15], host="alone"),
+        slow_executors([15, 15, 15], of_cache=True),
+        slow_executors([15, 15, 15], of_cache=True, shared=(3, 45 * S, 0), quick=(9, 45 * S, 0)),
     ],
     ids=[
         "one late task",
@@ -110,6 +116,8 @@ def test_one_executor_of_a_host_is_slow() -> None:
         "not twice as long",
         "it has as many tasks",
         "on a host of its own",
+        "the same partitions of a cached RDD are there each time",
+        "and on the same host",
     ],
 )
 def test_an_executor_that_is_not_slow(told: list[tuple[str, int | None]]) -> None:
@@ -169,9 +177,42 @@ def test_planning_that_another_issue_tells() -> None:
     time.executions(1, S)
     ran(time, 10 * MIN + S, 11 * MIN)
     assert told(time, 11 * MIN) == {}
+    time.told_elsewhere(7 * MIN, S, 10 * MIN + S)
     time.executions(-1, 11 * MIN)
-    time.told_elsewhere(7 * MIN)
     assert told(time, 11 * MIN)["idle-cores"].lost_ms == 3 * MIN
+
+
+def test_what_another_issue_tells_is_of_its_own_execution() -> None:
+    """The first one has planned for longer, and yet all of that remains."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S)
+    for begun_ms, pause_ms, place, told_ms in (
+        (S, 5 * MIN, "A", 0),
+        (5 * MIN + 2 * S, 3 * MIN, "B", 3 * MIN),
+    ):
+        time.executions(1, begun_ms)
+        ran(time, begun_ms + pause_ms, begun_ms + pause_ms + S, place)
+        time.told_elsewhere(told_ms, begun_ms, begun_ms + pause_ms)
+        time.executions(-1, begun_ms + pause_ms + S)
+    assert "5 min before A" in told(time, 10 * MIN)["idle-cores"].sentence
+    assert "B" not in told(time, 10 * MIN)["idle-cores"].sentence
+
+
+def test_what_another_issue_tells_is_of_the_time_in_which_it_was() -> None:
+    """A broadcast was built while another stage ran: the pauses before both and after its join are planning."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S)
+    time.executions(1, S)
+    time.stage_submitted((7, 0), 5 * MIN)
+    ran(time, 5 * MIN, 6 * MIN, "the broadcast's")
+    time.stage_completed((7, 0), WorkDone("the other side's", "", 0, 0), 10 * MIN)
+    ran(time, 12 * MIN, 13 * MIN, "the join's")
+    ran(time, 16 * MIN, 17 * MIN, "the last one's")
+    time.told_elsewhere(4 * MIN, 6 * MIN, 12 * MIN)
+    time.executions(-1, 17 * MIN)
+    issue = told(time, 17 * MIN)["idle-cores"]
+    assert issue.lost_ms == 5 * MIN - S + 3 * MIN
+    assert "the join's" not in issue.sentence
 
 
 def test_a_large_result() -> None:

@@ -45,11 +45,12 @@ def test_some_are_gone() -> None:
 
 
 def test_all_are_gone() -> None:
-    """What the quickest stage took that computed them is what it costs at most."""
+    """What the quickest stage took that computed them is what it costs at most: it does other things as well."""
     issue = told(8, [12] * 8, stage(30), stage(0, name="MapPartitionsRDD"))
     assert issue is not None
-    assert issue.lost_ms == 80 * S // 4
+    assert (issue.lost_ms, issue.share_ms) == (None, 80 * S // 4)
     assert issue.sentence.startswith("RDD 5 is cached")
+    assert "8 are computed again, in one stage (which takes 20.0 s at most)" in issue.sentence
 
 
 def test_what_was_unpersisted_is_computed_anew() -> None:
@@ -60,7 +61,28 @@ def test_what_was_unpersisted_is_computed_anew() -> None:
     assert rule.take(stage(30), whole, 4) is None
     found = rule.take(stage(60), whole, 4)
     assert found is not None
-    assert (found[0].evidence["recomputation.times"], found[1]) == (1, 80 * S // 4)
+    assert (found[0].evidence["recomputation.times"], found[0].share_ms) == (1, 80 * S // 4)
+
+
+def test_what_else_a_stage_does_is_no_cost_of_its_rdd() -> None:
+    """Parsing takes 10 s, and each iteration 90 s more: nobody knows that if no task finds its partition."""
+    rule = EvictedRdds()
+    assert rule.take(stage(0), measured([100 * S] * 8, Without_Input=[8, 800 * S]), 8) is None
+    found = rule.take(stage(110), measured([100 * S] * 8, Without_Input=[8, 800 * S]), 8)
+    assert found is not None
+    assert (found[0].lost_ms, found[1]) == (None, 0)
+
+
+def test_what_is_known_of_some_stages_is_what_it_cost() -> None:
+    """6 s in the one that found some; the other one, of 20 s, is told beside it."""
+    rule = EvictedRdds()
+    assert rule.take(stage(0), measured([10 * S] * 8, Without_Input=[8, 80 * S]), 4) is None
+    assert rule.take(stage(30), measured([10 * S] * 8, Without_Input=[8, 80 * S]), 4) is not None
+    runs = [10 * S] * 3 + [2 * S] * 5
+    found = rule.take(stage(60), measured(runs, Without_Input=[3, 30 * S]), 4)
+    assert found is not None
+    assert (found[0].lost_ms, found[0].share_ms, found[1]) == (6 * S, None, 6 * S)
+    assert "in 2 stages (which takes, where none was found, 20.0 s at most)" in found[0].sentence
 
 
 @pytest.mark.parametrize(

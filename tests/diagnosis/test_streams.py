@@ -15,12 +15,12 @@ from tests.support.plans import Plan
 S = 1_000
 
 
-Batch = tuple[dict[str, Any], int]
-"""A query's progress, and the rows that it has read."""
+Batch = tuple[dict[str, Any], int, int | None]
+"""A query's progress, the rows that it has read, and when it began, in ms."""
 
 
-def progress(rows: int, took_ms: int = 500, **more: Any) -> Batch:
-    return {"durationMs": {"triggerExecution": took_ms}, **more}, rows
+def progress(rows: int, took_ms: int = 500, begun_ms: int | None = None, **more: Any) -> Batch:
+    return {"durationMs": {"triggerExecution": took_ms}, **more}, rows, begun_ms
 
 
 def silence(gaps_ms: list[int], silent_ms: int, least_ms: int = 60 * S) -> Issue | None:
@@ -57,8 +57,8 @@ def test_a_batch_without_rows_is_silence_too_and_one_with_rows_ends_it() -> None
     assert rule.take(0, 190 * S) is None  # by now, pauses of 93 s are known
 
 
-def behind(interval_ms: int | None, *batches: Batch) -> Issue | None:
-    rule, issue = StreamBehind(interval_ms), None
+def behind(interval_ms: int | None, *batches: Batch, bounded: bool = False) -> Issue | None:
+    rule, issue = StreamBehind(interval_ms, bounded), None
     for batch in batches:
         issue = rule.take(*batch)
     return issue
@@ -79,7 +79,8 @@ def test_a_backlog_that_grows() -> None:
     issue = behind(None, offsets(10), *(offsets(number) for number in (100, 200, 300, 400, 500)))
     assert issue is not None
     assert (
-        "in 5 micro-batches, its source has grown faster than it was read: from 10 to 500" in issue.sentence
+        "in 5 micro-batches, more came than was read: from 10 to 500 offsets behind the latest"
+        in issue.sentence
     )
 
 
@@ -110,11 +111,7 @@ def test_a_query_that_keeps_up(interval_ms: int | None, batches: list[Batch]) ->
 
 def timed(*batches: tuple[int, int, int]) -> list[Batch]:
     """Return micro-batches by when each began, how long it took, both in ms, and how many rows it read."""
-    return [progress(rows, took, timestamp=_moment(begun)) for begun, took, rows in batches]
-
-
-def _moment(ms: int) -> str:
-    return f"2026-01-01T00:{ms // 60_000:02}:{ms % 60_000 // 1_000:02}.{ms % 1_000:03}Z"
+    return [progress(rows, took, begun) for begun, took, rows in batches]
 
 
 PUNCTUAL = [(number * 1_500 + number % 3, 400, 10) for number in range(8)]
@@ -161,6 +158,13 @@ def test_more_rows_come_than_it_can_process() -> None:
     assert issue is not None
     assert (issue.kind, issue.lost_ms, issue.share_ms) == ("stream-behind", None, None)
     assert "each of the last 6 micro-batches read more rows and took longer than" in issue.sentence
+    # It may read files of before, which were larger from day to day.
+    assert issue.sentence.endswith("the one before, from 1.0 s to 7.6 s, without a pause")
+
+
+def test_a_query_that_ends_by_itself_reads_what_was_there() -> None:
+    """With ``availableNow``, no more rows come while it runs."""
+    assert behind(None, *overrun(1.5), bounded=True) is None
 
 
 @pytest.mark.parametrize(
@@ -170,8 +174,8 @@ def test_more_rows_come_than_it_can_process() -> None:
         overrun(1.5, pause_ms=200),
         overrun(1.05, batches=20),
         overrun(1.12),
-        [(each, 10) for each, _ in overrun(1.5)],
-        [(each, number**3 + 1) for number, (each, _) in enumerate(overrun(1.5))],
+        [(each, 10, begun) for each, _, begun in overrun(1.5)],
+        [(each, number**3 + 1, begun) for number, (each, _, begun) in enumerate(overrun(1.5))],
     ],
     ids=["too few", "it waits", "hardly longer", "not twice as long", "no more rows", "rows come unevenly"],
 )
@@ -179,23 +183,29 @@ def test_batches_that_only_vary(batches: list[Batch]) -> None:
     assert behind(None, *batches) is None
 
 
-def slow_source(*offsets_ms: int, rows: int = 5) -> tuple[int | None, str] | None:
-    """Return what it costs and what is told, if the source says so late what is new, of 1 s each."""
+def slow_source(*offsets_ms: int, rows: int = 5, sources: int = 1) -> tuple[int | None, str] | None:
+    """Return what it costs and what is told, if so many sources say so late what is new, of 1 s each."""
     rule, told = SlowSource(), None
+    described = [{"description": "FileStreamSource[s3a://lake/clicks]"}, {"description": "Rate"}][:sources]
     for ms in offsets_ms:
         took = {"triggerExecution": S, "latestOffset": ms}
-        sources = [{"description": "FileStreamSource[s3a://lake/clicks]"}, {"description": "Rate"}]
-        told = rule.take({"durationMs": took, "sources": sources}, rows)
+        told = rule.take({"durationMs": took, "sources": described}, rows, "s3a://lake/clicks")
     return (told[0].lost_ms, told[0].sentence) if told else None
 
 
-def test_a_source_that_is_slow_to_say_what_is_new() -> None:
-    told = slow_source(800, 700, 600)
+@pytest.mark.parametrize(
+    ("sources", "sentence"),
+    [
+        (1, "its source s3a://lake/clicks takes 2.1 s to say what is new, 700 ms before each"),
+        (2, "its 2 sources take 2.1 s to say what is new, 700 ms before each"),
+    ],
+    ids=["one", "nobody knows which of them is slow"],
+)
+def test_a_source_that_is_slow_to_say_what_is_new(sources: int, sentence: str) -> None:
+    told = slow_source(800, 700, 600, sources=sources)
     assert told is not None
     assert told[0] == 2_100
-    assert told[1].startswith(
-        "its source s3a://lake/clicks takes 2.1 s to say what is new, 700 ms before each"
-    )
+    assert told[1].startswith(sentence)
 
 
 @pytest.mark.parametrize(

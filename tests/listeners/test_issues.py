@@ -350,6 +350,62 @@ def sql(number: int, begun_ms: int, description: str, *texts: str, rows: int = 9
     ]
 
 
+def lost_with_broadcast(*records: dict[str, Any], number: int) -> dict[str, int]:
+    """Return what an application loses, by kind, in which an SQL execution builds a broadcast for 4 min."""
+    small, large = "LocalTableScan [b#2]", "BroadcastExchange HashedRelationBroadcastMode"
+    plan = Plan()(0, "BroadcastHashJoin [a#1], [b#2], Inner", 2)(1, "Scan parquet db.calls", 2, rows=9)
+    plan(1, large, None, rows=9, data_size=200 << 20, time_to_build=240 * S)(2, small)
+    end = r.execution("End", 600 * S, number, Plans=[plan.nodes], **{"Driver Metrics": plan.driver})
+    begin = [r.application_start(), r.executor("Added", 0), *stage(0, [S], 0, S)]
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "1m"})(*begin, *records, end)
+    feed(r.execution("End", 600 * S, 7), r.application_end(600 * S))
+    return {str(each.attributes["issue"]): int(str(each.attributes["lostMs"])) for each in issues(feed)}
+
+
+def test_what_the_driver_does_for_a_broadcast_is_told_once() -> None:
+    """The execution has planned for 200 s before; nobody else tells that."""
+    outer, own = r.execution("Start", S, 7), r.execution("Start", 201 * S, 8)
+    found = lost_with_broadcast(
+        outer, *stage(201 * S, [S], 1, S), own, *stage(442 * S, [S], 2, 158 * S), number=8
+    )
+    assert found == {"idle-cores": 200 * S, "large-broadcast": 240 * S}
+
+
+def test_what_the_driver_does_for_a_micro_batch_is_no_time_of_another_execution() -> None:
+    """While a query runs, no time counts as the driver's."""
+    query, batch = r.query_started(300 * S), r.batch_begins(300 * S, 8)
+    found = lost_with_broadcast(
+        r.execution("Start", S, 7), query, batch, *stage(301 * S, [S], 2, 299 * S), number=8
+    )
+    assert found == {"idle-cores": 299 * S, "large-broadcast": 240 * S}
+
+
+def of_growing_batches(kind: str, **started: Any) -> dict[str, Any] | None:
+    """Return what is told of a query whose micro-batches read more rows and take longer each time."""
+    feed, now_ms, took_ms = Feed()(r.application_start(), r.query_started(0, **started)), S, 2 * S
+    for number in range(7):
+        took = {"triggerExecution": took_ms, "latestOffset": took_ms // 2}
+        source = {"description": "FileStreamSource[s3a://lake/clicks]", "numInputRows": took_ms}
+        feed(r.progress(now_ms, number, durationMs=took, sources=[source]))
+        now_ms, took_ms = now_ms + took_ms, took_ms * 3 // 2
+    told = [event for event in issues(feed(r.terminated())) if event.attributes["issue"] == kind]
+    return dict(told[-1].all_attributes) if told else None
+
+
+def test_a_query_whose_micro_batches_grow() -> None:
+    """What it reads is named; one that ends by itself reads what was there."""
+    found = of_growing_batches("stream-behind")
+    assert found is not None
+    assert "s3a://lake/clicks" in found["summary"]
+    assert of_growing_batches("stream-behind", bounded=True) is None
+
+
+def test_a_source_that_takes_half_of_each_micro_batch() -> None:
+    found = of_growing_batches("idle-cores")
+    assert found is not None
+    assert "its source s3a://lake/clicks takes 32.2 s" in found["summary"]
+
+
 def code_in_batches(*code_s: int) -> int | None:
     """Return what code costs that takes so long in each micro-batch, besides a job of 10 s."""
     feed, now_ms = Feed()(r.application_start(), r.executor("Added", 0), r.query_started(0)), S

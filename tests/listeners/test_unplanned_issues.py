@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import Event
+from spark_events.diagnosis.other_work import OtherWork
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0, Feed, seen
@@ -63,12 +64,57 @@ def told(*jobs: list[dict[str, Any]], cores: int = 4) -> dict[str, Event]:
 
 def test_partitions_that_are_fetched_one_by_one() -> None:
     """As one issue of the application; that each stage has too few tasks is the same, and is not told again."""
-    name = "toLocalIterator at nightly.py:31"
-    found = told(*(job(number, number * 5 * S, [5 * S], name) for number in range(8)))
+    name, rdds = "toLocalIterator at nightly.py:31", [{"RDD ID": 7, "Number of Partitions": 8}]
+    found = told(*(job(number, number * 5 * S, [5 * S], name, rdds) for number in range(8)))
     assert set(found) == {"task-count"}
     assert found["task-count"].attributes["job_kind"] == "application"
     assert found["task-count"].attributes["lostMs"] == (40 - 10) * S
     assert name in found["task-count"].attributes["summary"]
+
+
+def test_a_single_partition_that_is_fetched_is_a_stage_like_any() -> None:
+    """Of ``coalesce(1).toLocalIterator()``: it has one task, and half of its time is garbage collection."""
+    rdds = [{"RDD ID": 7, "Number of Partitions": 1}]
+    gc = {"JVM_GC_Time": [30 * S] * 4}
+    found = told(job(0, 0, [60 * S], "toLocalIterator at nightly.py:31", rdds, **gc))
+    assert found["gc"].variables["stage_id"] == "0"
+    assert "fewTasks" in found["task-count"].attributes
+
+
+@pytest.mark.parametrize(
+    ("name", "rdds"),
+    [
+        ("toLocalIterator at nightly.py:31", [{"RDD ID": 7, "Number of Partitions": 8}]),
+        ("csv at nightly.py:31", [{"RDD ID": 7, "Name": "FileScanRDD", "Scope": '{"name":"Scan text "}'}]),
+    ],
+    ids=["the first of many partitions", "files for their schema"],
+)
+def test_what_is_told_of_a_stage_hides_no_other_issue(name: str, rdds: list[dict[str, Any]]) -> None:
+    """But that it has too few tasks, which is meant to be so; and its time is lost only once."""
+    spilled = {"Disk_Bytes_Spilled": [2 << 30] * 4}
+    found = told(job(0, 0, [60 * S], name, rdds, **spilled))
+    assert found["spill"].variables["stage_id"] == "0"
+    assert "task-count" not in found
+
+
+def test_what_files_cost_that_are_read_for_their_schema_is_not_lost_to_garbage_collection_as_well() -> None:
+    found = told(job(0, 0, [60 * S] * 4, "csv at nightly.py:3", TEXT, JVM_GC_Time=[30 * S] * 4))
+    assert found["full-scan"].attributes["lostMs"] == 60 * S
+    assert "gc" not in found
+
+
+def test_what_ran_beside_a_stage_is_asked_only_of_those_that_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a look at all stages that have ended."""
+    asked: list[object] = []
+    monkeypatch.setattr(OtherWork, "beside_ms", lambda *stage: asked.append(stage) or 0)
+    alone = [{"RDD ID": 7, "Number of Partitions": 1}]
+    told(
+        job(0, 0, [5 * S] * 4, "count at a.py:3", TEXT),
+        job(1, 5 * S, [S // 2], "toLocalIterator at a.py:4", alone),
+    )
+    assert asked == []
+    told(job(0, 0, [5 * S] * 4, "csv at a.py:3", TEXT))
+    assert len(asked) == 1
 
 
 TEXT = [{"RDD ID": 1, "Name": "FileScanRDD", "Scope": '{"id":"4","name":"Scan text "}'}]
@@ -82,25 +128,47 @@ def test_files_that_are_read_for_their_schema(execution: int | None, kinds: set[
     assert set(told(job(0, S, [40 * S], "csv at nightly.py:3", TEXT, execution))) == kinds
 
 
+LEVEL = {"Use Memory": True, "Use Disk": False}
+CACHED = [{"RDD ID": 5, "Name": "pictures", "Number of Partitions": 4, "Storage Level": LEVEL}]
+
+
 def test_a_cached_rdd_that_is_computed_again() -> None:
-    level = {"Use Memory": True, "Use Disk": False}
-    rdds = [{"RDD ID": 5, "Name": "pictures", "Number of Partitions": 4, "Storage Level": level}]
     runs = [20 * S] * 4
-    stages = (job(n, n * 30 * S, runs, "count at a.py:3", rdds, Without_Input=[4, 80 * S]) for n in range(3))
+    stages = (
+        job(n, n * 30 * S, runs, "count at a.py:3", CACHED, Without_Input=[4, 80 * S]) for n in range(3)
+    )
     found = told(*stages)
-    assert found["recomputation"].attributes["lostMs"] == 2 * 80 * S // 4
+    assert found["recomputation"].attributes["shareMs"] == 2 * 80 * S // 4
+    assert "lostMs" not in found["recomputation"].attributes
     assert (
         "pictures is cached and has 4 partitions, and yet 8 are"
         in found["recomputation"].attributes["summary"]
     )
 
 
+@pytest.mark.parametrize(("rdds", "kinds"), [(None, {"slow-node"}), (CACHED, set())], ids=["any", "cached"])
+def test_a_host_is_slow_if_it_has_not_the_same_partitions_each_time(
+    rdds: list[dict[str, Any]] | None, kinds: set[str]
+) -> None:
+    hosts = {"slow": (1, 30 * S, 0), "quick": (3, 30 * S, 0)}
+    runs = [30 * S] + [10 * S] * 3
+    found = told(*(job(n, n * 40 * S, runs, "count at a.py:3", rdds, hosts=hosts) for n in range(3)))
+    assert set(found) & {"slow-node"} == kinds
+
+
 def test_what_a_cached_rdd_costs_is_not_lost_to_garbage_collection_as_well() -> None:
-    """Half of the tasks' time goes into it, and the stage has nothing left that it could cost."""
-    level = {"Use Memory": True, "Use Disk": False}
-    rdds = [{"RDD ID": 5, "Name": "pictures", "Number of Partitions": 4, "Storage Level": level}]
+    """The second stage would take 10 s if all tasks had found theirs: no more is lost to anything else."""
+    gc = {"JVM_GC_Time": [20 * S, 20 * S, 20 * S, 80 * S]}
+    first = job(0, 0, [40 * S] * 4, "count at a.py:3", CACHED, Without_Input=[4, 160 * S])
+    runs = [40 * S] * 3 + [10 * S]
+    found = told(first, job(1, 50 * S, runs, "count at a.py:3", CACHED, Without_Input=[3, 120 * S], **gc))
+    assert found["recomputation"].attributes["lostMs"] == 30 * S
+    assert found["gc"].attributes["lostMs"] == 10 * S
+
+
+def test_where_nobody_knows_what_a_cached_rdd_costs_the_rest_is_told() -> None:
+    """No task has found its partition, and half of the time is garbage collection."""
     more = {"JVM_GC_Time": [20 * S, 20 * S, 20 * S, 80 * S], "Without_Input": [4, 160 * S]}
-    stages = (job(n, n * 50 * S, [40 * S] * 4, "count at a.py:3", rdds, **more) for n in range(2))
-    found = told(*stages)
-    assert found["recomputation"].attributes["lostMs"] == 40 * S
-    assert found["gc"].variables["stage_id"] == "0"
+    found = told(*(job(n, n * 50 * S, [40 * S] * 4, "count at a.py:3", CACHED, **more) for n in range(2)))
+    assert found["recomputation"].attributes["shareMs"] == 40 * S
+    assert found["gc"].variables["stage_id"] == "1"

@@ -8,11 +8,13 @@ from typing import NamedTuple
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import columns, without_ids
+from spark_events.diagnosis.plans.node import CUT, EXCHANGE, Node, columns, listed, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _BATCH = "Scan ExistingRDD"
 """How ``foreachBatch`` gets its batch: as the rows of an RDD, which each action computes."""
+_SCANS = ("Scan ", "MicroBatchScan")
+_SAME_COLUMNS = (EXCHANGE, "AQEShuffleRead", "Filter", "Sort")
 
 
 class _Computed(NamedTuple):
@@ -25,21 +27,50 @@ class _Computed(NamedTuple):
 def computed_again(execution: EndedExecution) -> Iterator[Issue]:
     """Yield that the actions of a micro-batch computed it more often than once.
 
-    What each of them does besides is not measured; that the quickest takes, all of them do.
+    What each of them does besides is not measured, nor so what computing it takes: at most as long as the
+    quickest.
 
     Args:
         execution: of a micro-batch, with the plans of all actions in it.
     """
-    by_text: dict[str, dict[frozenset[int], _Computed]] = {}
+    text = _batch(execution)
+    by_stages: dict[frozenset[int], _Computed] = {}
     for node in execution.nodes():
         stages = frozenset(node.measured_in & execution.stages.keys())
-        if node.name.startswith(_BATCH) and stages and node.rows:
-            by_text.setdefault(node.text, {})[stages] = _Computed(stages, node.rows)
-    for text, computed in by_text.items():
-        most = max(each.rows for each in computed.values())
-        whole = [each for each in computed.values() if each.rows == most]  # not a few rows only
-        if len(whole) > 1:
-            yield _issue(text, whole, execution)
+        if text and node.text == text and stages and node.rows:
+            by_stages[stages] = _Computed(stages, node.rows)
+    most = max((each.rows for each in by_stages.values()), default=0)
+    whole = [each for each in by_stages.values() if each.rows == most]  # not a few rows only
+    if len(whole) > 1:
+        yield _issue(text, whole, execution)
+
+
+def _batch(execution: EndedExecution) -> str:
+    """Return the text of the scan by which actions get the batch; empty if nobody knows which one that is.
+
+    Rows that the program has made, such as a table of codes, are scanned in the same way. Those of the batch
+    have the columns of the micro-batch's own plan, which is the first one, if that says its columns.
+    """
+    nodes = (node for plan in execution.plans for node in plan.walk())  # also what a cache was filled with
+    scans = {node.text for node in nodes if node.name.startswith(_BATCH)}
+    of_batch = _described(execution.plans[0]) if execution.plans else ""
+    if of_batch:
+        scans = {text for text in scans if _same_columns(of_batch, text)}
+    return scans.pop() if len(scans) == 1 else ""
+
+
+def _described(node: Node) -> str:
+    """Return the text of the node that says which columns come out of a plan; empty if none does."""
+    while node.name in _SAME_COLUMNS and len(node.children) == 1:
+        node = node.children[0]
+    return node.text if node.name == "Project" or node.name.startswith(_SCANS) else ""
+
+
+def _same_columns(*texts: str) -> bool:
+    first, second = ([without_ids(name) for name in listed(text)] for text in texts)
+    if any(CUT in text for text in texts):
+        return all(first_name == second_name for first_name, second_name in zip(first, second, strict=False))
+    return first == second
 
 
 def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> Issue:
@@ -50,14 +81,16 @@ def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> I
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} batch",
-        (times - 1) * once_ms,
         None,
-        f"code in foreachBatch computes its batch{named} ({of}) {times} times, {duration(once_ms)} each",
+        None,
+        f"code in foreachBatch computes its batch{named} ({of}) {times} times, up to "
+        f"{duration(once_ms)} each",
         "cache() or persist() the batch before its first use in foreachBatch, and unpersist() it at the end.",
         evidence={
             "recomputation.times": times,
             "recomputation.cached": False,
             "recomputation.what": f"the micro-batch ({of})",
         },
+        share_ms=(times - 1) * once_ms,
         stages=frozenset().union(*(each.stages for each in computed)),
     )

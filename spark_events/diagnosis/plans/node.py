@@ -51,6 +51,7 @@ _PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
 _ONE_LOCATION = re.compile(r"\[([^\],]*)")
 _WRITTEN = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?|dbfs|viewfs|webhdfs|oss|cosn):/[^\s,\]]*")
 _COLUMN = re.compile(r"([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
+_NAMED = re.compile(r"[A-Za-z_][\w.]*#\d+L?", re.ASCII)
 _OUTPUT = re.compile(r"([A-Za-z_][\w.]*)#\d+L?(?=[,\]])", re.ASCII)
 _TABLE = re.compile(r"[\w.$-]+")
 _JDBC_TABLE = re.compile(r"JDBCRelation\(([\w.$\"`-]+)\) \[numPartitions=\d+\]")
@@ -60,6 +61,8 @@ IN_MEMORY = "InMemoryTableScan"
 _OTHER_ROWS = ("Generate", "Expand", "Sample")
 """Nodes out of which more or fewer rows come than go into them."""
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
+CUT = " more fields"
+"""How Spark ends a list of columns that it cuts."""
 
 
 class MetricValue(NamedTuple):
@@ -202,6 +205,26 @@ def outputs(node: Node) -> list[str]:
 def columns(text: str) -> list[str]:
     """Return the names of the columns in a part of a node's text, each once."""
     return list(dict.fromkeys(_COLUMN.findall(text)))
+
+
+def listed(text: str) -> list[str]:
+    """Return the columns that a node's text lists first, such as ``k#4L``, without their expressions."""
+    return [names[-1] for item in items(text) if (names := _NAMED.findall(item))]
+
+
+def items(text: str) -> list[str]:
+    """Return the items of the list with which a node's text begins, such as ``(id#1L % 9) AS k#4L``."""
+    parts, depth, item = [], 0, ""
+    for letter in text.partition("[")[2]:
+        if depth <= 0 and letter in ",]":
+            parts.append(item)
+            item = ""
+            if letter == "]":
+                break
+            continue
+        depth += (letter in "([") - (letter in ")]")
+        item += letter
+    return parts
 
 
 def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -> list[Node]:

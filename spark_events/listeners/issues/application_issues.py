@@ -11,10 +11,10 @@ from spark_events.diagnosis.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.executor_churn import ExecutorChurn
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
-from spark_events.diagnosis.one_by_one import OneByOne, is_fetch
-from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
+from spark_events.diagnosis.one_by_one import Fetch, OneByOne
+from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
-from spark_events.diagnosis.schema_reads import SchemaReads, schema_read
+from spark_events.diagnosis.schema_reads import SchemaRead, SchemaReads
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
 from spark_events.diagnosis.unused_memory import unused_memory
@@ -157,30 +157,28 @@ class ApplicationIssues(Timeless):
         self._driver.stage_completed(key, work, time_ms)
         self._take_driver_time(time_ms)
 
-    def fetches(self, place: str, stage: ExecutedStage, beside_ms: int) -> bool:
-        """Called with a stage that has succeeded and is no part of an SQL execution that runs.
+    def fetches(self, place: str, fetch: Fetch, beside_ms: int) -> int:
+        """Called with a stage that has succeeded, and computed one of many partitions that are fetched.
 
         Args:
             place: in the user's code, or the stage's name.
-            stage: it.
+            fetch: it.
             beside_ms: for how long other stages ran at the same time.
 
         Returns:
-            Whether it is one of many partitions that are fetched, and told as an issue of the application.
+            How much of its time is told as an issue of the application, in ms.
         """
-        if stage.tasks != 1 or not is_fetch(place):
-            return False
-        spent = (stage.run_ms, stage.begun_ms, stage.ended_ms, beside_ms)
-        if (issue := self._one_by_one.take(place, *spent, self.cores)) is not None:
-            self._take(issue, stage.ended_ms)
-        return True
+        if (lost := self._one_by_one.take(place, fetch, beside_ms, self.cores)) is None:
+            return 0
+        issue, told_ms = lost
+        self._take(issue, fetch.ended_ms)
+        return told_ms
 
-    def reads_schema(self, stage: ExecutedStage, info: Mapping[str, Any], beside_ms: int) -> bool:
-        """The same of a stage that is no part of any SQL execution, and may read files for their schema."""
-        read = schema_read(info, max(0, stage.wall_ms - beside_ms), stage.read_bytes)
-        for issue in self._schema_reads.take(read) if read is not None else ():
-            self._take(issue, stage.ended_ms)
-        return read is not None
+    def reads_schema(self, read: SchemaRead, time_ms: int) -> int:
+        """The same of a stage that has read files for their schema."""
+        for issue in self._schema_reads.take(read):
+            self._take(issue, time_ms)
+        return read.wall_ms
 
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
         """Return whether the first tasks of a stage that has ended had to wait for what all of them need.
@@ -227,7 +225,7 @@ class ApplicationIssues(Timeless):
         """Called with a stage that has ended."""
         if (churn := self._churn.issue()) is not None:
             self._take(churn, time_ms)
-        for issue in self._slow_hosts.take(stage.measured, stage.slots):
+        for issue in self._slow_hosts.take(stage.measured, stage.slots, stage.reads_cache):
             self._take(issue, time_ms)
 
     def on_unpersist(self, record: UnpersistRDDRecord, time_ms: int) -> None:
@@ -250,9 +248,9 @@ class ApplicationIssues(Timeless):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms)
 
-    def driver_time_told(self, time_ms: int) -> None:
-        """Called with time within SQL executions in which only the driver worked, and that an issue costs."""
-        self._driver.told_elsewhere(time_ms)
+    def driver_time_told(self, issue: Issue) -> None:
+        """Called before the end of an SQL execution with an issue that tells for what its driver worked."""
+        self._driver.told_elsewhere(issue.driver_ms, *issue.driver_span_ms)
 
     def cache_may_be_read(self) -> None:
         """Called when something may have read a cache, and nobody knows which."""

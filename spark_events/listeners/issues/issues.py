@@ -18,13 +18,14 @@ from spark_events.diagnosis.measured import (
     reads_cache,
     without_reads,
 )
-from spark_events.diagnosis.one_by_one import is_fetch
+from spark_events.diagnosis.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.python_times import StagesInPython
 from spark_events.diagnosis.repeated_stages import RepeatedStages
+from spark_events.diagnosis.schema_reads import schema_read
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
@@ -55,8 +56,6 @@ from spark_events.listeners.spark_records import stage_attempt
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
 _LONGEST_REASON = 200
-_OF_DRIVER = "broadcast.driverMs"
-"""How much of what an issue costs is time in which only the driver works."""
 Key = tuple[int, int]
 
 
@@ -143,17 +142,20 @@ class IssueListener(Timeless):
             for each in findings
         ]
         findings += self._of_execution(record, execution, ended, job)
-        for each in findings:
-            if _OF_DRIVER in each.issue.evidence and self._events.matters(each.issue, each.whole_ms):
-                self._application.driver_time_told(int(str(each.issue.evidence[_OF_DRIVER])))
         if execution.batch is not None:
             self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
                 self._application.cache_may_be_read()
-        else:
+        else:  # while a query runs, no time counts as the driver's
+            self._tell_driver_time(findings)
             place = named(call_site(execution.description), job)
             self._application.execution_ended(ended, place, time_ms)
         self._report(findings, ended, time_ms)
+
+    def _tell_driver_time(self, findings: list[Finding]) -> None:
+        for each in findings:
+            if each.issue.driver_ms and self._events.matters(each.issue, each.whole_ms):
+                self._application.driver_time_told(each.issue)
 
     def on_job_start(self, record: JobStartRecord, time_ms: int) -> None:
         """Handle JobStart."""
@@ -190,7 +192,7 @@ class IssueListener(Timeless):
         job = stage.job if stage else None
         executed = read_stage(info, time_ms)
         self._application.stage_completed(key, _work(stage, executed), time_ms)
-        is_told = self._takes_unplanned(key, stage, executed, info)
+        told_ms = self._takes_unplanned(key, stage, executed, info)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
         if (job is None or job.run.execution is None) and reads_cache(info):
@@ -199,7 +201,7 @@ class IssueListener(Timeless):
         python = self._in_python.of_stage(info, stage.measured if stage else None)
         if stage is not None and stage.measured is not None:
             stage.python, stage.repeats = python, repeats
-            self._take_measured(key, stage, stage.measured, info, is_told, time_ms)
+            self._take_measured(key, stage, stage.measured, info, told_ms, time_ms)
 
     def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
@@ -229,17 +231,29 @@ class IssueListener(Timeless):
 
     def _takes_unplanned(
         self, key: Key, stage: _Stage | None, executed: ExecutedStage, info: Mapping[str, Any]
-    ) -> bool:
-        """Take a stage of no plan: of a partition that is fetched alone, or of files' schema."""
+    ) -> int | None:
+        """Take a stage of no plan: of a partition that is fetched alone, or of files' schema.
+
+        Returns:
+            How much of its time is told with that, in ms; None if it is neither.
+        """
         job = stage.job.run if stage is not None and stage.job is not None else None
         if job is None or job.query or info.get("Failure Reason") or self._run.execution_of(job) is not None:
-            return False
-        beside_ms = self._other_work.beside_ms(key, executed.begun_ms, executed.ended_ms)
-        place = named(str(info.get("Stage Name") or ""), job)
-        if self._application.fetches(place, executed, beside_ms):
-            return True
+            return None
+        place, span = named(str(info.get("Stage Name") or ""), job), (executed.begun_ms, executed.ended_ms)
+        if is_fetch(place):
+            fetched = fetch(info, executed.tasks, executed.run_ms, *span)
+            if fetched is None:
+                return None
+            return self._application.fetches(place, fetched, self._other_work.beside_ms(key, *span))
         # One that is a part of an SQL execution which nobody has seen begin may be of a write.
-        return job.execution is None and self._application.reads_schema(executed, info, beside_ms)
+        if job.execution is not None:
+            return None
+        read = schema_read(info, executed.wall_ms, executed.read_bytes)
+        if read is None:
+            return None
+        alone_ms = max(0, read.wall_ms - self._other_work.beside_ms(key, *span))
+        return self._application.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
 
     def _take_measured(
         self,
@@ -247,10 +261,10 @@ class IssueListener(Timeless):
         stage: _Stage,
         measured: TasksMeasured,
         info: Mapping[str, Any],
-        is_told: bool,
+        told_ms: int | None,
         time_ms: int,
     ) -> None:
-        """Find the issues of a stage that has ended, unless what it costs is told already."""
+        """Find the issues of a stage that has ended, besides what is told of it already."""
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
         of_query = bool(stage.job and stage.job.run.query)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
@@ -269,13 +283,14 @@ class IssueListener(Timeless):
         job = stage.job
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
             # What that has cost, the stage has not lost to anything else.
-            lasted_ms = max(0, lasted_ms - self._application.rdds_read(info, ended, time_ms))
-        if is_told:
-            return
+            again_ms = self._application.rdds_read(info, ended, time_ms)
+            lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
         churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
             if issue.kind == RETRIES and churn and not stage.repeats:
                 continue
+            if told_ms is not None and "fewTasks" in issue.evidence:
+                continue  # more tasks would not help who fetches one partition, or asks for a schema
             if of_query and ended.warms_up and "fewTasks" in issue.evidence:
                 continue  # what is so of each micro-batch is so of the next as well
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))

@@ -97,7 +97,7 @@ class QueryIssues(Timeless):
         name = self._context.run.query_of(run_id).get("query_name", "")
         growing = GrowingIssues(self._events, Claims())
         source = SourceStopped(self._context.settings.thresholds)
-        behind = StreamBehind(record.get("triggerIntervalMs"))
+        behind = StreamBehind(record.get("triggerIntervalMs"), bool(record.get("bounded")))
         self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind))
 
     def on_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
@@ -154,11 +154,11 @@ class QueryIssues(Timeless):
             of_state = [*query.state_growth.take(progress), query.state_parts.take(progress, self._cores)]
             self._take(query, run_id, of_state, time_ms)
         issues = [
-            query.behind.take(progress, rows),
+            query.behind.take(progress, rows, _begun_ms(progress), query.sources),
             query.source.take(rows, time_ms, query.sources),
         ]
         self._take(query, run_id, issues, time_ms)
-        if (slow := query.slow_source.take(progress, rows)) is not None:
+        if (slow := query.slow_source.take(progress, rows, query.sources)) is not None:
             issue, batches_ms = slow
             subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
             query.growing.take(issue, subject, time_ms)
@@ -239,3 +239,11 @@ class QueryIssues(Timeless):
             whole_ms,
             attributes,
         )
+
+
+def _begun_ms(progress: Mapping[str, Any]) -> int | None:
+    """Return when a micro-batch began, in ms since the epoch; None if its progress does not say it."""
+    try:
+        return spark_records.parse_timestamp_ms(str(progress.get("timestamp")))
+    except ValueError:
+        return None

@@ -1,0 +1,58 @@
+"""The columns by which a join compares rows, what these are computed from, and whether that may take long."""
+
+from __future__ import annotations
+
+import re
+
+from spark_events.diagnosis.plans.node import CUT, Node, columns, items, without_ids
+
+EQUAL = ("SortMergeJoin", "BroadcastHashJoin", "ShuffledHashJoin")
+"""The joins that look for rows with equal keys."""
+_KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
+_ID = re.compile(r"#(\d+)", re.ASCII)
+_CALLED = re.compile(r"([A-Za-z_]\w*)\(")
+_LIGHT = frozenset(
+    ["isnotnull", "isnull", "cast", "coalesce", "IN", "NOT", "AND", "OR"]
+    + [f"{way}{name}" for way in ("", "partial_", "merge_") for name in ("count", "sum", "min", "max", "avg")]
+)
+
+
+def join_keys(node: Node) -> str:
+    """Return the columns by which a join compares, such as ``k = customer_id``."""
+    match = _KEYS.match(node.text)
+    if match is None:
+        return "its condition"
+    sides = [", ".join(columns(side)) or without_ids(side)[1:-1] for side in match.groups()]
+    return sides[0] if sides[0] == sides[1] else f"{sides[0]} = {sides[1]}"
+
+
+def key_ids(node: Node) -> set[str] | None:
+    """Return the ids of the columns by which a join compares; None if these may take long to compute."""
+    match = _KEYS.match(node.text)
+    if match is None or not calls_light(node.text[: match.end()]):
+        return None
+    return set(_ID.findall(match[0]))
+
+
+def made_of(keys: set[str], project: Node) -> set[str] | None:
+    """Return the ids of the columns out of which a projection makes keys; None if that may take long."""
+    if CUT in project.text:
+        return None
+    below: set[str] = set()
+    for item in items(project.text):
+        *of, made = _ID.findall(item) or [""]
+        if made in keys:
+            if not calls_light(item) or item.count("(") != item.count(")"):  # a text may have brackets
+                return None
+            below.update(of or [made])
+    return below
+
+
+def calls_light(text: str) -> bool:
+    """Return whether no function is called that might take long."""
+    return all(function in _LIGHT for function in _CALLED.findall(text))
+
+
+def of_tables(tables: list[str]) -> str:
+    """Return the first tables that a join or a side of it reads, as a sentence goes on with them."""
+    return f" of {' and '.join(tables[:3])}" if tables else ""
