@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_events.api.toolkit.formatting import duration, size
-from spark_events.diagnosis.usual import has_grown, settings_that_differ
+from spark_events.diagnosis.earlier_runs.usual import has_grown, settings_that_differ
 from spark_events.listeners.work.work import SUMS
 from spark_events.why.explanation import Explanation
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from spark_events.api import Event
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.runtime.settings import key_of
 from spark_events.why.answer import answer

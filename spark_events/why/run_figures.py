@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_events.diagnosis.usual import differs_in_each_run
+from spark_events.diagnosis.earlier_runs.usual import differs_in_each_run
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Timeless

@@ -17,8 +17,8 @@ import orjson
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
-from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
-from spark_events.diagnosis.ledger import ACCOUNTS
+from spark_events.diagnosis.times.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
+from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.history.reading.stored_forms import otlp_value
 from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.spark.file_systems import open_file_system

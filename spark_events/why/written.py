@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from spark_events.api.errors import needs_extra
-from spark_events.diagnosis.ledger import ACCOUNTS
+from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
 from spark_events.why.shown import COLORS, SEVERITIES, shown_evidence, whole_percent

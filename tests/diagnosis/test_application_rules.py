@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.driver_time import DriverTime, WorkDone
+from spark_events.diagnosis.executors.slow_hosts import SlowHosts
+from spark_events.diagnosis.executors.unused_memory import unused_memory
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.diagnosis.unused_memory import unused_memory
+from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from tests.support.measured_tasks import measured
 
 MIB, GIB, S, MIN = 1 << 20, 1 << 30, 1_000, 60_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_events.diagnosis.booking import booked
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.thresholds import KINDS
+from spark_events.diagnosis.times.booking import booked
+from spark_events.diagnosis.times.other_work import OtherWork
 
 
 def issue(kind: str, lost_ms: int | None, *stages: int) -> Issue:

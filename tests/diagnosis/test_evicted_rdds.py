@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_events.diagnosis.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
 from tests.support.measured_tasks import measured
 
 S = 1_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_events.diagnosis.executor_churn import ExecutorChurn
+from spark_events.diagnosis.executors.executor_churn import ExecutorChurn
 
 S = 1_000
 

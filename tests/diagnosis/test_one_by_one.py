@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.one_by_one import Fetch, OneByOne, fetch, is_fetch
+from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne, fetch, is_fetch
 
 S = 1_000
 PLACE = "toLocalIterator at nightly.py:31"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes
-from spark_events.diagnosis.python_times import StagesInPython
+from spark_events.diagnosis.times.python_times import StagesInPython
 from tests.support.measured_tasks import measured
 
 RUN = "time to run Python workers"

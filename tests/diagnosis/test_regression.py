@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.past_runs import PastRun, Work, digests
-from spark_events.diagnosis.regression import work_regression
+from spark_events.diagnosis.earlier_runs.past_runs import PastRun, Work, digests
+from spark_events.diagnosis.earlier_runs.regression import work_regression
 from spark_events.diagnosis.thresholds import Thresholds
 
 S = 1_000

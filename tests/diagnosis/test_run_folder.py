@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.diagnosis.past_runs import PastRun
-from spark_events.diagnosis.run_folder import RunFolder
+from spark_events.diagnosis.earlier_runs.past_runs import PastRun
+from spark_events.diagnosis.earlier_runs.run_folder import RunFolder
 from tests.support.s3_server import running_s3
 
 NIGHT = 1_700_000_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.schema_reads import SchemaRead, SchemaReads, schema_read
+from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads, schema_read
 from tests.support.plans import Plan, executed
 
 S = 1_000

@@ -9,10 +9,10 @@ import pytest
 from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
-from spark_events.diagnosis.python_times import StagesInPython
-from spark_events.diagnosis.repeated_stages import RepeatedStages
+from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.times.python_times import StagesInPython
 from tests.support.measured_tasks import measured
 
 MIB = 1 << 20

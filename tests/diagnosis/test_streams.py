@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.state_rules import ManyStateParts, StateGrowth
-from spark_events.diagnosis.streams import SlowSource, SourceStopped, StreamBehind
+from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.usual import Usual, differs_in_each_run, has_grown, settings_that_differ, usual
+from spark_events.diagnosis.earlier_runs.usual import (
+    Usual,
+    differs_in_each_run,
+    has_grown,
+    settings_that_differ,
+    usual,
+)
 from spark_events.why.comparison import ComparedRow
 
 

@@ -17,8 +17,8 @@ from spark_events.cli.ctas import show_transactions
 from spark_events.cli.main import app
 from spark_events.cli.sql import views
 from spark_events.cli.why.tables import print_explanation
-from spark_events.diagnosis.cores_model import Estimate
-from spark_events.diagnosis.ledger import COMPUTING
+from spark_events.diagnosis.times.cores_model import Estimate
+from spark_events.diagnosis.times.ledger import COMPUTING
 from spark_events.history.report import Report
 from spark_events.history.table import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMES, Row, Table
 from spark_events.history.tables.all_tables import TABLES, Tables

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import Event
-from spark_events.diagnosis.other_work import OtherWork
+from spark_events.diagnosis.times.other_work import OtherWork
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0, Feed, seen

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
-from spark_events.diagnosis.ledger import (
+from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
+from spark_events.diagnosis.times.ledger import (
     ACCOUNTS,
     BATCH,
     COMPUTING,
@@ -27,7 +27,7 @@ from spark_events.diagnosis.ledger import (
     UNKNOWN,
     WAITING,
 )
-from spark_events.diagnosis.run_timeline import RunStages
+from spark_events.diagnosis.times.run_timeline import RunStages
 from spark_events.listeners.issues import application_timeline
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from tests.support import spark_records as r

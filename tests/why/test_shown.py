@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.diagnosis.ledger import ACCOUNTS
+from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.shown import COLORS, shown_evidence, whole_percent
 
 

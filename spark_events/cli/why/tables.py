@@ -10,7 +10,7 @@ from rich.text import Text
 
 from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.cli.terminal.console import has_width, plain, say, show_table
-from spark_events.diagnosis.ledger import ACCOUNTS
+from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from spark_events.api import JobStatus
 from spark_events.api.toolkit.formatting import cost
-from spark_events.diagnosis.usual import LEAST_COMPARED, usual
+from spark_events.diagnosis.earlier_runs.usual import LEAST_COMPARED, usual
 from spark_events.history.figures.application import KnownApplication
 from spark_events.history.reading.facts import FAILURE, ISSUE, STATUS, Fact
 from spark_events.history.table import (

@@ -6,18 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.diagnosis.driver_time import DriverTime, WorkDone
-from spark_events.diagnosis.evicted_rdds import EvictedRdds
-from spark_events.diagnosis.executor_churn import ExecutorChurn
+from spark_events.diagnosis.executors.executor_churn import ExecutorChurn
+from spark_events.diagnosis.executors.slow_hosts import SlowHosts
+from spark_events.diagnosis.executors.unused_memory import unused_memory
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
-from spark_events.diagnosis.one_by_one import Fetch, OneByOne
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
-from spark_events.diagnosis.schema_reads import SchemaRead, SchemaReads
-from spark_events.diagnosis.slow_hosts import SlowHosts
+from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
+from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
+from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
 from spark_events.diagnosis.stage_rules import EndedStage
-from spark_events.diagnosis.unused_memory import unused_memory
+from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity

@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import AttributeValue
-from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, critical_path_ms, estimates
-from spark_events.diagnosis.ledger import ACCOUNTS, Booked, Ledger
 from spark_events.diagnosis.measured import PythonTimes, TasksMeasured, read_tasks_measured
 from spark_events.diagnosis.plans.execution import read_stage
-from spark_events.diagnosis.python_times import StagesInPython
-from spark_events.diagnosis.repeated_stages import RepeatedStages
-from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
+from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
+from spark_events.diagnosis.times.cores_model import (
+    CORES,
+    CRITICAL_PATH,
+    ESTIMATES,
+    critical_path_ms,
+    estimates,
+)
+from spark_events.diagnosis.times.ledger import ACCOUNTS, Booked, Ledger
+from spark_events.diagnosis.times.python_times import StagesInPython
+from spark_events.diagnosis.times.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch

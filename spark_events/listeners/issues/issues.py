@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_events.diagnosis.booking import booked
-from spark_events.diagnosis.driver_time import WorkDone
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import (
     NO_PYTHON,
@@ -18,17 +16,19 @@ from spark_events.diagnosis.measured import (
     reads_cache,
     without_reads,
 )
-from spark_events.diagnosis.one_by_one import fetch, is_fetch
-from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
-from spark_events.diagnosis.python_times import StagesInPython
-from spark_events.diagnosis.repeated_stages import RepeatedStages
-from spark_events.diagnosis.schema_reads import schema_read
+from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
+from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
+from spark_events.diagnosis.rdds.schema_reads import schema_read
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
+from spark_events.diagnosis.times.booking import booked
+from spark_events.diagnosis.times.driver_time import WorkDone
+from spark_events.diagnosis.times.other_work import OtherWork
+from spark_events.diagnosis.times.python_times import StagesInPython
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.executors.executor_ends import exit_code, exit_meaning, reason_class

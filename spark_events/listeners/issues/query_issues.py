@@ -10,8 +10,8 @@ from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.state_rules import ManyStateParts, StateGrowth
-from spark_events.diagnosis.streams import SlowSource, SourceStopped, StreamBehind, sources_of
+from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext

@@ -10,12 +10,12 @@ from typing import Any
 
 from spark_events.api import JobStatus, SparkEventsError
 from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
+from spark_events.diagnosis.earlier_runs.past_runs import PastRun, Work, digests
+from spark_events.diagnosis.earlier_runs.regression import is_regression, late_run, work_regression
+from spark_events.diagnosis.earlier_runs.run_folder import RunFolder
+from spark_events.diagnosis.earlier_runs.usual import differs_in_each_run, usual
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import misses_reads
-from spark_events.diagnosis.past_runs import PastRun, Work, digests
-from spark_events.diagnosis.regression import is_regression, late_run, work_regression
-from spark_events.diagnosis.run_folder import RunFolder
-from spark_events.diagnosis.usual import differs_in_each_run, usual
 from spark_events.listeners import spark_records
 from spark_events.listeners.application.application import ApplicationListener
 from spark_events.listeners.context import ListenerContext

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from spark_events.api import Event, Severity
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.regression import Changes, is_regression, regression, what_changed
-from spark_events.diagnosis.usual import LEAST_COMPARED as _LEAST
-from spark_events.diagnosis.usual import Usual, usual
+from spark_events.diagnosis.earlier_runs.regression import Changes, is_regression, regression, what_changed
+from spark_events.diagnosis.earlier_runs.usual import LEAST_COMPARED as _LEAST
+from spark_events.diagnosis.earlier_runs.usual import Usual, usual
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.issue_events import IssueEvents, Subject
 from spark_events.listeners.queries.checkpoint import input_rows

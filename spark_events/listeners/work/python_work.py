@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import Counter, MetricGroup
-from spark_events.diagnosis.grown_metrics import GrownMetrics
+from spark_events.diagnosis.earlier_runs.grown_metrics import GrownMetrics
 from spark_events.listeners.context import ListenerContext
 
 _METRICS = {

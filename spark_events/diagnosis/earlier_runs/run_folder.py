@@ -7,7 +7,7 @@ import re
 
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
-from spark_events.diagnosis.past_runs import PastRun
+from spark_events.diagnosis.earlier_runs.past_runs import PastRun
 from spark_events.runtime.log_once import logger
 
 _KEPT = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.one_by_one import is_fetch
+from spark_events.diagnosis.rdds.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS, Thresholds
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100

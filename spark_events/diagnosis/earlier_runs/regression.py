@@ -8,10 +8,16 @@ from typing import NamedTuple
 
 from spark_events.api.event import AttributeValue
 from spark_events.api.toolkit.formatting import duration, size
+from spark_events.diagnosis.earlier_runs.past_runs import PastRun, Work
+from spark_events.diagnosis.earlier_runs.usual import (
+    LEAST_COMPARED,
+    Usual,
+    has_grown,
+    settings_that_differ,
+    usual,
+)
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.past_runs import PastRun, Work
 from spark_events.diagnosis.thresholds import REGRESSION, Thresholds
-from spark_events.diagnosis.usual import LEAST_COMPARED, Usual, has_grown, settings_that_differ, usual
 
 _MOST_SETTINGS = 10
 

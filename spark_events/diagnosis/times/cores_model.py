@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun
+from spark_events.diagnosis.times.run_timeline import JobRun, RunStages, StageRun
 
 _FACTORS = (0.5, 1, 2, 4)
 CRITICAL_PATH, CORES, ESTIMATES = "criticalPathMs", "estimatedCores", "estimatedMs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.diagnosis.grown_metrics import GrownMetrics
+from spark_events.diagnosis.earlier_runs.grown_metrics import GrownMetrics
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
 
 _ALL = "time to run Python workers"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from spark_events.diagnosis.run_timeline import StageRun, TaskTimes
+from spark_events.diagnosis.times.run_timeline import StageRun, TaskTimes
 
 
 class Account(NamedTuple):

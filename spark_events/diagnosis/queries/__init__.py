@@ -1,0 +1,1 @@
+"""The rules about streaming queries: their batches, their sources, their state."""
