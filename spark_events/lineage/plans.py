@@ -17,7 +17,7 @@ _JAVA = JavaUnit(
         "TableState", "KnownTables", "Sinks", "TableStates", "CatalogCalls", "TableChange",
         "ConstantColumn", "RowChanges", "Writes",
         "PhysicalPlan", "IcebergReports", "KafkaOffsets", "DataRead", "DeltaCommits", "IcebergCommit",
-        "DataWritten", "Observed", "Statement", "Preview", "Streams",
+        "DataWritten", "Overwrite", "Observed", "Statement", "Preview", "Streams",
         "PlanRecords", "QueryRecords", "StatementRecords", "RddJob", "RddJobRecords",
         "PlanListener",
     ),

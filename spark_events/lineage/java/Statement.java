@@ -19,7 +19,8 @@ public class Statement {
     final Writes writes;
     final LinkedHashMap written = new LinkedHashMap();
     final ArrayList read = new ArrayList();
-    private final HashMap observedRows = new HashMap();
+    private final HashMap measured = new HashMap();
+    private Object command = null;
     private Object icebergWrite = null;
     /** When it began, in ms since the epoch. */
     long begunMs = 0L;
@@ -78,7 +79,8 @@ public class Statement {
         if (read.isEmpty() && !facts.sources().isEmpty()) {
             read.addAll(DataRead.by(nodes, new Identities(Reflect.get(execution, "sparkSession"))));
         }
-        Observed.addRows(nodes, observedRows);
+        Observed.addMeasured(nodes, measured);
+        command = command == null ? Overwrite.command(nodes) : command;
         icebergWrite = icebergWrite == null ? IcebergCommit.write(nodes) : icebergWrite;
     }
 
@@ -86,7 +88,7 @@ public class Statement {
     void addTo(LinkedHashMap end) {
         end.put("written", written);
         end.put("read", read);
-        end.put("observed", Observed.by(plan, facts, sinks, observedRows));
+        end.put("observed", Observed.by(plan, command, facts, sinks, measured));
     }
 
     /**
