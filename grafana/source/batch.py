@@ -12,6 +12,7 @@ from grafana.source.panels import (
     NONE_IS_GOOD,
     PromQuery,
     bars,
+    count,
     dashboard,
     lines,
     number,
@@ -19,13 +20,12 @@ from grafana.source.panels import (
     rows,
     states,
 )
-from grafana.source.queries import APPLICATION_STATUS, FAILURES, STATUS_NAMES
+from grafana.source.queries import APPLICATION_STATUS, BATCH, FAILURES, STATUS_NAMES
 
 _BY_APP = "{{app_name}}"
+_LOST = "spark_application_lost_time_seconds_total"
 _STATUS = f"app_status:spark_application_status:max{{{APP}"
 _RUN_TIME = f"app:spark_application_run_time:max{{{APP}}}"
-# A week, whatever time is shown: one that reports once a day is not to change sides.
-_BATCH = f"unless on (app_name) last_over_time(app:spark_application_streaming:group{{{APP}}}[7d])"
 _NO_NOTEBOOK = (
     f"unless on (app_name) (min_over_time(app:spark_application_interactive:min{{{APP}}}[7d]) == 1)"
 )
@@ -63,24 +63,24 @@ def _counts() -> list[builders.Panel]:
         return f'max by (app_name) (max_over_time({_STATUS}, status="{status}"}}[{window}])) == 1'
 
     known = f"group by (app_name) (last_over_time({_STATUS}}}[7d]))"
-    missing = f"{known} unless on (app_name) ({ever('FINISHED', '$every')}) {_BATCH} {_NO_NOTEBOOK}"
-    running = f'max by (app_name) ({_STATUS}, status="RUNNING"}} == 1) {_BATCH}'
-    slower = f'increase(spark_issues_total{{{APP}, issue="regression"}}[$__range])'
-    lost = f"increase(spark_application_lost_time_seconds_total{{{APP}}}[$__range])"
-    executors_lost = f"increase(spark_application_executors_removed_total{{{APP}}}[$__range])"
+    missing = f"{known} unless on (app_name) ({ever('FINISHED', '$every')}) {BATCH} {_NO_NOTEBOOK}"
+    running = f'max by (app_name) ({_STATUS}, status="RUNNING"}} == 1) {BATCH}'
+    slower = _increase("spark_issues_total", "app_name", ', issue="regression"')
+    lost = _increase(_LOST, "app_name")
+    executors_lost = _increase("spark_application_executors_removed_total", "app_name")
     return [
-        number("Running", "Batch applications that are running now.", _count(running), NEUTRAL),
+        number("Running", "Batch applications that are running now.", count(running), NEUTRAL),
         number(
             "Failed",
             "Batch applications with a failed run in the time range.",
-            _count(f"{ever('FAILED', '$__range')} {_BATCH}"),
+            count(f"{ever('FAILED', '$__range')} {BATCH}"),
             NONE_IS_GOOD,
         ),
         number(
             "Missing runs",
             "Batch applications seen within a week of which no run finished successfully within the time "
             "set above.",
-            _count(missing),
+            count(missing),
             NONE_IS_GOOD,
         ),
         number(
@@ -108,26 +108,24 @@ def _counts() -> list[builders.Panel]:
     ]
 
 
-def _count(expr: str) -> PromQuery:
-    return PromQuery(f"count({expr}) or vector(0)", "")
+def _increase(counter: str, by: str, selector: str = "", window: str = "$__range") -> str:
+    return f"sum by ({by}) (increase({counter}{{{APP}{selector}}}[{window}])) {BATCH}"
 
 
 def _runs() -> builders.Panel:
-    status = f"max by (app_name, status) (last_over_time({_STATUS}}}[$__range]) == 1) {_BATCH}"
+    status = f"max by (app_name, status) (last_over_time({_STATUS}}}[$__range]) == 1) {BATCH}"
     finished = f'max_over_time(timestamp({_STATUS}, status="FINISHED"}} == 1)[$__range:1m])'
-    lost = f"sum by (app_name) (increase(spark_application_lost_time_seconds_total{{{APP}}}[$__range]))"
     columns = [
         ("", status, ""),
-        ("last run took", f"last_over_time({_RUN_TIME}[$__range]) {_BATCH}", units.Seconds),
-        ("finished, time ago", f"time() - max by (app_name) ({finished}) {_BATCH}", units.Seconds),
-        ("failures", f"sum by (app_name) {FAILURES} {_BATCH}", units.Short),
-        ("time lost", f"{lost} {_BATCH}", units.Seconds),
+        ("last run took", f"last_over_time({_RUN_TIME}[$__range]) {BATCH}", units.Seconds),
+        ("finished, time ago", f"time() - max by (app_name) ({finished}) {BATCH}", units.Seconds),
+        ("failures", f"sum by (app_name) {FAILURES} {BATCH}", units.Short),
+        ("time lost", _increase(_LOST, "app_name"), units.Seconds),
     ]
     return rows(
         "Last runs",
         "The last run of each batch application: its status and duration, how long ago a run finished, "
-        "and the "
-        "failures and lost time of all runs in the time range.",
+        "and the failures and lost time of all runs in the time range.",
         columns,
         {"app_name": "application", "status": "status"},
         dict(STATUS_NAMES.values()),
@@ -139,21 +137,21 @@ def _over_time() -> list[builders.Panel]:
         states(
             "Runs",
             "The status of each batch application over time; a gap means that it was not running.",
-            PromQuery(f"({APPLICATION_STATUS}) {_BATCH}", _BY_APP),
+            PromQuery(f"({APPLICATION_STATUS}) {BATCH}", _BY_APP),
             STATUS_NAMES,
         ),
         lines(
             "Run duration",
             "How long the current run has been running; a line ends at the duration of its run.",
-            [PromQuery(f"{_RUN_TIME} {_BATCH}", _BY_APP)],
+            [PromQuery(f"{_RUN_TIME} {BATCH}", _BY_APP)],
             units.Seconds,
         ),
     ]
 
 
 def _issues() -> list[builders.Panel]:
-    issues = f"sum by (app_name, issue) (increase(spark_issues_total{{{APP}}}[$__range]))"
-    lost = f"sum by (app_name, issue) (increase(spark_application_lost_time_seconds_total{{{APP}}}[1h]))"
+    issues = _increase("spark_issues_total", "app_name, issue")
+    lost = _increase(_LOST, "app_name, issue", window="1h")
     return [
         bars(
             "Performance issues",
@@ -164,7 +162,7 @@ def _issues() -> list[builders.Panel]:
         lines(
             "Time lost (1 h)",
             "Time that performance issues cost in the last hour, by application and kind.",
-            [PromQuery(f"{lost} > 0", "{{app_name}}: {{issue}}")],
+            [PromQuery(f"({lost}) > 0", "{{app_name}}: {{issue}}")],
             units.Seconds,
         ),
     ]

@@ -1,4 +1,4 @@
-"""Executors: how full they are against what they are given, and how they are lost."""
+"""Executors of batch applications: how full they are against what they are given, and how they are lost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import units
 
 from grafana.source.panels import AMBER, APP, GREEN, RED, PromQuery, lines, number
+from grafana.source.queries import BATCH
 
 _BY = "by (app_name)"
 
@@ -14,7 +15,8 @@ def executors() -> list[builders.Panel]:
     """Return the panels, each a third of a row."""
     used = "spark_application_executor_heap_used"
     limit = _of("spark_application_executor_heap_limit_bytes")
-    lost = f"sum by (reason) (increase(spark_application_executors_removed_total{{{APP}}}[1h]))"
+    removed = f"increase(spark_application_executors_removed_total{{{APP}}}[1h])"
+    lost = f"sum by (reason) (sum by (app_name, reason) ({removed}) {BATCH})"
     return [
         lines(
             "Executor heap",
@@ -46,4 +48,4 @@ def executors() -> list[builders.Panel]:
 
 
 def _of(metric: str) -> str:
-    return f"max {_BY} ({metric}{{{APP}}})"
+    return f"(max {_BY} ({metric}{{{APP}}}) {BATCH})"

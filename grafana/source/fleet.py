@@ -11,6 +11,7 @@ from grafana.source.panels import (
     NONE_IS_GOOD,
     QUERY,
     PromQuery,
+    count,
     dashboard,
     lines,
     number,
@@ -46,19 +47,19 @@ def fleet() -> builders.Dashboard:
 def _counts() -> list[builders.Panel]:
     running = f'app_status:spark_application_status:max{{{APP}, status="RUNNING"}} == 1'
     return [
-        number("Applications running", "Applications whose drivers are up.", _count(running), NEUTRAL),
-        number("Queries running", "Streaming queries that are RUNNING.", _count(f"{UP} == 1"), NEUTRAL),
+        number("Applications running", "Applications whose drivers are up.", count(running), NEUTRAL),
+        number("Queries running", "Streaming queries that are RUNNING.", count(f"{UP} == 1"), NEUTRAL),
         number(
             "Queries down",
             "Queries that are neither RUNNING nor stopped on purpose, including those whose driver "
             "disappeared within a day.",
-            _count(f"{UP} == 0"),
+            count(f"{UP} == 0"),
             NONE_IS_GOOD,
         ),
         number(
             "Checkpoints overdue",
             "Queries that have had work to commit for longer than spark.events.checkpoint.sla.",
-            _count(OVERDUE),
+            count(OVERDUE),
             NONE_IS_GOOD,
         ),
         number(
@@ -81,10 +82,6 @@ def _counts() -> list[builders.Panel]:
             decimals=0,
         ),
     ]
-
-
-def _count(expr: str) -> PromQuery:
-    return PromQuery(f"count({expr}) or vector(0)", "")
 
 
 def _queries() -> builders.Panel:

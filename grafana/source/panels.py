@@ -51,6 +51,11 @@ class PromQuery(NamedTuple):
     legend: str = LEGEND
 
 
+def count(expr: str) -> PromQuery:
+    """Return how many series an expression gives; 0 where it gives none."""
+    return PromQuery(f"count({expr}) or vector(0)", "")
+
+
 def dashboard(uid: str, title: str, description: str) -> builders.Dashboard:
     """Return an empty dashboard with the variables of all: data source, application, query."""
     return (

@@ -16,6 +16,9 @@ STATUS_NAMES = {
     6: ("FINISHED", BLUE),
 }
 """The names and colors of the numbers of ``status``: ``gone`` is a query whose driver died."""
+# A week, whatever time is shown: one that reports once a day is not to change sides.
+BATCH = f"unless on (app_name) last_over_time(app:spark_application_streaming:group{{{APP}}}[7d])"
+"""Leaves out the applications with a streaming query; what stands before it has their names."""
 
 
 def latest(metric: str) -> str:

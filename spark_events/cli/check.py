@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from spark_events.cli.console import CONFIGURATION, err, plain, print_error, print_warnings, say, show_table
-from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.terminal.console import (
+    CONFIGURATION,
+    err,
+    plain,
+    print_error,
+    print_warnings,
+    say,
+    show_table,
+)
+from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:

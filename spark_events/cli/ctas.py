@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_events.api import ConfigError
-from spark_events.cli.console import FAILED, AsWide, err, out, plain, say
-from spark_events.cli.help_without_types import Group
-from spark_events.cli.options import Conf, PropertiesFile
-from spark_events.cli.registering import command
+from spark_events.cli.terminal.console import FAILED, AsWide, err, out, plain, say
+from spark_events.cli.terminal.help_without_types import Group
+from spark_events.cli.terminal.options import Conf, PropertiesFile
+from spark_events.cli.terminal.registering import command
 from spark_events.ctas.errors import JournalError
 from spark_events.ctas.recovery import Recovered
 from spark_events.ctas.transaction import Transaction

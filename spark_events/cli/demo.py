@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from spark_events.cli.console import INTERRUPTED, err, out, say
-from spark_events.cli.options import duration_of
-from spark_events.cli.report import run_report
+from spark_events.cli.reports.report import run_report
+from spark_events.cli.terminal.console import INTERRUPTED, err, out, say
+from spark_events.cli.terminal.options import duration_of
 from spark_events.demo.demonstration import LOGS, SHORT, DemoOptions, demo_folder, report_of_demo, run_demo
 
 
@@ -58,7 +58,7 @@ def demo(
 
 
 def _explain(folder: Path) -> None:
-    from spark_events.cli.why_tables import print_explanation
+    from spark_events.cli.why.tables import print_explanation
     from spark_events.why.read_logs import explain_logs
 
     explanations, _ = explain_logs([str(folder / LOGS)], SHORT)

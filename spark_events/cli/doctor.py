@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from spark_events.cli.console import err, plain, print_error, print_json, print_warnings, say
-from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.terminal.console import err, plain, print_error, print_json, print_warnings, say
+from spark_events.cli.terminal.options import Conf, PropertiesFile
 
 _WIDTH = 22
 

@@ -11,8 +11,8 @@ import typer
 
 from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.local_disk import write_whole
-from spark_events.cli.console import err, plain, print_warnings, say
-from spark_events.cli.options import duration_of
+from spark_events.cli.terminal.console import err, plain, print_warnings, say
+from spark_events.cli.terminal.options import duration_of
 from spark_events.configuration.first_lines import (
     DESTINATIONS,
     FILES,

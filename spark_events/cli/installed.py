@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli.console import plain, print_json, say
+from spark_events.cli.terminal.console import plain, print_json, say
 from spark_events.configuration.installed_plugins import InstalledPlugin, installed_plugins
 
 

@@ -12,25 +12,13 @@ import typer
 from spark_events import __version__
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.cli import (
-    check,
-    demo,
-    doctor,
-    follow,
-    init,
-    installed,
-    lineage,
-    mcp,
-    pack,
-    replay,
-    report,
-    run,
-    serve,
-    show,
-    status,
-    why,
-)
-from spark_events.cli.console import (
+from spark_events.cli import check, demo, doctor, init, installed, mcp, pack, run, show, status
+from spark_events.cli.ctas import app as ctas
+from spark_events.cli.event_logs import follow, replay
+from spark_events.cli.lineage.command import lineage
+from spark_events.cli.reports import report, serve
+from spark_events.cli.sql.main import app as sql
+from spark_events.cli.terminal.console import (
     CONFIGURATION,
     FAILED,
     NOTHING_TO_READ,
@@ -39,10 +27,9 @@ from spark_events.cli.console import (
     print_whatever_the_encoding,
     say,
 )
-from spark_events.cli.ctas import app as ctas
-from spark_events.cli.help_without_types import Group
-from spark_events.cli.registering import command
-from spark_events.cli.sql.main import app as sql
+from spark_events.cli.terminal.help_without_types import Group
+from spark_events.cli.terminal.registering import command
+from spark_events.cli.why.command import why
 
 TAGLINE = "Know what your PySpark jobs and streaming queries are doing, without opening the Spark UI."
 LIVE, PAST, SET_UP, DATA = "Report live", "See what happened", "Set up", "Tables and queries"
@@ -119,7 +106,7 @@ command(
     "spark-events why /var/log/spark/eventlogs/app-20260101120000-0001",
     "spark-events why today.log --against yesterday.log --html why.html",
     panel=PAST,
-)(why.why)
+)(why)
 command(
     app,
     "spark-events replay /var/log/spark/eventlogs",
@@ -133,7 +120,7 @@ command(
     "spark-events lineage /var/log/spark-reports --impact shop.orders.amount --html impact.html",
     "spark-events lineage plan tables.sql queries --impact orders.amount --fail-on impact",
     panel=PAST,
-)(lineage.lineage)
+)(lineage)
 command(app, "spark-events mcp --events /var/log/spark-reports --sla 60s", panel=PAST)(mcp.mcp)
 command(app, "spark-events demo", "spark-events demo --output demo", panel=SET_UP)(demo.demo)
 command(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from spark_events.api.errors import UsageError
-from spark_events.cli.options import SlaOption, parse_sla
+from spark_events.cli.terminal.options import SlaOption, parse_sla
 
 
 def mcp(

@@ -9,7 +9,7 @@ import typer
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
-from spark_events.cli.console import err, plain, say
+from spark_events.cli.terminal.console import err, plain, say
 
 
 def pack(
@@ -44,7 +44,9 @@ def pack(
         with err.status("packing"):
             packed = pack_environment(archive, python, with_pyspark)
     except OSError as error:
-        raise ConfigError(f"{archive}: cannot be written: {error.strerror}") from error
+        of_archive = error.filename in (None, str(archive), f"{archive}.part")
+        what = f"{archive}: cannot be written" if of_archive else f"{error.filename}: cannot be read"
+        raise ConfigError(f"{what}: {error.strerror}") from error
     size = f"{packed.bytes / 1e6:.0f} MB, {packed.packages} package{'s' * (packed.packages != 1)}"
     say(f"{plain(str(archive))}: {size}, for nodes that have {plain(packed.python)}", err)
     say(

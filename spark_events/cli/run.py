@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from spark_events.cli.console import out
+from spark_events.cli.terminal.console import out
 from spark_events.submit.spark_submit import HELP, asks_for_help, submit
 
 

@@ -14,8 +14,8 @@ import typer
 from spark_events.api import Severity
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.formatting import moment
-from spark_events.cli.console import INTERRUPTED, out, plain, print_warnings, say
-from spark_events.cli.options import App, From, Query, Until
+from spark_events.cli.terminal.console import INTERRUPTED, out, plain, print_warnings, say
+from spark_events.cli.terminal.options import App, From, Query, Until
 from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
 

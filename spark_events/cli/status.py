@@ -12,8 +12,16 @@ from rich.table import Table
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.option_types import SECRET
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import FAILED, STATE_COLORS, err, plain, print_json, print_warnings, show_table
-from spark_events.cli.options import App, Query
+from spark_events.cli.terminal.console import (
+    FAILED,
+    STATE_COLORS,
+    err,
+    plain,
+    print_json,
+    print_warnings,
+    show_table,
+)
+from spark_events.cli.terminal.options import App, Query
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.history.selection import Selection
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
+from enum import Enum, auto
 from typing import Any
 
 import orjson
@@ -30,6 +31,14 @@ End = Callable[[Transaction], object]
 """Ends a transaction whose owner is gone."""
 _in_hand: set[str] = set()
 """The transactions that this process is at work on; it may have several sessions, and a journal for each."""
+
+
+class _Outcome(Enum):
+    """What came of trying to take the lock of a table: it is ours, or another commits, or removes remains."""
+
+    TAKEN = auto()
+    COMMITTING = auto()
+    COLLECTING = auto()
 
 
 class TransactionJournal:
@@ -138,7 +147,7 @@ class TransactionJournal:
         return self._latest_of(_unfinished_txids(names), names)
 
     def forget_old(self) -> None:
-        """Remove transactions that ended longer ago than the retention time."""
+        """Remove what ended longer ago than the retention time, and files of collectors that are gone."""
         names = self._names()
         kept = _unfinished_txids(names)
         oldest = datetime.fromtimestamp((now_ms() - self._settings.retention_ms) / 1000, timezone.utc)
@@ -146,6 +155,8 @@ class TransactionJournal:
         for name in sorted(names):
             if _is_entry(name) and name < oldest_txid and _txid_of(name) not in kept:
                 self._storage.delete(self._path(name))
+            elif name.endswith(_HELD):
+                self._is_renewed(name)
 
     def is_abandoned(self, transaction: Transaction) -> bool:
         """Return whether the owner is gone: its process has ended, or its lease has expired."""
@@ -174,7 +185,7 @@ class TransactionJournal:
     def collecting(self, transaction: Transaction, end: End) -> Iterator[None]:
         """Keep others from committing to the same table while the remains of a committed one are removed.
 
-        They wait for as long as that takes.
+        They wait for as long as that takes, unless this process is frozen for longer than its lease.
 
         Raises:
             CommitConflictError: another one holds the table for too long.
@@ -193,63 +204,69 @@ class TransactionJournal:
         timeout_s = self._settings.lock_timeout_ms / 1000
         prefix = _LOCK + hashlib.sha256(str(transaction.path).lower().encode()).hexdigest()[:16] + "."
         deadline = time.monotonic() + timeout_s
-        while not self._try_lock(prefix, transaction, end, held):
-            if self._is_collected(prefix):
+        while (outcome := self._try_lock(prefix, transaction, end, held)) is not _Outcome.TAKEN:
+            if outcome is _Outcome.COLLECTING:
                 deadline = time.monotonic() + timeout_s
             if time.monotonic() > deadline:
+                advice = (
+                    "the next statement, or spark-events ctas recover, removes what is left of the table "
+                    "that was replaced"
+                    if held
+                    else "nothing was changed, run the statement again"
+                )
                 raise CommitConflictError(
                     f"another transaction has been committing to {transaction.path} for longer than "
-                    f"spark.events.ctas.lock.timeout ({self._settings.lock_timeout_ms} ms); nothing was "
-                    "changed, run the statement again"
+                    f"spark.events.ctas.lock.timeout ({self._settings.lock_timeout_ms} ms); {advice}"
                 )
             time.sleep(_LOCK_POLL_S)
 
-    def _try_lock(self, prefix: str, transaction: Transaction, end: End, held: str) -> bool:
+    def _try_lock(self, prefix: str, transaction: Transaction, end: End, held: str) -> _Outcome:
+        """Try once to take the lock."""
         numbers = sorted(_numbers(prefix, self._names()))
         last = self._path(f"{prefix}{numbers[-1]:08d}{_ENTRY}") if numbers else ""
         if last and self._collects(last):
-            return False
+            return _Outcome.COLLECTING
         holder = self._holder(last) if last else None
         if holder is not None and holder.txid == transaction.txid and not held:
-            return True
+            return _Outcome.TAKEN
         if holder is not None and not holder.state.terminal:
             if not self.is_abandoned(holder):
-                return False
+                return _Outcome.COMMITTING
             end(holder)  # a slow catalog takes longer for it than anybody waits for a lock
             ended = self._latest(holder.txid, self._names())
-            return (ended is None or ended.state.terminal) and self._try_lock(prefix, transaction, end, held)
+            is_over = ended is None or ended.state.terminal
+            return self._try_lock(prefix, transaction, end, held) if is_over else _Outcome.COMMITTING
         number = numbers[-1] + 1 if numbers else 0
         own = self._path(f"{prefix}{number:08d}{_ENTRY}")
         values = {"txid": transaction.txid, "table": str(transaction.path), "held": held}
         if not self._storage.putIfAbsent(own, orjson.dumps(values).decode()):
-            return False
+            return _Outcome.COMMITTING
         # Since the names were listed, others of this number may have come and gone, removed by a later one.
         if max(_numbers(prefix, self._names()), default=number) > number:
             self._storage.delete(own)
-            return False
+            return _Outcome.COMMITTING
         for older in numbers:
             self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))
-        return True
+        return _Outcome.TAKEN
 
     def _holder(self, lock: str) -> Transaction | None:
         text = self._storage.read(lock)
         return self._latest(orjson.loads(text)["txid"], self._names()) if text else None
 
-    def _is_collected(self, prefix: str) -> bool:
-        """Return whether remains of a table are being removed."""
-        numbers = _numbers(prefix, self._names())
-        return bool(numbers) and self._collects(self._path(f"{prefix}{max(numbers):08d}{_ENTRY}"))
-
     def _collects(self, lock: str) -> bool:
         """Return whether a lock is held for a collection, by a process that lives."""
         text = self._storage.read(lock)
         held = orjson.loads(text).get("held") if text else ""
-        if not held:
-            return False
+        return bool(held) and self._is_renewed(held)
+
+    def _is_renewed(self, held: str) -> bool:
+        """Return whether a collector lives; remove what one that is gone has left."""
         renewed = int(self._storage.modified(self._path(held)))
-        if renewed < 0 or int(self._storage.now(self.folder)) - renewed <= self._settings.lease_ms:
-            return renewed >= 0
-        self._storage.delete(self._path(held))  # what a process that is gone has left
+        if renewed < 0:
+            return False
+        if int(self._storage.now(self.folder)) - renewed <= self._settings.lease_ms:
+            return True
+        self._storage.delete(self._path(held))
         return False
 
     # -- files -------------------------------------------------------------------------------------------

@@ -68,14 +68,28 @@ def plan_files(catalog: PlannedCatalog, groups: Iterable[Sequence[Path]]) -> lis
 
 
 def _plan_group(catalog: PlannedCatalog, files: Sequence[Path]) -> list[PlannedStatement]:
-    statements = [(file, statement) for file in files for statement in _statements(file)]
-    planned: dict[int, PlannedStatement] = {}
-    waiting = list(range(len(statements)))
-    while waiting:
-        planned.update((number, _plan(catalog, *statements[number])) for number in waiting)
-        misses = [number for number in waiting if planned[number].problem.startswith(_NOT_FOUND)]
-        waiting = misses if len(files) > 1 and len(misses) < len(waiting) else []
-    return [planned[number] for number in sorted(planned)]
+    statements: list[tuple[Path, SqlStatement, str]] = []
+    planned: list[PlannedStatement] = []
+    begins_in = catalog.database
+    for file in files:
+        database = begins_in  # whatever the file before has made the current one
+        for statement in _statements(file):
+            statements.append((file, statement, database))
+            planned.append(_plan(catalog, file, statement, database))
+            database = catalog.database
+    waiting, misses = len(planned) + 1, _misses(planned)
+    while len(files) > 1 and 0 < len(misses) < waiting:
+        for number in misses:
+            planned[number] = _plan(catalog, *statements[number])
+        waiting, misses = len(misses), _misses(planned)
+    if len(files) > 1 and catalog.has_database(begins_in):
+        catalog.use(begins_in)
+    return planned
+
+
+def _misses(planned: Sequence[PlannedStatement]) -> list[int]:
+    """Return the numbers of those that name a table that is not there yet."""
+    return [number for number, each in enumerate(planned) if each.problem.startswith(_NOT_FOUND)]
 
 
 def _statements(file: Path) -> Iterator[SqlStatement]:
@@ -87,12 +101,13 @@ def _statements(file: Path) -> Iterator[SqlStatement]:
         raise ConfigError(f"{file}: is not text in UTF-8; expected SQL statements") from None
 
 
-def _plan(catalog: PlannedCatalog, file: Path, statement: SqlStatement) -> PlannedStatement:
+def _plan(catalog: PlannedCatalog, file: Path, statement: SqlStatement, database: str) -> PlannedStatement:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     place = f"{file}:{statement.line}"
     try:
+        catalog.use(database)
         return PlannedStatement(place, file, catalog.graph_of(statement.text))
     except UnknownColumnsError as error:
         return PlannedStatement(place, file, None, str(error))
@@ -116,10 +131,7 @@ def plan_of(statements: Iterable[PlannedStatement]) -> Plan:
     statements = list(statements)
     origins = {statement.origin for statement in statements}
     same_stem = Counter(origin.stem for origin in origins)
-    applications = {
-        origin: origin.stem if same_stem[origin.stem] == 1 else str(origin.with_suffix(""))
-        for origin in origins
-    }
+    applications = {origin: origin.stem if same_stem[origin.stem] == 1 else str(origin) for origin in origins}
     effective = [
         (statement, statement.graph, statement.name or name_of_statement(statement.graph))
         for statement in statements

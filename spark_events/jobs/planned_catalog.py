@@ -41,7 +41,9 @@ _IDENTIFIER = r"(?:`(?:``|[^`])*`|\w+)"
 _NAME = re.compile(rf"{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*")
 _QUOTE = "\0"
 """Stands for each character of a quoted text."""
-_LOCATION = re.compile(rf"\bLOCATION\s+{_QUOTE}+", re.IGNORECASE)
+_LOCATION = re.compile(rf"\bLOCATION(?:\s*r?{_QUOTE}+)+", re.IGNORECASE)
+_MOVES = re.compile(rf"\bSET\s+{_LOCATION.pattern}", re.IGNORECASE)
+"""In a statement that gives something that is there another place, and does nothing else."""
 _HIVE_FORMAT = re.compile(
     r"\bSTORED\s+(?:AS|BY)\s+[\w\0]+|\bROW\s+FORMAT\b"
     r"(?:(?!\b(?:STORED|LOCATION|TBLPROPERTIES|PARTITIONED|CLUSTERED|OPTIONS|(?<!DEFINED\s)AS)\b).)*",
@@ -97,7 +99,10 @@ class PlannedCatalog:
         created = _created_table(text)
         if created is None:
             graph = lineage_of(self._spark, text)
-            self._spark.sql(text)
+            bare = _without_texts(text)
+            # What is dropped or renamed later takes its files along.
+            if not _MOVES.search(bare):
+                self._spark.sql(_without_location(text, bare))
             return graph
         if created.replaces:
             self._spark.sql(f"DROP TABLE IF EXISTS {created.name}")
@@ -105,13 +110,31 @@ class PlannedCatalog:
         self._create(created, graph)
         return graph
 
+    @property
+    def database(self) -> str:
+        """The current one, in which statements find tables without one."""
+        return str(self._spark.catalog.currentDatabase())
+
+    def use(self, database: str) -> None:
+        """Make a database the current one, unless it is, in which case it may have been dropped.
+
+        Raises:
+            PySparkException: there is none of that name.
+        """
+        if database != self.database:
+            self._spark.catalog.setCurrentDatabase(database)
+
+    def has_database(self, name: str) -> bool:
+        """Return whether there is a database of this name."""
+        return bool(self._spark.catalog.databaseExists(name))
+
     def _create(self, created: _TableText, graph: LineageGraph) -> None:
         """Create a table without rows."""
         sinks = [vertex for vertex in graph.sinks if isinstance(vertex, TableSinkLineageVertex)]
         selected = [vertex for vertex in sinks if vertex.modify_type is ModifyType.CTAS]
         creates = any(vertex.modify_type is ModifyType.CREATE for vertex in sinks)
         has_columns = any("schema" in dataset.facets for vertex in sinks for dataset in vertex.datasets)
-        if creates and not has_columns and not _LIKE.search(created.text):
+        if creates and not has_columns and not _LIKE.search(_without_texts(created.text)):
             raise UnknownColumnsError(
                 "CREATE TABLE without columns, which Spark would read from the table's data: write them down"
             )
@@ -156,6 +179,10 @@ def _created_table(text: str) -> _TableText | None:
         changes.append((using.span(), f"({columns}) USING parquet" if columns else "USING parquet"))
         changes += [(match.span(), "") for match in _TRANSFORMS.finditer(bare)]
     return _TableText(_changed(text, changes), name[0], provider if is_foreign else "", bool(head["replace"]))
+
+
+def _without_location(text: str, bare: str) -> str:
+    return _changed(text, [(match.span(), "") for match in _LOCATION.finditer(bare)])
 
 
 def _without_texts(text: str) -> str:

@@ -54,6 +54,11 @@ class Flow:
         """Whether it has changed the sink's rows, rather than the table itself, or nothing yet."""
         return self.modify not in _OF_TABLES and self.status in ("RUNNING", "FINISHED")
 
+    @property
+    def written_ms(self) -> int:
+        """When it last changed the sink's rows, in ms since the epoch; 0 if it never has."""
+        return self.time_ms if self.writes_rows else self.finished_ms
+
 
 @dataclass(slots=True)
 class DataFlow:

@@ -205,10 +205,11 @@ class Stale:
 def stale(flow: DataFlow, span_ms: int) -> list[Stale]:
     """Return what is older than one of its sources by more than a span, the oldest first."""
     written: dict[DataKey, int] = {}
-    for _, sink, each in flow.current():
-        written_ms = each.time_ms if each.writes_rows else each.finished_ms
-        if sink is not None and written_ms:
-            written[sink] = max(written.get(sink, 0), written_ms)
+    # Also by runs that are not the last of their job: it may have failed, and have read something else.
+    for (_, sink), of_jobs in flow.flows.items():
+        for each in of_jobs.values():
+            if sink is not None and each.written_ms:
+                written[sink] = max(written.get(sink, 0), each.written_ms)
     newest: dict[DataKey, Stale] = {}
     for source, sink, each in flow.current():
         if source is None or sink is None or source not in written or sink not in written or source == sink:
@@ -231,9 +232,9 @@ def orphans(flow: DataFlow) -> list[tuple[DataKey, Flow]]:
             continue
         if each.modify == "DROP" and each.status == "FINISHED":
             dropped.add((sink, each.time_ms))
-        if each.writes_rows and each.time_ms >= last.get(sink, each).time_ms:
+        if each.written_ms and each.written_ms >= last.get(sink, each).written_ms:
             last[sink] = each
-    gone = {sink for sink, time_ms in dropped if sink in last and last[sink].time_ms <= time_ms}
+    gone = {sink for sink, time_ms in dropped if sink in last and last[sink].written_ms <= time_ms}
     unread = [(sink, each) for sink, each in last.items() if sink not in gone]
     return sorted(unread, key=lambda orphan: flow.title(orphan[0]))
 

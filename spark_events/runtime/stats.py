@@ -10,7 +10,7 @@ from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import OnceLog
 
 DROP_CAUSES: Mapping[str, str] = {
-    "queue_full": "the queue in memory was full ((queue.max-items, queue.max-bytes))",
+    "queue_full": "the queue in memory was full (queue.max-items, queue.max-bytes)",
     "not_open": "the reporter could not be opened",
     "close": "they were not delivered before the end (spark.events.close.timeout)",
     "journal_full": "the journal was full (journal.max-bytes)",

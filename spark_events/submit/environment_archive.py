@@ -48,26 +48,28 @@ def pack(archive: Path, python: str | None = None, with_pyspark: bool = False) -
 
     Raises:
         ConfigError: this Python is in no virtual environment, or some of its packages are outside of it.
-        OSError: the archive cannot be written.
+        OSError: the archive cannot be written, or a file of the environment cannot be read, which it names.
     """
     environment = Path(sys.prefix)
-    _refuse_what_cannot_be_moved(environment)
-    base = python or _base_python(environment)
     left_out = () if with_pyspark else _LEFT_OUT
+    _refuse_what_cannot_be_moved(environment, left_out)
+    base = python or _base_python(environment)
     written = archive.with_name(archive.name + ".part")
+    packages = 0
     try:
         with tarfile.open(written, "w:gz", compresslevel=6) as tar:
             for path in _paths(environment, left_out):
-                if not (path.exists() and path.samefile(written)):
+                # Neither itself nor the one that it replaces.
+                if path.name not in (written.name, archive.name) or not path.parent.samefile(archive.parent):
                     _add(tar, path, environment, base)
+                    packages += path.suffix == ".dist-info" and path.parent.name == "site-packages"
         os.replace(written, archive)
     finally:
         written.unlink(missing_ok=True)
-    packages = sum(path.suffix == ".dist-info" for path in _paths(environment, left_out))
     return Packed(archive.stat().st_size, packages, base)
 
 
-def _refuse_what_cannot_be_moved(environment: Path) -> None:
+def _refuse_what_cannot_be_moved(environment: Path, left_out: tuple[str, ...]) -> None:
     if sys.prefix == sys.base_prefix:
         conda = (
             " (of Conda's environments, conda-pack makes archives)"
@@ -86,10 +88,10 @@ def _refuse_what_cannot_be_moved(environment: Path) -> None:
             f"{environment} also uses the packages of the Python that it was made with, which would be "
             "missing in the archive: make it without --system-site-packages"
         )
-    if outside := sorted(set(_outside(environment))):
+    if outside := sorted({*_outside(environment), *_links_to_outside(environment, left_out)}):
         problems.append(
             f"the code of {', '.join(outside)} is outside of {environment} and would be missing in the "
-            "archive: install it without -e (--editable)"
+            "archive: install it without -e (--editable) and, with uv, without --link-mode=symlink"
         )
     if problems:
         raise ConfigError.of_all(problems)
@@ -106,11 +108,25 @@ def _outside(environment: Path) -> Iterator[str]:
     """Yield what is installed so that its code stays where it was."""
     for path in environment.glob("lib/python*/site-packages/*.dist-info/direct_url.json"):
         if json.loads(path.read_text()).get("dir_info", {}).get("editable"):
-            yield path.parent.name.partition("-")[0].replace("_", "-")
+            yield _package(path.parent.name)
     for path in environment.glob("lib/python*/site-packages/*.pth"):
         for line in path.read_text().splitlines():
             if line.startswith("/") and not Path(line).is_relative_to(environment):
                 yield line
+
+
+def _package(name: str) -> str:
+    """Return the package that a folder in site-packages belongs to."""
+    return name.partition("-")[0].replace("_", "-")
+
+
+def _links_to_outside(environment: Path, left_out: tuple[str, ...]) -> Iterator[str]:
+    """Yield the packages that are links to files elsewhere, as uv makes them if it is told to."""
+    root = os.path.realpath(environment)
+    for path in _paths(environment, left_out):
+        within = path.relative_to(environment).as_posix().partition("/site-packages/")[2]
+        if within and path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+            yield _package(within.split("/")[0])
 
 
 def _paths(environment: Path, left_out: tuple[str, ...]) -> Iterator[Path]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spark_events.api.toolkit.formatting import duration, percent
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.why.found_issue import FoundIssue
+from spark_events.why.shown import whole_percent
 
 ABSENCES = {
     kinds.SKEW: "the uneven data of {about}",
@@ -93,4 +94,6 @@ def _most(duration_ms: int, parts: Mapping[str, int] | None) -> str:
     if not parts or not duration_ms:
         return ""
     largest = max(parts, key=lambda account: parts[account])
-    return f'The largest part of its time, {percent(100 * parts[largest] / duration_ms)}, is "{largest}".'
+    return (
+        f'The largest part of its time, {whole_percent(100 * parts[largest] / duration_ms)}, is "{largest}".'
+    )

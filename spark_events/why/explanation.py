@@ -15,7 +15,7 @@ from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.run_figures import RunFigures
 
-_SMALL_MS = 1_000
+SMALL_MS = 1_000
 LEAST = key_of(Thresholds, "min_time_ms")
 
 
@@ -73,7 +73,7 @@ class Explanation:
                 f"application's {LEAST} (30 s by default) are not stored"
             )
         least = duration(self.least_ms)
-        smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > _SMALL_MS else ""
+        smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > SMALL_MS else ""
         return f"no cause known to spark-events cost {least} or more{smaller}"
 
     @property

@@ -19,7 +19,7 @@ from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
-from spark_events.why.explanation import Explanation, explain
+from spark_events.why.explanation import LEAST, SMALL_MS, Explanation, explain
 from spark_events.why.run_figures import RunFigures
 
 
@@ -55,8 +55,22 @@ def explain_logs(
         notes += reading.notes
         explanation = reading.explanation()
         if explanation is not None and app in (None, explanation.app_name, explanation.app_id):
-            explanations.append(explanation)
+            explanations.append(_looked_at_closely(explanation, files, log, conf))
     return explanations, notes
+
+
+def _looked_at_closely(
+    explanation: Explanation, files: LogFiles, log: EventLog, conf: Mapping[str, str]
+) -> Explanation:
+    """Return the explanation with what costs a fair share of the run, where the run is too short for 30 s."""
+    thresholds = read_settings(conf)[0].thresholds
+    worth_ms = max(SMALL_MS, round(thresholds.min_share * explanation.duration_ms))
+    if LEAST in conf or worth_ms >= thresholds.min_time_ms:
+        return explanation
+    reading = _Reading(files, log, {**conf, LEAST: f"{worth_ms}ms"})
+    for _ in reading.run():
+        pass
+    return reading.explanation() or explanation
 
 
 _MOST_FAILURES = 1_000

@@ -617,7 +617,7 @@ def test_an_output_of_few_characters(encoding: str, tmp_path: Path) -> None:
 
 
 def test_json_is_json_in_any_encoding() -> None:
-    code = "from spark_events.cli.console import print_json; print_json({'a': 'ü→\U0001f600'})"
+    code = "from spark_events.cli.terminal.console import print_json; print_json({'a': 'ü→\U0001f600'})"
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
     assert json.loads(done.stdout) == {"a": "ü→\U0001f600"}

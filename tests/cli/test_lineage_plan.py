@@ -66,7 +66,7 @@ def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
 def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -> None:
     (files / "wrong.sql").write_text(
         "SELECT 1;\n\nINSERT INTO totals SELECT day, nothing FROM orders;\n"
-        "CREATE TABLE lazy USING parquet LOCATION '/nowhere'; CREATE TABLE same LIKE orders;"
+        "CREATE TABLE lazy USING parquet LOCATION '/nowhere' COMMENT 'like orders'; CREATE TABLE same LIKE orders;"
     )
     done = run(files, "tables.sql", "jobs.sql", "wrong.sql", "--format", "json")
     assert done.returncode == 1
@@ -75,6 +75,56 @@ def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -
     assert done.stderr.count("wrong.sql:") == 2
     edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
     assert ("default.raw", "default.orders") in edges
+
+
+MOVED = """
+CREATE DATABASE shop LOCATION '{0}/shop'; CREATE TABLE shop.orders (id INT); DROP DATABASE shop CASCADE;
+CREATE TABLE parts (id INT, d STRING) USING parquet PARTITIONED BY (d) LOCATION '{0}/parts';
+ALTER TABLE parts ADD PARTITION (d = '1') LOCATION r'{0}/parts/d=1' PARTITION (d = '2') LOCATION "{0}/parts/d=2";
+ALTER TABLE parts DROP PARTITION (d = '1');
+CREATE TABLE moved (id INT) USING parquet LOCATION '{0}/old';
+ALTER TABLE moved SET LOCATION /* here */ '{0}/new'; DROP TABLE moved;
+CREATE TABLE again (id INT) USING parquet;
+ALTER TABLE again SET LOCATION '{0}/again'; CREATE OR REPLACE TABLE again (id INT) USING parquet;
+CREATE TABLE named (id INT) USING parquet; ALTER TABLE named SET LOCATION '{0}/named';
+ALTER TABLE named RENAME TO other; DROP TABLE other;
+CREATE DATABASE cloud LOCATION 's3a://nowhere/cloud'; CREATE DATABASE fresh LOCATION '{0}/fresh';
+"""
+
+
+def test_what_is_there_stays_as_it_is(files: Path, tmp_path: Path) -> None:
+    """Whatever the statements would drop, move or create: they change the catalog of the analysis alone."""
+    places = ["shop", "parts/d=1", "parts/d=2", "old", "new", "again", "named"]
+    for place in places:
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "rows").write_text("mine")
+    (files / "moved.sql").write_text(MOVED.format(tmp_path))
+    before = sorted(tmp_path.rglob("*"))
+
+    done = run(files, "moved.sql")
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_each_file_of_a_folder_begins_in_the_same_database(files: Path) -> None:
+    """And a statement that has to wait for another file is analyzed in its own."""
+    folder = files / "folder"
+    folder.mkdir()
+    (folder / "a_jobs.sql").write_text(
+        "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT); INSERT INTO orders SELECT id FROM raw.events;"
+    )
+    (folder / "b_raw.sql").write_text(
+        "CREATE DATABASE raw; USE raw; CREATE TABLE events (id INT); CREATE TABLE orders (id INT);"
+    )
+    (folder / "c_plain.sql").write_text("CREATE TABLE copies AS SELECT * FROM shop.orders;")
+    done = run(files, "folder", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
+    assert {edge for edge in edges if "-" not in edge} == {
+        ("raw.events", "shop.orders"),
+        ("shop.orders", "default.copies"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from spark_events.cli import reading_bar
+from spark_events.cli.terminal import reading_bar
 from spark_events.history.reading.on_duckdb import DuckDb
 from tests.support.waiting import wait_until
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -286,6 +288,61 @@ def test_who_was_removing_remains_and_is_gone_holds_up_nobody(
         pytest.fail("it was taken from who is gone")
     assert not list(tmp_path.glob("*.held"))
     del held
+
+
+class Counting:
+    """The storage of a process, with a count of the calls that it makes."""
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = storage
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls[name] += 1
+        return getattr(self._storage, name)
+
+
+def test_who_waits_for_a_collection_asks_once_each_time(
+    journal: TransactionJournal, session: Any, tmp_path: Path
+) -> None:
+    """It tries ten times a second, for as long as the removal of many files lasts."""
+    tries_once = journal_at(session, tmp_path, OTHER, lock_timeout_ms=-1)
+    commits = transaction(OTHER)
+    tries_once.begin(commits)
+    storage = Counting(tries_once._storage)
+    waits = TransactionJournal(storage, tries_once._leases, tries_once._settings, OTHER)
+    with journal.collecting(committed(journal), print), pytest.raises(ctas.CommitConflictError):
+        waits.lock(commits, print)
+    assert storage.calls == {"list": 1, "read": 1, "modified": 1, "now": 1}
+
+
+def test_who_removes_remains_later_has_no_statement_to_run_again(
+    journal: TransactionJournal, session: Any, tmp_path: Path
+) -> None:
+    commits = transaction(OTHER)
+    other = journal_at(session, tmp_path, OTHER)
+    other.begin(commits)
+    other.lock(commits, print)
+    with pytest.raises(ctas.CommitConflictError) as raised, journal.collecting(committed(journal), print):
+        pytest.fail("the other commits")
+    assert "run the statement again" not in str(raised.value)
+    assert "the next statement, or spark-events ctas recover, removes what is left" in str(raised.value)
+
+
+def test_who_dies_before_it_has_the_lock_leaves_nothing_for_good(
+    journal: TransactionJournal, session: Any, tmp_path: Path
+) -> None:
+    """A file that is not renewed goes with the next sweep, one of a process that lives stays."""
+    lives, dead = (journal_at(session, tmp_path, owner) for owner in (ME, OTHER))
+    held = [tmp_path / f"{new_txid()}.{number}.held" for number in range(2)]
+    for each, file in zip((lives, dead), held, strict=True):
+        each._leases.hold(str(file), "owner")
+    dead._leases.leave(str(held[1]))
+    day_ago = time.time() - 86_400
+    os.utime(held[1], (day_ago, day_ago))
+    journal.forget_old()
+    assert list(tmp_path.glob("*.held")) == held[:1]
+    lives._leases.release(str(held[0]))
 
 
 def test_the_oldest_comes_first(journal: TransactionJournal) -> None:

@@ -85,8 +85,8 @@ def test_scaled_rules(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stderr
     alerts, recording = ((tmp_path / f"{name}.yml").read_text() for name in ("alerts", "recording"))
     assert "for: 8000ms" in alerts
-    assert "> 3 * 4" in alerts
-    assert "ratio_rate5m > 14.4 * 0.01" in alerts
+    assert "vector(3 * 4)" in recording
+    assert "14.4 * spark_checkpoint_sla:error_budget:ratio" in alerts
     assert "(spark_query_checkpoint_sla_missed_total[20000ms])" in recording
     for text in (alerts, recording):
         assert not re.search(r"\[\d+[smhd]\]|offset \d+[smhd]\b|for: \d+[smhd]$|\* 60", text, re.MULTILINE)

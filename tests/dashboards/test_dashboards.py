@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,23 @@ def test_rows_lead_to_dashboards() -> None:
         assert set(re.findall(r"var-(\w+)=", variables)) == {"app_name", "datasource"}
 
 
+@pytest.mark.parametrize(("name", "board"), BOARDS)
+def test_links_lead_to_events_and_traces(name: str, board: dict[str, Any]) -> None:
+    """Their addresses are what Grafana's Explore reads, with variables that the dashboard has."""
+    variables = {variable["name"]: variable for variable in board["templating"]["list"]}
+    links = {link["title"]: link["url"] for link in board["links"] if link["type"] == "link"}
+    assert links.keys() == {"Events", "Traces"}
+    for kind, url in zip(("loki", "tempo"), links.values(), strict=True):
+        filled = url.replace("${app_name:pipe}", "one|two").replace("${__from}", "1").replace("${__to}", "2")
+        (text,) = urllib.parse.parse_qs(urllib.parse.urlsplit(filled).query)["panes"]
+        (pane,) = json.loads(text).values()
+        (query,) = pane["queries"]
+        assert query["datasource"] == {"type": kind, "uid": f"${{{kind}}}"}
+        assert 'name=~"one|two"}' in (query.get("expr") or query.get("query"))
+        assert pane["range"] == {"from": "1", "to": "2"}
+        assert (variables[kind]["query"], variables[kind]["hide"]) == (kind, 2)
+
+
 @pytest.mark.parametrize("panel", PANELS)
 def test_promql_rules(panel: Panel) -> None:
     """Rules for PromQL: it parses, rates use ``$__rate_interval``, counters are rated and aggregated."""
@@ -200,8 +218,9 @@ def test_metrics_exist() -> None:
     every = [rule for file in rules for group in file["groups"] for rule in group["rules"]]
     recorded = {rule["record"] for rule in every if "record" in rule}
     exprs = [rule["expr"] for rule in every] + [t["expr"] for panel in panels() for t in panel.targets]
+    exprs += [mark["expr"] for board in boards().values() for mark in board["annotations"]["list"]]
     for expr in exprs:
-        for name in re.findall(r"\b(?:app\w*:)?spark_\w+(?::\w+)?", expr):
+        for name in re.findall(r"\b(?:app\w*:)?spark_\w+(?::\w+)*", expr):
             assert name in (recorded if ":" in name else listed), (name, expr)
 
 

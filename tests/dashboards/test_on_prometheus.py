@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.dashboards import RULES, Panel, expanded, panels
+from tests.support.dashboards import RULES, Panel, boards, expanded, panels
 from tests.support.demo_run import DemoRun
 from tests.support.prometheus import PrometheusServer
 from tests.support.requirements import need
@@ -139,6 +139,11 @@ def batch_series() -> Iterator[tuple[str, Callable[[int], float | None]]]:
                     return ("RUNNING", n - begin) if n < end else (how, end - begin)
             return None
 
+        for number, (begin, end, _) in enumerate(runs):
+            yield (
+                f'spark_application_info{{{labels},app_id="{app}-{number}"}}',
+                lambda n, begin=begin, end=end: 1 if begin <= n < end + SERVED else None,
+            )
         for status in ("RUNNING", "FINISHED", "FAILED", "CANCELED"):
             yield (
                 f'spark_application_status{{{labels},status="{status}"}}',
@@ -152,10 +157,30 @@ def batch_series() -> Iterator[tuple[str, Callable[[int], float | None]]]:
             f"spark_application_interactive{{{labels}}}",
             lambda n, at=at, app=app: at(n) and float(app == "lab"),
         )
+        yield from costs(app, at)
     yield (
         'spark_issues_total{app_name="reports",issue="regression"}',
         lambda n: float(n >= 459) if 300 <= n < 470 else None,
     )
+
+
+def costs(
+    app: str, at: Callable[[int], tuple[str, int] | None]
+) -> Iterator[tuple[str, Callable[[int], float | None]]]:
+    """Yield what an application's issues and executors count, to two within each run, and its heap."""
+    rises_at = 460 if app == "shop" else 10  # samples of its run: for shop, just before a run of reports ends
+
+    def count(n: int) -> float | None:
+        return (found := at(n)) and 2.0 * (found[1] >= rises_at)
+
+    if app != "reports":  # whose one regression is a figure of its own
+        yield f'spark_issues_total{{app_name="{app}",issue="regression"}}', count
+    yield f'spark_issues_total{{app_name="{app}",issue="skew"}}', count
+    yield f'spark_application_lost_time_seconds_total{{app_name="{app}",issue="skew"}}', count
+    yield f'spark_application_executors_removed_total{{app_name="{app}",reason="killed"}}', count
+    for heap in ("used_max", "used_median", "used_peak", "limit"):
+        name = f'spark_application_executor_heap_{heap}_bytes{{app_name="{app}"}}'
+        yield name, lambda n: 1.0 if at(n) else None
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +259,8 @@ def promtool(*arguments: str) -> None:
         ("batch.json", "Running", 0),
         ("batch.json", "Failed", 1),
         ("batch.json", "Missing runs", 1),
-        ("batch.json", "Slower than usual", 1),
+        ("batch.json", "Slower than usual", 1 + 3 * 2),
+        ("batch.json", "Executors lost", 8),
     ],
 )
 def test_exact(seeded: tuple[PrometheusServer, int], board: str, title: str, expected: float) -> None:
@@ -279,6 +305,31 @@ def test_last_runs(seeded: tuple[PrometheusServer, int]) -> None:
         assert 0 <= (SAMPLES - ended) * STEP_S - since[app] <= 2 * 5 * 60
 
 
+OF_BATCH = [pytest.param(panel, id=panel.title) for panel in panels() if panel.board == "batch.json"]
+
+
+@pytest.mark.parametrize("panel", OF_BATCH)
+def test_no_streaming_query_on_the_batch_dashboard(
+    seeded: tuple[PrometheusServer, int], panel: Panel
+) -> None:
+    """No figure of an application with a query is in any of its panels, and figures of others are."""
+    server, end_s = seeded
+    at = end_s - (SAMPLES - 465) * STEP_S  # just after the end of a run of reports
+    found = {
+        app: [
+            {labels: value for labels, value in answer.items() if value or labels}
+            for answer in (
+                server.query(expanded(target["expr"], 7_200, {"app_name": app}), at)
+                for target in panel.targets
+            )
+        ]
+        for app in ("shop", "nightly|reports|lab")
+    }
+    assert not any(found["shop"]), panel.title
+    if panel.title not in ("Running", "Failed", "Missing runs"):  # of which there are none just then
+        assert any(found["nightly|reports|lab"]), panel.title
+
+
 @pytest.mark.parametrize(("sample", "status"), [(FAILS - 1, 3), (FAILS, 4), (RUNS - 1, 4), (RUNS, 3)])
 def test_exact_status(seeded: tuple[PrometheusServer, int], sample: int, status: int) -> None:
     """The timeline turns just when the status did."""
@@ -287,6 +338,42 @@ def test_exact_status(seeded: tuple[PrometheusServer, int], sample: int, status:
     # What is recorded follows within a step.
     at = end_s - (SAMPLES - sample - 1) * STEP_S - 0.001
     assert list(server.query(expanded(panel.targets[0]["expr"]), at).values()) == [status]
+
+
+@pytest.mark.parametrize("name", boards())
+def test_starts_and_failures_are_marked_once(seeded: tuple[PrometheusServer, int], name: str) -> None:
+    """Each at the first of the moments for which Grafana asks that comes after it."""
+    server, end_s = seeded
+    begin_s = end_s - SAMPLES * STEP_S
+    found = {
+        (mark["name"], *(labels.get(label, "") for label in wanted_labels(mark["titleFormat"])), *at)
+        for mark in boards()[name]["annotations"]["list"]
+        for labels, at in moments(server, expanded(mark["expr"]), begin_s, end_s, mark["step"])
+    }
+
+    def minute(sample: int) -> int:
+        return begin_s + -(-sample * STEP_S // 60) * 60
+
+    applications = {
+        ("Starts of applications", app, minute(begin))
+        for app, runs in BATCH_RUNS.items()
+        for begin, _, _ in runs
+        if begin > 0
+    }
+    assert found == applications | {
+        ("Starts of queries", "shop", "orders", minute(RUNS)),
+        ("Failures", "shop", "orders", "OUT_OF_MEMORY", minute(FAILS)),
+    }
+
+
+def moments(
+    server: PrometheusServer, expr: str, begin_s: int, end_s: int, step: str
+) -> Iterator[tuple[dict[str, str], list[int]]]:
+    """Yield the labels of each series of a query over a time, and at which moments, in s, it has a value."""
+    parameters = urllib.parse.urlencode({"query": expr, "start": begin_s, "end": end_s, "step": step})
+    answer = json.loads(http_get(f"{server.url}/api/v1/query_range?{parameters}"))
+    for row in answer["data"]["result"]:
+        yield row["metric"], [int(at) for at, _ in row["values"]]
 
 
 def test_alerts() -> None:

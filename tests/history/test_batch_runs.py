@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from spark_events.cli.report_tables import print_report
+from spark_events.cli.reports.tables import print_report
 from spark_events.history.history import read_history
 from spark_events.history.options import ReportOptions
 from spark_events.history.page.live_page import LivePage, View

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spark_events.cli.report_tables import print_report
+from spark_events.cli.reports.tables import print_report
 from spark_events.history.history import read_history
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import collect

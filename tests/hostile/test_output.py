@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from spark_events.cli.ctas import show_transactions
 from spark_events.cli.main import app
 from spark_events.cli.sql import views
-from spark_events.cli.why_tables import print_explanation
+from spark_events.cli.why.tables import print_explanation
 from spark_events.diagnosis.cores_model import Estimate
 from spark_events.diagnosis.ledger import COMPUTING
 from spark_events.history.report import Report
@@ -170,7 +170,7 @@ def test_why_as_a_page(name: str) -> None:
 
 @each_text
 def test_report_on_a_terminal(name: str) -> None:
-    from spark_events.cli.report_tables import print_report
+    from spark_events.cli.reports.tables import print_report
 
     assert not steering(shown(lambda out: print_report(report_of(TEXTS[name]), out)))
 
@@ -189,7 +189,7 @@ def test_report_as_a_page(name: str) -> None:
 @pytest.mark.parametrize("time_ms", TIMES_MS)
 def test_report_of_a_time_that_cannot_be(time_ms: int) -> None:
     """A store of an earlier version may have one."""
-    from spark_events.cli.report_tables import print_report
+    from spark_events.cli.reports.tables import print_report
     from spark_events.history.page.page import page
 
     assert len(page(report_of("x", time_ms))) < 100_000

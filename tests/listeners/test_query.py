@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from spark_events.listeners.queries.query import QueryListener
+from spark_events.listeners.queries.streaming_query import RestartCounts
 from spark_events.listeners.spark_records import (
     FOUND_RUNNING,
     QUERY_NOT_STARTED,
@@ -127,6 +128,39 @@ def test_two_drivers_of_one_name_remember_in_one_file(tmp_path: Path) -> None:
 
     assert new_statuses(other.end(), "query") == ["CREATED", "RESTARTING"]
     assert orjson.loads((tmp_path / "app.json").read_bytes()) == {"moves": 2, "stays": 0}
+
+
+def test_a_query_that_moves_between_two_drivers_loses_no_restart(tmp_path: Path) -> None:
+    """The other driver knew it already when it was restarted here: it counts on from what is in the file."""
+    one = Feed(state__dir=str(tmp_path))(r.application_start(), r.query_started(0, "run-1"))
+    other = Feed(state__dir=str(tmp_path))(r.application_start(**{"App ID": "other"}))
+    one(r.query_started(1, "run-2"), r.query_started(2, "run-3"))
+    other(r.query_started(3, "run-4"))
+
+    assert orjson.loads((tmp_path / "app.json").read_bytes()) == {"query-1": 3}
+    assert other.gauge("app.query.orders.numRestarts") == 3
+
+
+def test_two_drivers_that_save_at_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In containers that share the folder, their process ids may be equal, too."""
+    one, other = (RestartCounts(str(tmp_path), "app") for _ in range(2))
+    write = Path.write_bytes
+
+    def write_and_let_the_other_save(path: Path, data: bytes) -> int:
+        size = write(path, data)
+        monkeypatch.undo()
+        other.started("theirs")
+        return size
+
+    monkeypatch.setattr(Path, "write_bytes", write_and_let_the_other_save)
+    one.started("ours")
+    one.restarted("ours")
+
+    assert caplog.text == ""
+    assert orjson.loads((tmp_path / "app.json").read_bytes())["ours"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["app.json"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"query-1": null}', '{"query-1": 1e30}', '{"query-1": -1}'])

@@ -163,9 +163,9 @@ def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixt
     # The rest is said at the end: six events, and the one about events.
     assert said == [
         "event reporter 'bad' dropped 7 items, 7 in total, because the queue in memory was full "
-        "((queue.max-items, queue.max-bytes))",
+        "(queue.max-items, queue.max-bytes)",
         "event reporter 'bad' dropped 7 items, 14 in total, because the queue in memory was full "
-        "((queue.max-items, queue.max-bytes))",
+        "(queue.max-items, queue.max-bytes)",
     ]
 
 

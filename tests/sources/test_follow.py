@@ -21,6 +21,7 @@ from spark_events.api.event import now_ms
 from spark_events.sources.event_log import follow, followed_application
 from spark_events.sources.event_log.follow import Follower
 from spark_events.sources.event_log.followed_application import steady_ms
+from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
@@ -425,6 +426,27 @@ def test_an_attempt_that_writes_although_another_one_follows(
     assert len(set(following.ids)) == len(following.ids)
 
 
+def test_a_finished_folder_in_which_something_else_changes(
+    following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked into once, and not in each poll from then on."""
+    folder = following.logs / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "events_1_app-1").write_bytes(small_log())
+    (folder / "appstatus_app-1").touch()
+    following.poll()
+    assert following.state_of("app-1") == PASSED
+    os.utime(folder, (1, 1))
+    looked_into: list[str] = []
+    look_into = following.follower.files._list
+    monkeypatch.setattr(
+        following.follower.files, "_list", lambda path: (looked_into.append(path), look_into(path))[1]
+    )
+    for _ in range(3):
+        following.follower.poll()
+    assert looked_into.count(str(folder)) == 1
+
+
 def test_a_rolling_log_that_is_compacted_meanwhile(following: Following, tmp_path: Path) -> None:
     """Parts come, and the first ones go: Spark's History Server makes one of them."""
     folder = following.logs / "eventlog_v2_app-1"
@@ -549,31 +571,57 @@ def test_a_reporter_that_cannot_be_opened(
 
 
 class Freezing:
-    """A wait between two polls in which the process is frozen, and then the request to stop."""
+    """What stops a follower after three polls, and freezes its process within or after the second one."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
-        self._freeze = lambda: pass_time(monkeypatch, ms)
-        self.waits = 0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, follower: Follower, within: str) -> None:
+        self.polls = 0
+        self._freeze = lambda: pass_time(monkeypatch, 7_200_000) if self.polls == 2 else None
+        monkeypatch.setattr(follower, "_stopping", self)
+        find = follower.files.find
+
+        def find_slowly(*arguments: Any) -> Any:
+            self.polls += 1
+            if within == "before the listing":
+                self._freeze()
+            logs = find(*arguments)
+            if within == "after the listing":
+                self._freeze()
+            return logs
+
+        monkeypatch.setattr(follower.files, "find", find_slowly)
+        self._freezes_in_wait = within == "wait"
 
     def is_set(self) -> bool:
-        return self.waits > 1
+        return self.polls == 3
 
     def wait(self, _seconds: float) -> None:
-        self.waits += 1
-        self._freeze()
+        if self._freezes_in_wait:
+            self._freeze()
 
 
+@pytest.mark.parametrize("within", ["before the listing", "after the listing", "wait"])
 def test_a_follower_that_was_frozen_with_the_applications(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str
 ) -> None:
     """By SIGSTOP, or as containers are paused: they are not dead because nothing was written meanwhile."""
-    following = Following(tmp_path, eventlog__dead__after="60s")
+    following = Following(tmp_path, event_log__idle_timeout="60s")
     following.write("app-1.inprogress", *LINES[:-3])
-    monkeypatch.setattr(following.follower, "_stopping", Freezing(monkeypatch, 7_200_000))
+    freezing = Freezing(monkeypatch, following.follower, within)
     following.follower.run()
 
+    assert freezing.polls == 3
     assert following.state_of("app-1") == FOLLOWED
     assert "FAILED" not in new_statuses(following.events, "application")
+
+
+def test_polls_that_become_slow_are_no_freeze() -> None:
+    """Else an application that died would not be FAILED for hours, where there are many logs."""
+    pace, time_ms, frozen_ms = Pace(5_000), 0, 0
+    for apart_ms in (0, 5_100, 9_000, *[30_000] * 100):
+        time_ms += apart_ms
+        frozen_ms += pace.frozen_ms(time_ms)
+    assert frozen_ms == 30_000 - 2 * 9_000
+    assert pace.frozen_ms(time_ms + 7_200_000) == 7_200_000 - 2 * 30_000
 
 
 def test_two_followers_of_one_state(following: Following) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
-from spark_events.sql_runner.host.progress import figures
+from spark_events.sql_runner.host.progress import SeenProgress
 from spark_events.sql_runner.store.clock import Elapsed, StoreClock
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
@@ -117,12 +118,38 @@ def test_a_clock_that_is_set_back_does_not_keep_a_sign_of_life_from_being_given(
     assert elapsed.ms < 5_000
 
 
-def test_the_lag_of_a_watermark_is_by_the_store_s_time() -> None:
-    progress: dict[str, Any] = {
-        "timestamp": "2026-11-22T11:00:00.000Z",
-        "eventTime": {"watermark": "2026-11-22T09:59:00.000Z"},
-    }
-    right, ahead = figures(progress), figures(progress, HOUR_MS)
+def trigger(at_ms: int) -> dict[str, Any]:
+    """Return the progress of a trigger that begins at a time of its machine; its watermark is a minute older."""
+    return {"timestamp": utc(at_ms), "eventTime": {"watermark": utc(at_ms - 60_000)}}
 
-    assert (right["watermark_lag_ms"], ahead["watermark_lag_ms"]) == (HOUR_MS + 60_000, 60_000)
-    assert ahead["progress_ms"] == right["progress_ms"] - HOUR_MS
+
+def utc(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, timezone.utc).isoformat(timespec="milliseconds")
+
+
+@OFF
+def test_the_time_of_a_trigger_is_the_store_s(ahead_ms: int) -> None:
+    clock = StoreClock(lambda: now_ms() + ahead_ms)
+    at_ms = now_ms()
+    clock.compare(at_ms + ahead_ms, at_ms, at_ms + ahead_ms)
+    seen = SeenProgress(clock)
+
+    found = seen.new(trigger(now_ms() + ahead_ms))
+
+    assert abs(found["progress_ms"] - now_ms()) < 5_000
+    assert abs(found["watermark_lag_ms"] - 60_000 + ahead_ms) < 5_000, "event times are nobody's clock"
+
+
+@OFF
+def test_a_clock_that_is_set_after_a_trigger_does_not_move_it_far(ahead_ms: int) -> None:
+    """By the clock as it is set at the look, the trigger would have begun an hour earlier, or later."""
+    clock = StoreClock(now_ms)
+    at_ms = now_ms()
+    clock.compare(at_ms, at_ms, at_ms)
+    seen = SeenProgress(clock)
+    first = seen.new(trigger(now_ms()))
+    later = trigger(now_ms() + 10)
+    clock.own = lambda: now_ms() + ahead_ms
+
+    assert 0 <= seen.new(later)["progress_ms"] - first["progress_ms"] < 5_000
+    assert seen.new(later) == {}, "it is told once"

@@ -42,14 +42,14 @@ KAFKA = {
 
 
 def test_the_figures_of_a_progress() -> None:
-    assert figures(KAFKA) == {
+    assert figures(KAFKA, 1_795_514_400_000) == {
         "progress_ms": 1_795_514_400_000,
         "input_rate": 12.5,
         "behind": 4,
         "watermark_lag_ms": 60_000,
     }
     idle = {**KAFKA, "inputRowsPerSecond": float("nan"), "eventTime": {}, "sources": []}
-    assert figures(idle) == {
+    assert figures(idle, 1_795_514_400_000) == {
         "progress_ms": 1_795_514_400_000,
         "input_rate": 0.0,
         "behind": None,

@@ -145,7 +145,47 @@ def test_an_archive_that_is_there(environment: Environment, tmp_path: Path) -> N
     assert "exists already; --force replaces it" in done.stderr
     assert archive.read_text() == "mine"
     assert environment.pack(str(archive), "--force").returncode == 0
-    assert "environment.tar.gz.part" not in output("tar", "-tzf", str(archive))
+    packed = [output("tar", "-tzf", str(archive))]
+    assert environment.pack(str(archive), "--force").returncode == 0
+    packed.append(output("tar", "-tzf", str(archive)))
+    assert packed[0] == packed[1]
+    assert "environment.tar.gz" not in packed[0]
+
+
+def test_a_package_within_a_package_is_no_further_one(environment: Environment) -> None:
+    """Setuptools, for one, has the packages that it needs within itself."""
+    (environment.packages / "mine" / "_vendor" / "theirs-2.0.dist-info").mkdir(parents=True)
+    done = environment.pack()
+    assert done.returncode == 0, done.stderr
+    assert "1 package, for nodes" in done.stderr
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_packages_that_are_links_to_elsewhere(
+    environment: Environment, tmp_path: Path, is_file: bool
+) -> None:
+    """They would lead nowhere in the cluster; those of PySpark are not packed."""
+    elsewhere = tmp_path / "cache"
+    for package in ("mine", "pyspark"):
+        installed = environment.packages / package / ("__init__.py" if is_file else "")
+        cached = elsewhere / package / installed.name
+        cached.parent.mkdir(parents=True)
+        installed.rename(cached)
+        installed.symlink_to(cached)
+    done = environment.pack()
+    assert done.returncode == 3, done.stderr
+    assert f"the code of mine is outside of {environment.path}" in done.stderr
+    assert not (tmp_path / "environment.tar.gz").exists()
+
+
+def test_a_file_that_cannot_be_read(environment: Environment) -> None:
+    """It is named, and not the archive."""
+    unreadable = environment.packages / "odd.pth"
+    unreadable.mkdir()
+    done = environment.pack()
+    assert done.returncode == 3
+    assert f"{unreadable}: cannot be read: Is a directory" in done.stderr.replace("\n", "")
+    assert "cannot be written" not in done.stderr
 
 
 def test_a_folder_that_is_not_there(environment: Environment) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from spark_events.cli.report_tables import print_report
+from spark_events.cli.reports.tables import print_report
 from spark_events.history.options import ReportOptions, Sla
 from spark_events.history.page.live_page import LivePage, View
 from spark_events.history.reading.on_duckdb import DuckDb

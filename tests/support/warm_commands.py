@@ -111,8 +111,8 @@ def serve(answers: IO[str]) -> None:
 
 
 def _run(arguments: list[str]) -> tuple[Any, str, str]:
-    from spark_events.cli import console
     from spark_events.cli.main import main
+    from spark_events.cli.terminal import console
 
     sys.argv = ["spark-events", *arguments]
     for each in (console.out, console.err):

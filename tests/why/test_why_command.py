@@ -58,8 +58,9 @@ def test_on_a_terminal(done: subprocess.CompletedProcess[str]) -> None:
 
 def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     (explained,) = json.loads((folder / "why.json").read_text())["applications"]
-    (issue,) = explained["issues"]
+    issue, other = explained["issues"]
 
+    assert other["issue"] == "idle-cores"
     assert explained["ended_ms"] - explained["begun_ms"] == sum(explained["parts"].values()) == 140_000
     assert explained["parts"]["driver alone"] + explained["parts"]["driver within a query"] == 50_000
     assert sum(explained["core_ms"].values()) == 4 * 140_000
@@ -70,12 +71,12 @@ def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
 
 
 def test_of_stored_events(folder: Path) -> None:
-    """Those of a replay have the same issue."""
+    """Those of a replay have the same issue; only what costs 30 s or more is stored."""
     reporter = "spark.events.reporter.f"
     conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
     subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
     done = why(folder, "stored", "--json", "stored.json")
-    of_log = why(folder, "app-1", "--json", "log.json")
+    of_log = why(folder, "app-1", "--json", "log.json", "--conf", "spark.events.issue.min-duration=30s")
     (stored,), (logged,) = (
         json.loads((folder / name).read_text())["applications"] for name in ("stored.json", "log.json")
     )
@@ -423,6 +424,26 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert "1 min from" in stored.stdout
     assert "no cause known to spark-events cost 12.0 s or more; for smaller ones" in of_log.stdout
     assert "less than the application's spark.events.issue.min-duration (30 s by default)" in stored.stdout
+
+
+@pytest.mark.parametrize(
+    ("tasks_s", "conf", "found"),
+    [
+        ((2, 2, 2, 22), (), {"straggler", "idle-cores"}),
+        ((2, 2, 2, 22), ("--conf", "spark.events.issue.min-duration=30s"), set()),
+        ((2, 2, 2, 4), (), {"idle-cores"}),  # 5 % of the run are more than the late task costs
+        ((600, 600, 600, 600), (), set()),  # longer than ten minutes, 50 s of them without a job
+    ],
+)
+def test_a_short_run_is_looked_at_more_closely(
+    folder: Path, tasks_s: tuple[int, ...], conf: tuple[str, ...], found: set[str]
+) -> None:
+    (folder / "short").write_bytes(slow_log(tasks_s))
+
+    done = why(folder, "short", "--json", "-", *conf)
+
+    (explained,) = json.loads(done.stdout)["applications"]
+    assert {issue["issue"] for issue in explained["issues"]} == found
 
 
 def test_stored_events_need_no_reader_of_logs(tmp_path: Path) -> None:

@@ -8,9 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli.console import CONFIGURATION, FAILED, err, out, plain, print_error, print_warnings, say
-from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
+from spark_events.cli.terminal.console import (
+    CONFIGURATION,
+    FAILED,
+    err,
+    out,
+    plain,
+    print_error,
+    print_warnings,
+    say,
+)
+from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 

@@ -9,7 +9,9 @@ import typer
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError
-from spark_events.cli.console import (
+from spark_events.cli.sql import options as own
+from spark_events.cli.sql.deploy import deploy, deploy_one, session
+from spark_events.cli.terminal.console import (
     CONFIGURATION,
     FAILED,
     err,
@@ -20,11 +22,9 @@ from spark_events.cli.console import (
     print_warnings,
     say,
 )
-from spark_events.cli.help_without_types import Group
-from spark_events.cli.options import Conf, PropertiesFile
-from spark_events.cli.registering import command
-from spark_events.cli.sql import options as own
-from spark_events.cli.sql.deploy import deploy, deploy_one, session
+from spark_events.cli.terminal.help_without_types import Group
+from spark_events.cli.terminal.options import Conf, PropertiesFile
+from spark_events.cli.terminal.registering import command
 from spark_events.spark.conf import read_conf
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli.console import err
+from spark_events.cli.terminal.console import err
 from spark_events.spark.conf import parse_assignments
 from spark_events.sql_runner.deploy.placement import HostKind
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import plain, plain_lines, say, show_table
+from spark_events.cli.terminal.console import plain, plain_lines, say, show_table
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -189,12 +189,13 @@ class RestartCounts:
 
     def started(self, query_id: str) -> None:
         """Remember a query that starts for the first time."""
-        if query_id not in self._counts:
+        if not self.known(query_id):
             self._counts[query_id] = 0
             self._save()
 
     def restarted(self, query_id: str) -> None:
         """Count one restart."""
+        self._take_counts()
         self._counts[query_id] = self.count(query_id) + 1
         self._save()
 
@@ -215,14 +216,14 @@ class RestartCounts:
             return {}
 
     def _save(self) -> None:
-        self._take_counts()
         while len(self._counts) > _MOST:  # queries without a checkpoint have a new id each time
             del self._counts[next(iter(self._counts))]
         if self._path is None:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            written = self._path.with_suffix(f".{os.getpid()}.tmp")
+            # Drivers in containers that share the folder may have one process id.
+            written = self._path.with_suffix(f".{secrets.token_hex(8)}.tmp")
             written.write_bytes(orjson.dumps(self._counts))
             written.replace(self._path)
             self._is_broken = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
@@ -23,6 +24,7 @@ from spark_events.sources.assembly import (
 )
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.followed_application import FollowedApplication, steady_ms
+from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, latest_attempts
 from spark_events.sources.event_log.reading.log_positions import (
     DEAD,
@@ -93,9 +95,11 @@ class Follower:
         """
         start_reporters(self._metrics, _OPEN_WAIT_MS, close_within_ms=0)
         try:
+            pace = Pace(self.interval_ms)
             while not self._stopping.is_set():
+                self._pass_over(pace.frozen_ms(steady_ms()))
                 more = self.poll()
-                self._wait(0 if more else self.interval_ms)
+                self._stopping.wait(0 if more else self.interval_ms / 1000)
         finally:
             self._close()
 
@@ -105,6 +109,7 @@ class Follower:
 
     def poll(self) -> bool:
         """Check all logs once, and return whether there is more to read right away."""
+        listed_ms = steady_ms()
         try:
             logs, folders = self._list_logs()
         except ConfigError as error:  # a share that is temporarily unavailable
@@ -116,7 +121,7 @@ class Follower:
         self._attempts = latest_attempts(folders | logs.keys())
         more = False
         for log in logs.values():
-            more = self._read_log(log) or more
+            more = self._read_log(log, listed_ms) or more
         for name in [name for name in self._followed if name not in logs]:
             if not self._followed[name].end_state:
                 title = self._followed[name].title
@@ -131,13 +136,10 @@ class Follower:
         self._polled_ms = now_ms()
         return more
 
-    def _wait(self, ms: int) -> None:
-        """Wait between two polls. If that takes longer, this process was frozen, and others may have been."""
-        due_ms = steady_ms() + ms
-        self._stopping.wait(ms / 1000)
-        late_ms = max(0, steady_ms() - due_ms)
+    def _pass_over(self, frozen_ms: int) -> None:
+        """Let a time in which this process was frozen not count: the applications may have been, too."""
         for followed in self._followed.values():
-            followed.pass_over(late_ms)
+            followed.pass_over(frozen_ms)
 
     # -- one log -----------------------------------------------------------------------------------------
 
@@ -151,7 +153,7 @@ class Follower:
             saved = None if name in self._followed else self._positions[name]
             return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
 
-        return {log.name: log for log in self.files.find(is_known)}, folders
+        return {log.name: log for log in self.files.find(is_known, self._followed.__contains__)}, folders
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
         """On the first start, skip the logs that are already complete."""
@@ -168,8 +170,8 @@ class Follower:
                 counted(len(complete), "log"),
             )
 
-    def _read_log(self, log: EventLog) -> bool:
-        """Read one log, as much as one turn allows, and return whether there is more."""
+    def _read_log(self, log: EventLog, listed_ms: int) -> bool:
+        """Read one log, as it was listed then, as much as one turn allows; return whether there is more."""
         followed = self._followed.get(log.name) or self._start_following(log)
         if followed is None:
             return False
@@ -179,7 +181,7 @@ class Follower:
             self._stop_following(log.name, DEAD)  # it is alive after all: start following it again
             return True
         try:
-            more = followed.read(log)
+            more = followed.read(log, listed_ms)
         except ConfigError as error:  # a reporter could not be opened
             del self._followed[log.name]
             self._open_again_at_ms[log.name] = steady_ms() + _OPEN_AGAIN_MS
@@ -202,8 +204,11 @@ class Follower:
     def _start_following(self, log: EventLog) -> FollowedApplication | None:
         """Start following a log; return None if it is finished or its next try is not due yet."""
         saved = self._positions[log.name]
-        over = saved is not None and saved.state != FOLLOWED and saved.size == log.size
-        if over or steady_ms() < self._open_again_at_ms.get(log.name, 0):
+        if saved is not None and saved.state != FOLLOWED and saved.size == log.size:
+            # Something else may have changed in its folder, which is not looked into for that each time.
+            self._positions.put(log.name, replace(saved, folder_ms=log.folder_modified_ms))
+            return None
+        if steady_ms() < self._open_again_at_ms.get(log.name, 0):
             return None
         if log.name in self._lingering:
             self._lingering.pop(log.name)[1].remove_series()

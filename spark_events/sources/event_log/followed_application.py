@@ -69,7 +69,8 @@ class FollowedApplication:
         self.logged = LoggedApplication(files, log, self._make_listeners, resume, self._unmute)
         self.last_write_ms = log.modified_ms or now_ms()
         # Clocks jump, as after a pause of the machine; applications that paused, too, are not dead for that.
-        self._quiet_since_ms = steady_ms() - max(0, now_ms() - self.last_write_ms)
+        self._listed_ms = steady_ms()
+        self._quiet_since_ms = self._listed_ms - max(0, now_ms() - self.last_write_ms)
         self.end_state: str | None = None
 
     @property
@@ -94,8 +95,8 @@ class FollowedApplication:
 
     @property
     def quiet_ms(self) -> int:
-        """How long its log has not been written to, in ms, without pauses of the machine."""
-        return steady_ms() - self._quiet_since_ms
+        """For how long its log was not written to when it was last listed, in ms, without pauses."""
+        return self._listed_ms - self._quiet_since_ms
 
     def pass_over(self, ms: int) -> None:
         """Let some time not count as one in which its log was not written to."""
@@ -107,11 +108,19 @@ class FollowedApplication:
         application = self.logged.application
         return f"application {application.name!r} ({application.id})" if application else self.log.path
 
-    def read(self, log: EventLog) -> bool:
-        """Read new records, as many as one turn allows; return whether there are more."""
-        if log.size != self.log.size or log.modified_ms != self.log.modified_ms:
+    def read(self, log: EventLog, listed_ms: int) -> bool:
+        """Read new records, as many as one turn allows; return whether there are more.
+
+        Args:
+            log: as it is listed.
+            listed_ms: when, by a steady clock.
+        """
+        self._listed_ms = listed_ms
+        # HDFS says the time only of closed files, and closes that of a driver that is gone: not a change.
+        times = {log.modified_ms, self.log.modified_ms}
+        if log.size != self.log.size or (len(times) > 1 and 0 not in times):
             self.last_write_ms = max(self.last_write_ms, log.modified_ms or now_ms())
-            self._quiet_since_ms = steady_ms()
+            self._quiet_since_ms = listed_ms
         self.log = log
         final = self.logged.ended and not log.in_progress
         for blocks, _ in enumerate(self.logged.tail.read(log, final), 1):

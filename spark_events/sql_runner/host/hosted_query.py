@@ -17,7 +17,7 @@ from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.prepared import open_session
 from spark_events.sql_runner.host.driver import DriverGone, demand_driver
 from spark_events.sql_runner.host.next_step import state_after_failure
-from spark_events.sql_runner.host.progress import figures
+from spark_events.sql_runner.host.progress import SeenProgress
 from spark_events.sql_runner.host.resuming import StateLost, demand_state
 from spark_events.sql_runner.host.start import start_query
 from spark_events.sql_runner.store.checkpoints import COMMITS, progress
@@ -59,6 +59,7 @@ class HostedQuery:
         self._order = order
         self._deployed = DeployedQuery.parse(order.deployed, f"order {order.id}")
         self._session: Any = None
+        self._seen = SeenProgress(store.clock)
         self._stopping = threading.Event()
         self._at_once = False
         self._lock = threading.Lock()
@@ -184,11 +185,7 @@ class HostedQuery:
 
     def _update_progress(self, query: Any) -> None:
         progress = query.lastProgress
-        if (
-            progress is not None
-            and (now := figures(progress, self._store.clock.ahead_ms))["progress_ms"]
-            != self.status.progress_ms
-        ):
+        if progress is not None and (now := self._seen.new(progress)):
             self._update_status(None, **now)
         if progress is not None and "addBatch" in progress["durationMs"]:
             batch = progress["batchId"]

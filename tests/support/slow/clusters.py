@@ -14,19 +14,20 @@ from tests.support.slow.case import Work, case, resting
 from tests.support.slow.expected import ON_EXECUTORS
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
 
 _SMALL = {"spark.executor.memory": "512m", "spark.executor.cores": "1", **ON_EXECUTORS}
 
 
 def _slower_where(
-    work: Work, argument: str, value: str, factor: float, usual_ms: int, stages: int, tasks: int
-) -> float:
-    """Run stages whose tasks take longer where the executor was started with an argument of this value.
+    work: Work, argument: str, value: str, factor: float, usual_ms: int, tasks: int
+) -> tuple[RDD[int], Callable[[], float]]:
+    """Begin, and have an RDD whose tasks take longer where the executor was started with an argument of this value.
 
     Returns:
-        What that costs, in ms: the others would have shared what these were too slow for.
+        The RDD, and what those tasks have cost so far, in ms: the others would have shared what these were
+        too slow for.
     """
     context = work.begin(python=True).sparkContext
     _until(lambda: len(_living(context)) == work.cores)
@@ -40,9 +41,8 @@ def _slower_where(
         time.sleep(usual_ms * (factor if is_slow else 1) / 1_000)
         return rows
 
-    for _ in range(stages):
-        context.parallelize(range(tasks), tasks).mapPartitions(visit).count()
-    return float(slow_tasks.value * usual_ms * (factor - 1) / work.cores)
+    visits = context.parallelize(range(tasks), tasks).mapPartitions(visit)
+    return visits, lambda: slow_tasks.value * usual_ms * (factor - 1) / work.cores
 
 
 @case("slow-node", master="hosts[4]", conf=_SMALL)
@@ -51,8 +51,10 @@ def one_host_is_slow(work: Work) -> None:
     usual_ms, stages, tasks = work.random.randrange(300, 400), 4, 30
     slow_host = f"127.0.0.{work.random.randrange(1, work.cores + 1)}"
     factor = 3 if work.bad else 1
-    lost_ms = _slower_where(work, "--hostname", slow_host, factor, usual_ms, stages, tasks)
-    work.defect("slow-node", lost_ms, slow_host)
+    visits, lost_ms = _slower_where(work, "--hostname", slow_host, factor, usual_ms, tasks)
+    for _ in range(stages):
+        visits.count()  # slow
+    work.defect("slow-node", lost_ms(), slow_host)
 
 
 @case(
@@ -66,8 +68,10 @@ def one_executor_is_slow(work: Work) -> None:
     usual_ms, stages = work.random.randrange(500, 700), work.random.randrange(5, 8)
     tasks, slow_executor = work.random.randrange(28, 40), str(work.random.randrange(work.cores))
     factor = work.random.uniform(2.6, 4) if work.bad else 1
-    lost_ms = _slower_where(work, "--executor-id", slow_executor, factor, usual_ms, stages, tasks)
-    work.defect("slow-executor", lost_ms, f"executor {slow_executor}")
+    visits, lost_ms = _slower_where(work, "--executor-id", slow_executor, factor, usual_ms, tasks)
+    for _ in range(stages):
+        visits.count()  # slow
+    work.defect("slow-executor", lost_ms(), f"executor {slow_executor}")
 
 
 @case("executor-churn", master="local-cluster[2,1,1024]", conf={**_SMALL, "spark.task.maxFailures": "8"})

@@ -84,7 +84,8 @@ public class SchedulerErrors implements InvocationHandler {
     private void hear(Object event, Class type) {
         try {
             String logger = (String) type.getMethod("getLoggerName", new Class[0]).invoke(event, new Object[0]);
-            if (logger == null || !logger.startsWith(LOGGERS)) {
+            // YARN's task scheduler is in this package, too: what it says is of executors and tasks.
+            if (logger == null || !logger.startsWith(LOGGERS) || logger.endsWith("Scheduler")) {
                 return;
             }
             Object message = type.getMethod("getMessage", new Class[0]).invoke(event, new Object[0]);

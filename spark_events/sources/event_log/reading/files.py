@@ -19,6 +19,7 @@ with needs_extra("eventlog", "fsspec", "reading event logs"):
     from spark_events.spark.file_systems import open_file_system
 
 IsKnown = Callable[[str, int], bool]
+IsFollowed = Callable[[str], bool]
 IN_PROGRESS = ".inprogress"
 _COMPACT = ".compact"
 _CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
@@ -110,17 +111,25 @@ class LogFiles:
         self._is_local = "file" in protocols
         self._open_files = OpenHdfsFiles(self._fs) if "webhdfs" in protocols else None
 
-    def find(self, is_known: IsKnown = lambda name, modified_ms: False) -> list[EventLog]:
+    def find(
+        self,
+        is_known: IsKnown = lambda name, modified_ms: False,
+        is_followed: IsFollowed = lambda name: True,
+    ) -> list[EventLog]:
         """Return the logs, by name.
 
         Args:
             is_known: given a folder's name and modification time, returns whether to skip its content.
+            is_followed: given a log's name, returns whether to ask again how large it is although HDFS had
+                closed it at the size that it still has.
 
         Raises:
             ConfigError: there is nothing at that path, or it cannot be listed.
         """
         try:
-            logs = list(self._logs(is_known))
+            logs = list(self._logs(is_known, is_followed))
+            if self._open_files is not None:
+                self._open_files.keep_only({part.path for log in logs for part in log.parts})
         except ConfigError:
             raise
         except Exception as error:  # each file system has errors of its own
@@ -160,25 +169,26 @@ class LogFiles:
             reason = text_without_secrets_of(self._url, f"{type(error).__name__}: {error}")
             raise OSError(reason) from error
 
-    def _with_open_block(self, part: LogPart) -> LogPart:
+    def _with_open_block(self, part: LogPart, is_followed: bool) -> LogPart:
         """Return a part that Spark may be writing to with the size that it really has."""
         if self._open_files is None:
             return part
-        return replace(part, size=self._open_files.size(part.path, part.size), is_open=True)
+        size = self._open_files.size(part.path, part.size, is_followed)
+        return replace(part, size=size.readable, is_open=size.is_open)
 
-    def _logs(self, is_known: IsKnown) -> Iterator[EventLog]:
+    def _logs(self, is_known: IsKnown, is_followed: IsFollowed) -> Iterator[EventLog]:
         entries = self._named_entries()
         named = entries[0]
         if named["name"].rstrip("/") == self._root.rstrip("/") and named["type"] == "directory":
             entries = self._list(self._root)
-            if log := self._log_of_folder(named, entries):
+            if log := self._log_of_folder(named, entries, is_followed):
                 yield log
                 return
         for entry in entries:
             name = _base(entry).removeprefix(_ROLLING)
             if entry["type"] == "directory" and is_known(name, _modified_ms(entry)):
                 continue
-            if log := self._log_of_entry(entry):
+            if log := self._log_of_entry(entry, is_followed):
                 yield log
 
     def _named_entries(self) -> list[dict[str, Any]]:
@@ -197,28 +207,30 @@ class LogFiles:
         self._fs.invalidate_cache()
         return [info for info in self._fs.ls(folder, detail=True) if _base(info) != _base({"name": folder})]
 
-    def _log_of_entry(self, info: Mapping[str, Any]) -> EventLog | None:
+    def _log_of_entry(self, info: Mapping[str, Any], is_followed: IsFollowed) -> EventLog | None:
         base = _base(info)
         if info["type"] == "directory":
-            return self._log_of_folder(info, self._list(info["name"]))
+            return self._log_of_folder(info, self._list(info["name"]), is_followed)
         in_progress = base.endswith(IN_PROGRESS)
-        part = LogPart(info["name"], 0, int(info.get("size") or 0))
-        if in_progress and not base.startswith((".", "_")):
-            part = self._with_open_block(part)
-        if base.startswith((".", "_")) or not part.size:
-            return None
         name = base.removesuffix(IN_PROGRESS)
         for codec in _CODECS:
             name = name.removesuffix(codec)
+        part = LogPart(info["name"], 0, int(info.get("size") or 0))
+        if in_progress and not base.startswith((".", "_")):
+            part = self._with_open_block(part, is_followed(name))
+        if base.startswith((".", "_")) or not part.size:
+            return None
         # HDFS changes it only when a file is opened and closed.
         modified_ms = 0 if part.is_open else _modified_ms(info)
         return EventLog(name, self._shown(info["name"]), (part,), in_progress, modified_ms)
 
-    def _log_of_folder(self, folder: Mapping[str, Any], inside: list[dict[str, Any]]) -> EventLog | None:
+    def _log_of_folder(
+        self, folder: Mapping[str, Any], inside: list[dict[str, Any]], is_followed: IsFollowed
+    ) -> EventLog | None:
         names = [_base(info) for info in inside]
         parts = [info for info in inside if _PART.match(_base(info)) and info["type"] == "file"]
         if parts:
-            return self._log_of_parts(folder, parts, names)
+            return self._log_of_parts(folder, parts, names, is_followed)
         old = [info for info in inside if _OLD_PART.match(_base(info)) and info["type"] == "file"]
         if not old:
             return None
@@ -233,17 +245,22 @@ class LogFiles:
         )
 
     def _log_of_parts(
-        self, folder: Mapping[str, Any], infos: list[dict[str, Any]], names: list[str]
+        self,
+        folder: Mapping[str, Any],
+        infos: list[dict[str, Any]],
+        names: list[str],
+        is_followed: IsFollowed,
     ) -> EventLog:
+        name = _base(folder).removeprefix(_ROLLING)
         parts = sorted((_part(info, _PART) for info in infos), key=lambda part: (part.index, part.compacted))
         # Like Spark's own reader, begin at the last compacted part.
         last = max((number for number, part in enumerate(parts) if part.compacted), default=0)
         status = [name for name in names if name.startswith(_STATUS)]
         in_progress = not status or any(name.endswith(IN_PROGRESS) for name in status)
         if in_progress:
-            parts[-1] = self._with_open_block(parts[-1])
+            parts[-1] = self._with_open_block(parts[-1], is_followed(name))
         return EventLog(
-            _base(folder).removeprefix(_ROLLING),
+            name,
             self._shown(folder["name"]),
             tuple(parts[last:]),
             in_progress,
@@ -268,6 +285,8 @@ def _base(info: Mapping[str, Any]) -> str:
 
 def _modified_ms(info: Mapping[str, Any]) -> int:
     """Return when a file was last written to; file systems have different names for this."""
+    if isinstance(in_hdfs := info.get("modificationTime"), int):
+        return in_hdfs
     for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
         value = info.get(key)
         if isinstance(value, datetime):

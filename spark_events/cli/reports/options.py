@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from spark_events.api.errors import UsageError
-from spark_events.cli.options import duration_of, parse_sla
+from spark_events.cli.terminal.options import duration_of, parse_sla
 from spark_events.history.asked_time import time_of
 from spark_events.history.options import ReportOptions
 from spark_events.history.reading.plausible import PossibleTimes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.cli.console import err, print_warnings
+from spark_events.cli.terminal.console import err, print_warnings
 from spark_events.jobs.planned import Plan, plan_files, plan_of
 from spark_events.jobs.planned_catalog import PlannedCatalog
 from spark_events.spark.session import LOOPBACK, QUIET, start_session

@@ -14,9 +14,7 @@ from spark_events.api import ConfigError, ServerAuthentication, ServerTls
 from spark_events.api.errors import UsageError
 from spark_events.api.option_types import SECRET
 from spark_events.api.toolkit.formatting import cut
-from spark_events.cli.console import err, print_warnings, say
-from spark_events.cli.options import App, From, Query, SlaOption, Until, duration_of
-from spark_events.cli.report_options import (
+from spark_events.cli.reports.options import (
     BEGINNING,
     Earliest,
     EventPaths,
@@ -28,6 +26,8 @@ from spark_events.cli.report_options import (
     Store,
     report_options,
 )
+from spark_events.cli.terminal.console import err, print_warnings, say
+from spark_events.cli.terminal.options import App, From, Query, SlaOption, Until, duration_of
 
 if TYPE_CHECKING:
     from spark_events.history.options import ReportOptions

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.tree import Tree
 
 from spark_events.api.toolkit.formatting import duration, moment
-from spark_events.cli.console import plain
-from spark_events.cli.lineage_trees import colored_status, tree_of_job, trees_of_data
+from spark_events.cli.lineage.trees import colored_status, tree_of_job, trees_of_data
+from spark_events.cli.terminal.console import plain
 from spark_events.lineage import drawing as drawings
 from spark_events.lineage import questions
 from spark_events.lineage.data_flow import DataFlow, Flow

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
-from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_error, say
-from spark_events.cli.options import App, Conf, From, Html, Json, Query, SlaOption, Until
-from spark_events.cli.outputs import STDOUT, check_files, write_file
-from spark_events.cli.reading_bar import reading_bar
-from spark_events.cli.report_options import (
+from spark_events.cli.reports.options import (
     BEGINNING,
     Earliest,
     EventPaths,
@@ -28,6 +24,10 @@ from spark_events.cli.report_options import (
     Store,
     report_options,
 )
+from spark_events.cli.terminal.console import FAILED, INTERRUPTED, err, out, plain, print_error, say
+from spark_events.cli.terminal.options import App, Conf, From, Html, Json, Query, SlaOption, Until
+from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
+from spark_events.cli.terminal.reading_bar import reading_bar
 from spark_events.history.options import Engine
 from spark_events.history.selection import shown as shown_names
 from spark_events.history.verdict import broken_rules, read_rules
@@ -113,7 +113,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> Report:
     Raises:
         ConfigError: an option cannot be used, or there is nothing to read.
     """
-    from spark_events.cli.report_tables import print_report
+    from spark_events.cli.reports.tables import print_report
     from spark_events.history.reading.engine import choose
     from spark_events.history.run import check_outputs, files_of, make_report, open_database
 

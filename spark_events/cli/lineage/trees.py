@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.tree import Tree
 
 from spark_events.api.toolkit.formatting import moment
-from spark_events.cli.console import plain
+from spark_events.cli.terminal.console import plain
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 
 Places = Mapping[str, str]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.cli.console import INTERRUPTED, err, log_to_terminal, plain, print_warnings, say
-from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.terminal.console import INTERRUPTED, err, log_to_terminal, plain, print_warnings, say
+from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:

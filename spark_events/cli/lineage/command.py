@@ -12,8 +12,10 @@ import typer
 
 from spark_events.api import ConfigError, needs_extra
 from spark_events.api.errors import UsageError
-from spark_events.cli import lineage_answers as answers
-from spark_events.cli.console import (
+from spark_events.cli.lineage import answers
+from spark_events.cli.lineage.answers import Answer
+from spark_events.cli.lineage.plan import PLANNED, plan
+from spark_events.cli.terminal.console import (
     FAILED,
     AsWide,
     err,
@@ -24,10 +26,8 @@ from spark_events.cli.console import (
     say,
     show_table,
 )
-from spark_events.cli.lineage_answers import Answer
-from spark_events.cli.lineage_plan import PLANNED, plan
-from spark_events.cli.options import Html, duration_of
-from spark_events.cli.outputs import STDOUT, check_files, write_file
+from spark_events.cli.terminal.options import Html, duration_of
+from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
 from spark_events.history.asked_time import time_of
 from spark_events.history.selection import shown as shown_names
 from spark_events.lineage import diagrams

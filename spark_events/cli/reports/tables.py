@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as DrawnTable
 
 from spark_events.api.toolkit.formatting import duration, moment, percent, size
-from spark_events.cli.console import STATE_COLORS, has_width, plain, plain_lines, say, show_table
+from spark_events.cli.terminal.console import STATE_COLORS, has_width, plain, plain_lines, say, show_table
 from spark_events.history.report import Report
 from spark_events.history.table import (
     ADVICE,

@@ -15,7 +15,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from spark_events.cli.console import err
+from spark_events.cli.terminal.console import err
 
 _LOOK_EVERY_S = 0.2
 

@@ -9,9 +9,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.cli.console import FAILED, INTERRUPTED, err, out, print_warnings
-from spark_events.cli.options import App, Conf, Html, Json, PropertiesFile
-from spark_events.cli.outputs import STDOUT, check_files, write_file
+from spark_events.cli.terminal.console import FAILED, INTERRUPTED, err, out, print_warnings
+from spark_events.cli.terminal.options import App, Conf, Html, Json, PropertiesFile
+from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def why(
     Reads the event log of any Spark since 2.0, or stored events (for the issues) and the spans stored
     beside them (for where the time went). Exits 1 if a part could not be read, 4 if there is nothing to read.
     """
-    from spark_events.cli.why_tables import print_comparison, print_explanation
+    from spark_events.cli.why.tables import print_comparison, print_explanation
     from spark_events.why.comparison import compare
     from spark_events.why.written import as_json, page
 

@@ -21,7 +21,7 @@ from rich.table import Table
 from spark_events.api import JobStatus
 from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.cli.console import (
+from spark_events.cli.terminal.console import (
     FAILED,
     INTERRUPTED,
     NOTHING_TO_READ,
@@ -34,7 +34,7 @@ from spark_events.cli.console import (
     say,
     show_table,
 )
-from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.sources.event_log.summary import Delivered, Outcomes, Summary, lost_sentences
 from spark_events.spark.conf import read_conf
 
@@ -110,7 +110,6 @@ def _replay_on_spark(
     paths: Sequence[str], conf: Mapping[str, str], target: ReplayOutput, master: str | None
 ) -> int:
     """Return the exit code: 0, or FAILED where a log could not be read."""
-    from spark_events.cli.replay import print_summary
     from spark_events.sources.event_log.on_spark import replay_on_spark
 
     summary = replay_on_spark(paths, conf, {**conf, "spark.master": master} if master else conf, target)
@@ -121,7 +120,6 @@ def _replay_on_spark(
 
 def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     """Return the exit code: 0, FAILED where something was lost or could not be read, or INTERRUPTED."""
-    from spark_events.cli.replay import print_delivered, print_summary
     from spark_events.sources.event_log.reading.files import LogFiles
     from spark_events.sources.event_log.replay import Replay, StalledError
 

@@ -8,12 +8,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from spark_events.api.toolkit.formatting import duration, moment, percent
-from spark_events.cli.console import has_width, plain, say, show_table
+from spark_events.api.toolkit.formatting import duration, moment
+from spark_events.cli.terminal.console import has_width, plain, say, show_table
 from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue
+from spark_events.why.shown import whole_percent
 
 _MOST_ISSUES = 20
 _BAR, _SHORT_BAR = 24, 12
@@ -59,7 +60,7 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
             bar = "█" * max(1, round((_BAR if is_wide else _SHORT_BAR) * share))
             of_cores = [] if explanation.core_ms is None else [duration(explanation.core_ms[part])]
             meaning = [ACCOUNTS[part].meaning] if is_wide else []
-            figures = duration(part_ms), percent(100 * share), *of_cores
+            figures = duration(part_ms), whole_percent(100 * share), *of_cores
             table.add_row(part, *figures, f"[cyan]{bar}[/]", *meaning)
     return table
 
@@ -93,7 +94,9 @@ def _estimates_table(explanation: Explanation) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for cores, time_ms in explanation.estimates:
         named = "unlimited" if cores is None else f"{cores:,}"
-        table.add_row(named, duration(time_ms), percent(100 * time_ms / max(1, explanation.duration_ms)))
+        table.add_row(
+            named, duration(time_ms), whole_percent(100 * time_ms / max(1, explanation.duration_ms))
+        )
     return table
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.local_disk import write_whole
-from spark_events.cli.console import err, plain, say
+from spark_events.cli.terminal.console import err, plain, say
 
 STDOUT = Path("-")
 

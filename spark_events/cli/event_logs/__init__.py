@@ -1,0 +1,1 @@
+"""The commands that make events of Spark's event logs."""

@@ -1,0 +1,1 @@
+"""What all commands share: the terminal, options, outputs, help."""
