@@ -135,6 +135,13 @@ spark.sql(
 spark.sql("INSERT OVERWRITE tracked SELECT id, v FROM source")
 spark.sql("CREATE TABLE hollow USING delta AS SELECT id FROM source WHERE id < 0")
 
+# What is measured of rows that take the place of all others, and of those that a condition finds.
+measured = spark.table("source").observe("measured", functions.count(functions.lit(1)).alias("rows"))
+for table, of_format in (("measured", "delta"), ("ice.db.measured", "iceberg")):
+    spark.sql(f"CREATE TABLE {table} USING {of_format} AS SELECT * FROM source")
+    for condition in (functions.lit(True), functions.col("id") >= 0):
+        measured.writeTo(table).overwrite(condition)
+
 # Kafka, in batches and as a stream; the same topic by list, by pattern and as a sink.
 lines = spark.table("source").select(
     functions.col("id").cast("string").alias("key"), functions.col("k").alias("value")

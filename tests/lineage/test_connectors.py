@@ -237,6 +237,17 @@ def test_files_that_mark_rows_as_deleted_are_no_data(connected: Shop) -> None:
     assert complete["outputs"][0]["outputFacets"]["outputStatistics"]["size"] > 0
 
 
+@pytest.mark.parametrize(
+    ("table", "told"), [("ice.db.measured", [True, False]), ("default.measured", [False, False])]
+)
+def test_what_is_observed_of_rows_that_replace_all_others(
+    connected: Shop, table: str, told: list[bool]
+) -> None:
+    """Not those that a condition finds; of Delta, a setting of the session decides what is replaced."""
+    facets = [event["outputs"][0]["facets"] for event in completed(connected, f"overwrite.{table}")]
+    assert ["dataQualityMetrics" in facet for facet in facets] == told
+
+
 @pytest.mark.parametrize(("table", "others"), [("iceberg_table", 1), ("made", 0)])
 def test_the_snapshot_that_was_written_to_iceberg(connected: Shop, table: str, others: int) -> None:
     """Of statements that write files; DELETE of no row makes a snapshot, too, but not by a write."""
