@@ -38,6 +38,7 @@ made.observe("added", *figures("price")).write.mode("append").saveAsTable("price
 # All rows that there are from now on, and rows that take the place of some others.
 made.observe("whole", *figures("price")).write.mode("overwrite").parquet(at("whole"))
 made.observe("all parts", *figures("price")).write.partitionBy("kind").mode("overwrite").parquet(at("parts"))
+made.observe("again", *figures("price")).write.mode("overwrite").saveAsTable("again")
 parts = spark.range(100).selectExpr("id", "id * 2 AS price", "'k' AS kind", "id % 2 AS part")
 parts.write.partitionBy("part").saveAsTable("parts")
 spark.sql(

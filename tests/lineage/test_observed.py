@@ -74,7 +74,7 @@ def test_rows_that_take_the_place_of_a_partition_say_nothing_of_the_table(observ
     assert not [event for event in events if "dataQualityMetrics" in event["outputs"][0]["facets"]]
 
 
-@pytest.mark.parametrize("name", ["data.whole", "data.parts", "default.hive_whole"])
+@pytest.mark.parametrize("name", ["data.whole", "data.parts", "default.hive_whole", "default.again"])
 def test_all_rows_that_a_folder_or_table_has_after_it_was_overwritten(observed: Shop, name: str) -> None:
     (sink,) = complete(observed, f"overwrite.{name}")["outputs"]
     assert metrics(sink["facets"]["dataQualityMetrics"])[0] == 6

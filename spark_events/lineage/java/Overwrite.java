@@ -42,8 +42,8 @@ final class Overwrite {
         if (name.equals("InsertIntoHiveTable")) {
             return isEmpty(plan, "partition");
         }
-        if (name.equals("CreateDataSourceTableAsSelectCommand")) {
-            return isEmpty(Reflect.get(plan, "table"), "partitionColumnNames");
+        if (name.equals("CreateDataSourceTableAsSelectCommand") || name.equals("SaveAsV1TableCommand")) {
+            return isEmpty(Reflect.first(plan, "table|tableDesc"), "partitionColumnNames");
         }
         if (name.equals("SaveIntoDataSourceCommand")) {
             return Reflect.isA(Reflect.get(plan, "dataSource"), "JdbcRelationProvider");
