@@ -1,5 +1,6 @@
 """Delta, Iceberg, Kafka and PostgreSQL, read and written in all ways; arguments: folder, Kafka's, PostgreSQL's URL."""
 
+import itertools
 import json
 import sys
 import threading
@@ -44,25 +45,102 @@ Path(at("/snapshots.json")).write_text(
 )
 
 # While a statement writes to a table, another one does.
-go_on = Path(at("/go_on"))
+numbers = itertools.count()
 
 
-@functions.udf("long")
-def held_up(value: int) -> int:
-    while not go_on.exists():
+def held_up(value: int, path: str) -> int:
+    Path(f"{path}_begun").touch()
+    while not Path(path).exists():
         time.sleep(0.01)
     return value
 
 
+spark.udf.register("held_up", held_up, "long")
+
+
+def meanwhile(slow, other) -> None:
+    """Run a statement, given the path of the file that its rows wait for, and another one while it waits."""
+    go_on = Path(at(f"/go_on_{next(numbers)}"))
+    thread = threading.Thread(target=slow, args=[str(go_on)])
+    thread.start()
+    while thread.is_alive() and not Path(f"{go_on}_begun").exists():
+        time.sleep(0.01)
+    assert thread.is_alive(), "it has not waited"
+    other()
+    go_on.touch()
+    thread.join()
+
+
+def waiting(path: str, condition: str = "true"):
+    return spark.range(0, 3, 1, 1).selectExpr(f"held_up(id, '{path}') AS id").where(condition)
+
+
+# What waits is one task, and leaves a core to others.
+spark.conf.set("spark.sql.files.minPartitionNum", "1")
 spark.range(3).write.format("delta").saveAsTable("contended")
-slow = spark.range(0, 3, 1, 1).select(held_up("id").alias("id"))
-thread = threading.Thread(target=lambda: slow.write.insertInto("contended"))
-thread.start()
-while not spark.sparkContext.statusTracker().getActiveJobsIds():
-    time.sleep(0.01)
-spark.range(4).write.insertInto("contended")
-go_on.touch()
-thread.join()
+meanwhile(
+    lambda path: waiting(path).write.insertInto("contended"),
+    lambda: spark.range(4).write.insertInto("contended"),
+)
+
+# The statement that waits changes nothing, and commits nothing; the other one does.
+spark.range(3).write.format("delta").saveAsTable("unchanged")
+meanwhile(
+    lambda path: waiting(path, "id < 0").write.insertInto("unchanged"),
+    lambda: spark.range(4).write.insertInto("unchanged"),
+)
+meanwhile(
+    lambda path: spark.sql(f"DELETE FROM unchanged WHERE held_up(id, '{path}') < 0"),
+    lambda: spark.sql("DELETE FROM unchanged WHERE id = 1"),
+)
+meanwhile(
+    lambda path: spark.sql(f"UPDATE unchanged SET id = 7 WHERE held_up(id, '{path}') < 0"),
+    lambda: spark.sql("UPDATE unchanged SET id = 9 WHERE id = 2"),
+)
+meanwhile(
+    lambda path: spark.sql(
+        f"MERGE INTO unchanged t USING (SELECT held_up(id, '{path}') + 100 AS id FROM range(0, 3, 1, 1)) s "
+        "ON t.id = s.id WHEN MATCHED THEN DELETE"
+    ),
+    lambda: spark.sql(
+        "MERGE INTO unchanged t USING (SELECT 3 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    ),
+)
+spark.sql("CREATE TABLE ice.db.unchanged (id BIGINT) USING iceberg")
+for other in ("INSERT INTO ice.db.unchanged SELECT 1L", "DELETE FROM ice.db.unchanged"):
+    meanwhile(
+        lambda path: waiting(path, "id < 0").writeTo("ice.db.unchanged").overwritePartitions(),
+        lambda other=other: spark.sql(other),
+    )
+
+# Iceberg marks rows as deleted in files of their own.
+spark.sql(
+    "CREATE TABLE ice.db.marked USING iceberg TBLPROPERTIES "
+    "('write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read') AS SELECT id, v FROM source"
+)
+spark.sql("DELETE FROM ice.db.marked WHERE id = 3")
+spark.sql("UPDATE ice.db.marked SET v = -1 WHERE id = 4")
+
+# Delta may keep what has changed, and mark rows as deleted.
+spark.sql(
+    "CREATE TABLE tracked USING delta TBLPROPERTIES "
+    "('delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true') AS SELECT id, v FROM source"
+)
+spark.sql("DELETE FROM tracked WHERE id = 3")
+spark.sql("UPDATE tracked SET v = -1 WHERE id = 4")
+spark.sql(
+    "MERGE INTO tracked t USING source s ON t.id = s.id WHEN MATCHED AND s.id > 7 THEN DELETE "
+    "WHEN MATCHED AND s.id = 5 THEN UPDATE SET t.v = 0 WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)"
+)
+spark.sql("INSERT OVERWRITE tracked SELECT id, v FROM source")
+spark.sql("CREATE TABLE hollow USING delta AS SELECT id FROM source WHERE id < 0")
+
+# What is measured of rows that take the place of all others, and of those that a condition finds.
+measured = spark.table("source").observe("measured", functions.count(functions.lit(1)).alias("rows"))
+for table, of_format in (("measured", "delta"), ("ice.db.measured", "iceberg")):
+    spark.sql(f"CREATE TABLE {table} USING {of_format} AS SELECT * FROM source")
+    for condition in (functions.lit(True), functions.col("id") >= 0):
+        measured.writeTo(table).overwrite(condition)
 
 # Kafka, in batches and as a stream; the same topic by list, by pattern and as a sink.
 lines = spark.table("source").select(

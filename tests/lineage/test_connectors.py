@@ -176,11 +176,11 @@ def completed(shop: Shop, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def written(shop: Shop, table: str) -> list[tuple[str, Any]]:
+def written(shop: Shop, table: str, place: str = "") -> list[tuple[str, Any]]:
     """Return the version that each statement made of a table, and how many rows it wrote."""
     found = []
     for event in shop.jobs:
-        is_end = event.get("newStatus") == "FINISHED" and event["jobName"].endswith(f".{table}")
+        is_end = event.get("newStatus") == "FINISHED" and event["jobName"].endswith(f".{place}{table}")
         if is_end and not event["jobName"].startswith(("create", "alter")):
             (event_made,) = event.get("made") or [{}]
             found.append((event_made.get("version", ""), event["written"].get("rows")))
@@ -211,6 +211,41 @@ def test_deltas_own_log_is_no_data(connected: Shop) -> None:
 def test_a_version_of_delta_that_another_may_have_written_is_not_told(connected: Shop) -> None:
     """The statement that was held up: two commits lie between its beginning and its end."""
     assert sorted(written(connected, "contended")) == [("", None), ("0", 3), ("1", 4)]
+
+
+def test_a_statement_that_changes_nothing_is_not_told_what_another_one_has_committed(connected: Shop) -> None:
+    """INSERT of no row, DELETE, UPDATE and MERGE that find none, while another thread commits the same once."""
+    delta = sorted(version for version, _ in written(connected, "unchanged", "default."))
+    assert delta == ["", "", "", "", "0", "1", "2", "3", "4"]
+    iceberg = [(bool(version), rows) for version, rows in written(connected, "unchanged", "ice.db.")]
+    assert sorted(iceberg, key=str) == [(False, None)] * 3 + [(True, 1)]
+
+
+def test_the_version_of_delta_with_a_change_data_feed_and_deletion_vectors(connected: Shop) -> None:
+    assert [version for version, _ in written(connected, "tracked")] == ["0", "1", "2", "3", "4"]
+    assert written(connected, "hollow") == [("0", 0)]
+
+
+def test_files_that_mark_rows_as_deleted_are_no_data(connected: Shop) -> None:
+    """The size that Iceberg reports is of both kinds of files."""
+    for name, amounts in (("delete", (0, 0)), ("update", (1, 1))):
+        (complete,) = completed(connected, f"{name}.ice.db.marked")
+        statistics = complete["outputs"][0]["outputFacets"]["outputStatistics"]
+        assert (statistics["rowCount"], statistics["fileCount"]) == amounts
+        assert "size" not in statistics
+    (complete,) = completed(connected, "ctas.ice.db.marked")
+    assert complete["outputs"][0]["outputFacets"]["outputStatistics"]["size"] > 0
+
+
+@pytest.mark.parametrize(
+    ("table", "told"), [("ice.db.measured", [True, False]), ("default.measured", [False, False])]
+)
+def test_what_is_observed_of_rows_that_replace_all_others(
+    connected: Shop, table: str, told: list[bool]
+) -> None:
+    """Not those that a condition finds; of Delta, a setting of the session decides what is replaced."""
+    facets = [event["outputs"][0]["facets"] for event in completed(connected, f"overwrite.{table}")]
+    assert ["dataQualityMetrics" in facet for facet in facets] == told
 
 
 @pytest.mark.parametrize(("table", "others"), [("iceberg_table", 1), ("made", 0)])

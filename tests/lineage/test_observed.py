@@ -62,6 +62,38 @@ def test_rows_that_are_added_to_others_say_nothing_of_the_table(observed: Shop) 
     assert "dataQualityMetrics" not in event["outputs"][0]["facets"]
 
 
+@pytest.mark.parametrize("table", ["parts", "hive_parts"])
+def test_rows_that_take_the_place_of_a_partition_say_nothing_of_the_table(observed: Shop, table: str) -> None:
+    """Neither of one that is named, nor of those that the rows are in."""
+    events = [
+        event
+        for event in observed.openlineage
+        if event["job"]["name"] == f"observed.overwrite.default.{table}" and event["eventType"] == "COMPLETE"
+    ]
+    assert len(events) == (2 if table == "parts" else 1)
+    assert not [event for event in events if "dataQualityMetrics" in event["outputs"][0]["facets"]]
+
+
+@pytest.mark.parametrize("name", ["data.whole", "data.parts", "default.hive_whole", "default.again"])
+def test_all_rows_that_a_folder_or_table_has_after_it_was_overwritten(observed: Shop, name: str) -> None:
+    (sink,) = complete(observed, f"overwrite.{name}")["outputs"]
+    assert metrics(sink["facets"]["dataQualityMetrics"])[0] == 6
+
+
+@pytest.mark.parametrize("name", ["limited", "joined_and_limited", "offset", "sorted", "in_ranges"])
+def test_rows_below_what_may_stop_reading_or_read_twice_say_nothing_of_the_source(
+    observed: Shop, name: str
+) -> None:
+    (source,) = complete(observed, f"insert.data.{name}")["inputs"]
+    assert "dataQualityMetrics" not in source["inputFacets"]
+
+
+@pytest.mark.parametrize("name", ["joined", "shuffled", "counted"])
+def test_rows_below_what_reads_all_once_are_those_of_the_source(observed: Shop, name: str) -> None:
+    (source,) = complete(observed, f"insert.data.{name}")["inputs"]
+    assert metrics(source["inputFacets"]["dataQualityMetrics"])[0] == 10
+
+
 def test_a_file_log_has_them(observed: Shop) -> None:
     (read,) = observed.of("insert.data.filtered")[-1]["read"]
     assert read["observed"]["rows"] == 10

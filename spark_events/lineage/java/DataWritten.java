@@ -9,13 +9,11 @@ import java.util.Map;
 /** What a statement has made of the data that it wrote: the version, what the format reports of it, the amounts. */
 final class DataWritten {
     private static final List OF_ROWS = Arrays.asList("INSERT", "OVERWRITE", "CTAS", "UPDATE", "DELETE", "MERGE");
-    private static final String[][] AMOUNTS = {
-        {"rows", "addedRecords"}, {"bytes", "addedFilesSizeInBytes"}, {"files", "addedDataFiles"}
-    };
+    private static final Long NONE = Long.valueOf(0L);
 
     /** Returns what a write has committed to a table of Iceberg; null where that is not known. */
-    static LinkedHashMap byIceberg(Object write, long sinceMs, long untilMs) {
-        LinkedHashMap report = IcebergCommit.find(write, sinceMs, untilMs);
+    static LinkedHashMap byIceberg(Object node, long sinceMs, long untilMs) {
+        LinkedHashMap report = IcebergCommit.find(node, sinceMs, untilMs);
         return report == null ? null : shown(report);
     }
 
@@ -25,12 +23,20 @@ final class DataWritten {
         written.put("report", report);
         LinkedHashMap amounts = new LinkedHashMap();
         Map metrics = (Map) report.get("commitMetrics");
-        for (int i = 0; i < AMOUNTS.length; i++) {
-            Object amount = metrics.get(AMOUNTS[i][1]);
-            amounts.put(AMOUNTS[i][0], amount == null ? Long.valueOf(0L) : amount); // Iceberg leaves out zeros
+        amounts.put("rows", amount(metrics, "addedRecords"));
+        amounts.put("files", amount(metrics, "addedDataFiles"));
+        // Files that mark rows as deleted are no data, and Iceberg has but one size for both.
+        if (amount(metrics, "addedDeleteFiles").equals(NONE)) {
+            amounts.put("bytes", amount(metrics, "addedFilesSizeInBytes"));
         }
         written.put("written", amounts);
         return written;
+    }
+
+    /** Returns a metric, which Iceberg leaves out where it is zero. */
+    private static Object amount(Map metrics, String name) {
+        Object amount = metrics.get(name);
+        return amount == null ? NONE : amount;
     }
 
     /** Tells whether a sink is a table of Delta whose rows are changed, and not the table itself. */

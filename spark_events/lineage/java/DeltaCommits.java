@@ -5,17 +5,17 @@ import io.sparkevents.jvm.Reflect;
 import java.io.BufferedReader;
 import java.io.FileNotFoundException;
 import java.io.InputStreamReader;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
  * Finds the version of a Delta table that a statement has committed. Delta does not say; its log has the time and the
- * operation of each commit. A version is told only if one commit alone may be the statement's.
+ * operation of each commit. A version is told only if one commit alone may be the statement's, and agrees with it.
  */
 final class DeltaCommits implements Callable {
     private static final String COMPANION = "org.apache.spark.sql.delta.DeltaLog$";
@@ -28,34 +28,33 @@ final class DeltaCommits implements Callable {
     };
     private final Object session;
     private final Object path;
-    private final String modify;
+    private final DeltaChange change;
     private final long sinceMs;
     private final long untilMs;
 
     /**
-     * @param modify what the statement does to the rows, as the sink has it
+     * @param change that the statement has made
      * @param sinceMs when the statement began
      * @param untilMs when it ended
      */
-    DeltaCommits(Object session, Object path, String modify, long sinceMs, long untilMs) {
+    DeltaCommits(Object session, Object path, DeltaChange change, long sinceMs, long untilMs) {
         this.session = session;
         this.path = path;
-        this.modify = modify;
+        this.change = change;
         this.sinceMs = sinceMs;
         this.untilMs = untilMs;
     }
 
     /** Returns the version and the amounts of the statement's commit; null where it is not known. */
-    static LinkedHashMap find(Object session, Map sink, long sinceMs, long untilMs) {
+    static LinkedHashMap find(Object session, Map sink, DeltaChange change, long sinceMs, long untilMs) {
         Map identity = (Map) sink.get("identity");
         List paths = Reflect.list(identity.get("paths"));
         Object option = Reflect.map(identity.get("options")).get("path");
         if (paths.size() > 1 || paths.isEmpty() && option == null) {
             return null;
         }
-        String modify = String.valueOf(sink.get("modify"));
         Object path = paths.isEmpty() ? option : paths.get(0);
-        return (LinkedHashMap) CatalogCalls.LOGS.ask(new DeltaCommits(session, path, modify, sinceMs, untilMs));
+        return (LinkedHashMap) CatalogCalls.LOGS.ask(new DeltaCommits(session, path, change, sinceMs, untilMs));
     }
 
     /** Looks at the last commits, until one is older than the statement. */
@@ -63,15 +62,22 @@ final class DeltaCommits implements Callable {
         Object log = log();
         Path folder = (Path) Reflect.get(log, "logPath");
         long last = ((Number) Reflect.path(log, "unsafeVolatileSnapshot.version")).longValue();
-        ArrayList candidates = new ArrayList();
+        FileSystem files = folder.getFileSystem((Configuration) Reflect.path(session, "sessionState.newHadoopConf"));
+        LinkedHashMap candidate = null;
+        long candidateVersion = 0L;
         for (long version = last; version > last - MOST_COMMITS; version--) {
-            Map commit = commit(folder, version);
+            LinkedHashMap commit = commit(files, folder, version);
             long time = commit == null ? 0L : ((Number) commit.get("timestamp")).longValue();
             if (time < sinceMs) {
-                return candidates.size() == 1 ? candidates.get(0) : null;
+                boolean isOwn = candidate != null && change.agrees(candidate);
+                return isOwn ? shown(candidateVersion, (Map) candidate.get("operationMetrics")) : null;
             }
-            if (time <= untilMs && isOfThisKind(String.valueOf(commit.get("operation")))) {
-                candidates.add(shown(version, (Map) commit.get("operationMetrics")));
+            if (time <= untilMs && change.isOfKind(commit)) {
+                if (candidate != null) {
+                    return null;
+                }
+                candidate = commit;
+                candidateVersion = version;
             }
         }
         return null;
@@ -94,33 +100,24 @@ final class DeltaCommits implements Callable {
     }
 
     /** Returns what a commit says of itself; null for one that the log does not have, or no longer has. */
-    private Map commit(Path folder, long version) throws Exception {
-        Configuration conf = (Configuration) Reflect.path(session, "sessionState.newHadoopConf");
+    private static LinkedHashMap commit(FileSystem files, Path folder, long version) throws Exception {
         Path file = new Path(folder, String.format("%020d.json", new Object[] {version}));
         BufferedReader lines;
         try {
-            lines = new BufferedReader(new InputStreamReader(file.getFileSystem(conf).open(file), "UTF-8"));
+            lines = new BufferedReader(new InputStreamReader(files.open(file), "UTF-8"));
         } catch (FileNotFoundException none) {
             return null;
         }
         try {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 if (line.startsWith("{\"commitInfo\"")) {
-                    return (Map) Calls.parse(line).get("commitInfo");
+                    return (LinkedHashMap) Calls.parse(line).get("commitInfo");
                 }
             }
             throw new IllegalStateException("a commit without commitInfo: " + file);
         } finally {
             lines.close();
         }
-    }
-
-    /** Tells whether a commit may be the statement's; a compaction that follows it is not. */
-    private boolean isOfThisKind(String operation) {
-        if (modify.equals("UPDATE") || modify.equals("DELETE") || modify.equals("MERGE")) {
-            return operation.equals(modify);
-        }
-        return operation.equals("WRITE") || operation.endsWith(" AS SELECT");
     }
 
     private static LinkedHashMap shown(long version, Map metrics) {

@@ -11,7 +11,8 @@ final class IcebergReports {
     private static final String[] NUMBERS = {"snapshotId", "sequenceNumber", "schemaId"};
     /** Metrics of a commit, and what they are called in the summary of a snapshot. */
     private static final String[][] SUMMARY = {
-        {"addedDataFiles", "added-data-files"}, {"addedRecords", "added-records"},
+        {"addedDataFiles", "added-data-files"}, {"addedDeleteFiles", "added-delete-files"},
+        {"addedRecords", "added-records"},
         {"addedFilesSizeInBytes", "added-files-size"}, {"removedDataFiles", "deleted-data-files"},
         {"removedRecords", "deleted-records"}, {"removedFilesSizeInBytes", "removed-files-size"},
         {"totalDataFiles", "total-data-files"}, {"totalRecords", "total-records"},

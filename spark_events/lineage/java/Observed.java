@@ -1,6 +1,7 @@
 package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -19,73 +20,116 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  */
 final class Observed {
     private static final List PASSING = Arrays.asList("SubqueryAlias", "View", "Project");
-    private static final List OF_ALL_ROWS = Arrays.asList("CTAS", "OVERWRITE");
+    /** Nodes that may end before they have taken all rows below them. */
+    private static final List STOPPING = Arrays.asList(
+        "GlobalLimit", "LocalLimit", "Offset", "Tail", "MapPartitions", "MapInPandas", "MapInArrow", "PythonMapInArrow"
+    );
+    private static final String SCANNED = "numOutputRows";
     private final PlanFacts facts;
     private final Sinks sinks;
-    private final Map rowsByName;
+    private final Map measured;
     private final ArrayList observations = new ArrayList();
 
-    private Observed(PlanFacts facts, Sinks sinks, Map rowsByName) {
+    private Observed(PlanFacts facts, Sinks sinks, Map measured) {
         this.facts = facts;
         this.sinks = sinks;
-        this.rowsByName = rowsByName;
+        this.measured = measured;
     }
 
-    /** Adds the values of the observations among the nodes of a plan that has run, by name. */
-    static void addRows(List nodes, Map rowsByName) {
+    /** Adds the values of the observations among the nodes of a plan that has run, and the rows of their scans. */
+    static void addMeasured(List nodes, Map measured) {
         for (int i = 0; i < nodes.size(); i++) {
             if (Reflect.isA(nodes.get(i), "CollectMetricsExec")) {
                 Object row = Reflect.get(nodes.get(i), "collectedMetrics");
                 if (row instanceof Row) {
-                    rowsByName.put(Reflect.text(Reflect.get(nodes.get(i), "name")), row);
+                    Object scanned = Written.metrics(leaf(nodes.get(i))).get(SCANNED);
+                    measured.put(Reflect.text(Reflect.get(nodes.get(i), "name")), new Object[] {row, scanned});
                 }
             }
         }
     }
 
-    /** Returns what is known of data: its identity, whether it was written, rows, and figures of its columns. */
-    static List by(LogicalPlan plan, PlanFacts facts, Sinks sinks, Map rowsByName) {
-        Observed observed = new Observed(facts, sinks, rowsByName);
-        if (!rowsByName.isEmpty()) {
-            observed.walk(plan, observed.ofSink(plan));
+    /** Returns the node at the end of a chain of nodes; null where several lie below one. */
+    private static Object leaf(Object node) {
+        List children = Reflect.list(Reflect.get(node, "children"));
+        while (children.size() == 1) {
+            node = children.get(0);
+            children = Reflect.list(Reflect.get(node, "children"));
+        }
+        return children.isEmpty() ? node : null;
+    }
+
+    /**
+     * Returns what is known of data: its identity, whether it was written, rows, and figures of its columns.
+     *
+     * @param command that has run for the statement, if it writes files
+     */
+    static List by(LogicalPlan plan, Object command, PlanFacts facts, Sinks sinks, Map measured) {
+        Observed observed = new Observed(facts, sinks, measured);
+        if (!measured.isEmpty()) {
+            observed.walk(plan, observed.ofSink(plan, command), true);
         }
         return observed.observations;
     }
 
     /** Returns the observation of the very rows that are written in place of all others; null where there is none. */
-    private LogicalPlan ofSink(LogicalPlan plan) {
+    private LogicalPlan ofSink(LogicalPlan plan, Object command) {
         Object query = Reflect.get(plan, "query");
         while (query instanceof LogicalPlan && PASSING.contains(Reflect.simpleName(query.getClass()))) {
             query = ((LogicalPlan) query).children().head();
         }
-        boolean isOfAll = sinks.all().size() == 1 && OF_ALL_ROWS.contains(((Map) sinks.all().get(0)).get("modify"));
-        return isOfAll && isObservation(query) ? (LogicalPlan) query : null;
+        boolean isOfAll = isObservation(query) && sinks.all().size() == 1
+            && Overwrite.isOfAll(plan, command, (Map) sinks.all().get(0));
+        return isOfAll ? (LogicalPlan) query : null;
     }
 
     private static boolean isObservation(Object plan) {
         return Reflect.isA(plan, "CollectMetrics");
     }
 
-    private void walk(LogicalPlan plan, LogicalPlan ofSink) {
-        if (isObservation(plan)) {
-            Row row = (Row) rowsByName.get(Reflect.text(Reflect.get(plan, "name")));
-            LogicalPlan source = source(plan);
-            if (row != null && plan == ofSink) {
-                Map sink = (Map) sinks.all().get(0);
-                add(sink.get("identity"), true, plan, row, sinks.namesById());
-            }
-            if (row != null && source != null) {
-                add(identity(source), false, plan, row, sourceColumns(source));
-            }
+    /** @param takenOnce whether the nodes above take all of its rows, and each of them once */
+    private void walk(LogicalPlan plan, LogicalPlan ofSink, boolean takenOnce) {
+        Object[] values = isObservation(plan)
+            ? (Object[]) measured.get(Reflect.text(Reflect.get(plan, "name"))) : null;
+        if (values != null) {
+            addValues(plan, (Row) values[0], values[1], plan == ofSink, takenOnce);
         }
         List parts = Reflect.list(plan.children());
         Object query = Reflect.get(plan, "query");
         if (query instanceof LogicalPlan && !parts.contains(query)) {
             parts.add(query);
         }
+        boolean takesOnce = isShuffle(plan) || takenOnce && !STOPPING.contains(Reflect.simpleName(plan.getClass()));
         for (int i = 0; i < parts.size(); i++) {
-            walk((LogicalPlan) parts.get(i), ofSink);
+            walk((LogicalPlan) parts.get(i), ofSink, takesOnce && !isSampled(plan));
         }
+    }
+
+    private void addValues(LogicalPlan observation, Row row, Object scanned, boolean isOfSink, boolean takenOnce) {
+        if (isOfSink) {
+            add(((Map) sinks.all().get(0)).get("identity"), true, data(observation, row, sinks.namesById()));
+        }
+        LogicalPlan source = takenOnce ? source(observation) : null;
+        if (source != null) {
+            LinkedHashMap data = data(observation, row, sourceColumns(source));
+            Object rows = data.get("rows");
+            if (rows == null || scanned == null || rows.equals(scanned)) {
+                add(identity(source), false, data);
+            }
+        }
+    }
+
+    /** Tells whether a node takes all rows below it, though one above it may stop. */
+    private static boolean isShuffle(LogicalPlan plan) {
+        return Reflect.isA(plan, "RepartitionByExpression")
+            || Reflect.isA(plan, "Repartition") && Boolean.TRUE.equals(Reflect.get(plan, "shuffle"));
+    }
+
+    /** Tells whether Spark may run all below a node twice, first to see between which bounds the rows are. */
+    private static boolean isSampled(LogicalPlan plan) {
+        Object order = Reflect.get(plan, "partitionExpressions");
+        return Reflect.isA(plan, "Sort") && Boolean.TRUE.equals(Reflect.get(plan, "global"))
+            || Reflect.isA(Reflect.get(order, "headOption"), "SortOrder");
     }
 
     /** Returns the leaf whose rows, all of them, an observation sees; null where it sees others. */
@@ -128,11 +172,18 @@ final class Observed {
         return names;
     }
 
-    private void add(Object identity, boolean written, LogicalPlan observation, Row row, Map names) {
-        LinkedHashMap columns = new LinkedHashMap();
-        LinkedHashMap data = new LinkedHashMap();
+    private void add(Object identity, boolean written, LinkedHashMap data) {
         data.put("identity", identity);
         data.put("written", written);
+        if (data.get("rows") != null || !((Map) data.get("columns")).isEmpty()) {
+            observations.add(data);
+        }
+    }
+
+    /** Returns the rows and the figures of columns that an observation has. */
+    private static LinkedHashMap data(LogicalPlan observation, Row row, Map names) {
+        LinkedHashMap columns = new LinkedHashMap();
+        LinkedHashMap data = new LinkedHashMap();
         data.put("columns", columns);
         Expression[] metrics = Trees.expressions(Reflect.get(observation, "metrics"));
         for (int i = 0; i < metrics.length && i < row.size(); i++) {
@@ -149,9 +200,7 @@ final class Observed {
                 columns.put(column, figures);
             }
         }
-        if (data.get("rows") != null || !columns.isEmpty()) {
-            observations.add(data);
-        }
+        return data;
     }
 
     /** Returns an aggregate function without its name; null for one that counts some rows only. */

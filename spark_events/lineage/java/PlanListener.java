@@ -10,6 +10,8 @@ import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
@@ -30,6 +32,7 @@ public class PlanListener extends SparkListener implements Runnable {
     private final StatementRecords statements;
     private final RddJobRecords rddJobs;
     private final SparkContext context;
+    private final StageRows stageRows = new StageRows();
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private volatile long postedCount = 0;
     private volatile long readCount = 0;
@@ -85,6 +88,17 @@ public class PlanListener extends SparkListener implements Runnable {
         }
     }
 
+    public void onStageSubmitted(SparkListenerStageSubmitted event) {
+        stageRows.begun(event);
+    }
+
+    public void onStageCompleted(SparkListenerStageCompleted event) {
+        Long[] rows = stageRows.ended(event);
+        if (rows != null) {
+            post(event, rows, null);
+        }
+    }
+
     public void onJobEnd(SparkListenerJobEnd event) {
         post(event, null, null);
     }
@@ -131,6 +145,8 @@ public class PlanListener extends SparkListener implements Runnable {
             statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan, change);
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
             statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan, change);
+        } else if (event instanceof SparkListenerStageCompleted) {
+            statements.addRows((Long[]) plan);
         } else if (event instanceof SparkListenerJobStart) {
             rddJobs.begin((SparkListenerJobStart) event, (RddJob) plan);
         } else if (event instanceof SparkListenerJobEnd) {

@@ -19,7 +19,9 @@ public class Statement {
     final Writes writes;
     final LinkedHashMap written = new LinkedHashMap();
     final ArrayList read = new ArrayList();
-    private final HashMap observedRows = new HashMap();
+    private final HashMap measured = new HashMap();
+    private final HashMap deltaCounts = new HashMap();
+    private Object command = null;
     private Object icebergWrite = null;
     /** When it began, in ms since the epoch. */
     long begunMs = 0L;
@@ -78,23 +80,26 @@ public class Statement {
         if (read.isEmpty() && !facts.sources().isEmpty()) {
             read.addAll(DataRead.by(nodes, new Identities(Reflect.get(execution, "sparkSession"))));
         }
-        Observed.addRows(nodes, observedRows);
+        Observed.addMeasured(nodes, measured);
+        command = command == null ? Overwrite.command(nodes) : command;
         icebergWrite = icebergWrite == null ? IcebergCommit.write(nodes) : icebergWrite;
+        DeltaChange.addCounts(nodes, deltaCounts);
     }
 
     /** Adds what is known of the data when the statement has ended. */
     void addTo(LinkedHashMap end) {
         end.put("written", written);
         end.put("read", read);
-        end.put("observed", Observed.by(plan, facts, sinks, observedRows));
+        end.put("observed", Observed.by(plan, command, facts, sinks, measured));
     }
 
     /**
      * Adds the version of the table that it has written, if one is known.
      *
+     * @param rowsWritten by each part of the statement
      * @param end receives it, with the table, and the amounts that its format knows
      */
-    void addVersion(Object session, LinkedHashMap end) {
+    void addVersion(Object session, Map rowsWritten, LinkedHashMap end) {
         if (sinks.all().size() != 1) {
             return;
         }
@@ -104,7 +109,8 @@ public class Statement {
         if (icebergWrite != null) {
             commit = DataWritten.byIceberg(icebergWrite, begunMs, endedMs);
         } else if (DataWritten.isOfDelta(sink)) {
-            commit = DeltaCommits.find(session, sink, begunMs, endedMs);
+            DeltaChange change = new DeltaChange(String.valueOf(sink.get("modify")), deltaCounts, rowsWritten);
+            commit = DeltaCommits.find(session, sink, change, begunMs, endedMs);
         }
         if (commit != null) {
             LinkedHashMap version = new LinkedHashMap(commit);

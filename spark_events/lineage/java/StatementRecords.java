@@ -4,6 +4,7 @@ import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.Map;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
@@ -17,6 +18,7 @@ class StatementRecords {
     private final LinkedHashMap startsWithoutPlan = new LinkedHashMap();
     private final HashMap runsByBatch = new HashMap();
     private final HashMap rootsByPart = new HashMap();
+    private final HashMap rowsByRoot = new HashMap();
 
     StatementRecords(PlanRecords records, QueryRecords queries) {
         this.records = records;
@@ -86,9 +88,26 @@ class StatementRecords {
         }
     }
 
+    /**
+     * Keeps how many rows a part of a statement has written until the statement ends.
+     *
+     * @param rows the statement, its part and the number; null where too many plans waited to keep them
+     */
+    void addRows(Long[] rows) {
+        if (rows == null) {
+            return;
+        }
+        HashMap byPart = (HashMap) rowsByRoot.get(rows[0]);
+        byPart = byPart == null ? new HashMap() : byPart;
+        Long known = (Long) byPart.get(rows[1]);
+        byPart.put(rows[1], Long.valueOf(rows[2].longValue() + (known == null ? 0L : known.longValue())));
+        rowsByRoot.put(rows[0], byPart);
+    }
+
     void end(SparkListenerSQLExecutionEnd event, QueryExecution plan, TableChange change) {
         Long id = event.executionId();
         runsByBatch.remove(id);
+        Map rows = (Map) rowsByRoot.remove(id);
         Statement whole = (Statement) statements.get(rootsByPart.remove(id));
         if (whole != null && plan != null) {
             whole.addAmounts(plan);
@@ -107,7 +126,7 @@ class StatementRecords {
         record.put("failure", PlanRecords.failure(thrown, event.errorMessage()));
         try {
             if (statement != null) {
-                finish(statement, plan, change, record);
+                finish(statement, plan, change, rows == null ? new HashMap() : rows, record);
             }
         } catch (Throwable error) {
             // That a statement has ended is told in any case.
@@ -117,7 +136,8 @@ class StatementRecords {
     }
 
     /** Adds what is known only now: where tables are that were made or changed, and how much was written. */
-    private void finish(Statement statement, QueryExecution plan, TableChange change, LinkedHashMap end) {
+    private void finish(
+        Statement statement, QueryExecution plan, TableChange change, Map rows, LinkedHashMap end) {
         boolean changed = end.get("failure") == null && statement.update(change, records.knownTables);
         if (statement.writes.locateNewTables() || changed) {
             LinkedHashMap record =
@@ -131,7 +151,7 @@ class StatementRecords {
             statement.addAmounts(plan);
             statement.addTo(end);
             if (end.get("failure") == null) {
-                statement.addVersion(Reflect.get(plan, "sparkSession"), end);
+                statement.addVersion(Reflect.get(plan, "sparkSession"), rows, end);
             }
         }
     }
