@@ -1,1 +1,1 @@
-"""The rules about jobs of RDDs, which have no plan: caches, repeated stages, partitions fetched one by one."""
+"""The rules about jobs of RDDs, which have no plan: caches, repeated stages, partitions fetched singly."""
