@@ -54,6 +54,14 @@ if how == "exit-3":
     sys.exit(3)
 if how == "wait":
     time.sleep(120)
+if how == "children":
+    for ending in ("exit", "raise"):
+        if (child := os.fork()) == 0:
+            if ending == "exit":
+                sys.exit(3)
+            raise ValueError("nobody handles this, in a child")
+        os.waitpid(child, 0)
+    spark.range(3).write.format("noop").mode("overwrite").save()
 if how == "two-sessions":
     spark.stop()
     spark = SparkSession.builder.master("local[1]").appName("ending-2").getOrCreate()

@@ -40,10 +40,12 @@ SAMPLE = [
     ("attach", "finally", 1, "FAILED", "ValueError"),
     ("run", "finally-exit-3", 3, "FAILED", None),
     ("attach", "no-stop", 0, "FINISHED", None),
+    ("attach", "children", 0, "FINISHED", None),  # forked ones, which end on their own
 ]
 REST = [
     ("run", "finally", 1, "FAILED", "ValueError"),
     ("run", "no-stop", 0, "FINISHED", None),
+    ("run", "children", 0, "FINISHED", None),
     ("attach", "finally-exit-3", 3, "FAILED", None),
     ("attach", "slowly", 1, "FAILED", "ValueError"),
     ("attach", "handled", 0, "FINISHED", None),
