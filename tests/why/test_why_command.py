@@ -326,6 +326,15 @@ def test_a_log_that_is_cut_off(folder: Path) -> None:
     assert "straggler" in done.stdout
 
 
+def test_a_file_that_is_no_log(folder: Path) -> None:
+    """It says what is wrong with it, not only that nothing is in it."""
+    (folder / "picture").write_bytes(b"\x89PNG\n\xff\n")
+    done = why(folder, "picture")
+    assert done.returncode == 4
+    assert "it has no SparkListenerApplicationStart record" in done.stderr
+    assert "2 lines skipped: not JSON in UTF-8" in done.stderr
+
+
 def test_a_damaged_record(folder: Path) -> None:
     """It is counted, once, and the rest is shown."""
     damaged = slow_log().replace(b'"Stage Info":{"Stage ID":0,', b'"Stage Info":{"Stage ID":"?",', 1)

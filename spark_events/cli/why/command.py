@@ -56,6 +56,7 @@ def why(
         err.print("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     if not explanations:
+        print_warnings(notes)
         named = f" named {app}" if app else ""
         raise NothingToReadError(f"no application{named} at {', '.join(map(path_without_secrets, paths))}")
     is_shown = STDOUT not in (html, json)
