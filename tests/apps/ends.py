@@ -58,6 +58,8 @@ elif how.startswith("sys.exit:"):
     sys.exit(int(how.partition(":")[2]))
 elif how.startswith("os._exit:"):
     os._exit(int(how.partition(":")[2]))
+elif how.startswith("kill:"):
+    os.kill(os.getpid(), int(how.partition(":")[2]))
 elif how == "finally":
     try:
         raise KeyError("customer")

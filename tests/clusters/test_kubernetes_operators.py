@@ -1,4 +1,4 @@
-"""The manifests for operators: what Kubernetes' API says of them, and whether they do what they are to do."""
+"""The manifests: what Kubernetes' API says of them, and whether those for operators do what they are to do."""
 
 from __future__ import annotations
 
@@ -34,6 +34,21 @@ def test_the_api_server_takes_it(kubernetes: KubernetesCluster, name: str) -> No
     each["spec"]["noSuchKey"] = "value"
     with pytest.raises(ApiError, match="noSuchKey"):
         kubernetes.api.check(each)
+
+
+def test_all_manifests_are_what_kubernetes_takes(kubernetes: KubernetesCluster) -> None:
+    """No key is misspelled, and no value is of another kind."""
+    for name in (APPLICATION, MONITOR):
+        define(kubernetes.api, manifest(name)["kind"])
+    for file in sorted(MANIFESTS.glob("*.yaml")):
+        for each in objects(file):
+            if each["kind"] == "Pod":  # a template, which Spark completes
+                each = {**each, "metadata": {"name": "driver", "namespace": NAMESPACE}}
+                each["spec"]["containers"][0]["image"] = "spark-events"
+            try:
+                kubernetes.api.check(each)
+            except ApiError as error:
+                pytest.fail(f"{file.name}: {error}")
 
 
 def test_an_application_of_the_operator_has_the_settings_of_the_page() -> None:

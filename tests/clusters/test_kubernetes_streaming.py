@@ -14,8 +14,8 @@ import pytest
 from spark_events.spark.conf import read_properties
 from tests.support.applications import App, AppRun, reported
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
-from tests.support.kubernetes.api import ApiError, objects
-from tests.support.kubernetes.cluster import MANIFESTS, NAMESPACE, KubernetesCluster
+from tests.support.kubernetes.api import objects
+from tests.support.kubernetes.cluster import MANIFESTS, KubernetesCluster
 from tests.support.kubernetes.monitoring import Monitoring, monitoring
 from tests.support.kubernetes.submission import CLUSTER, local, submit
 from tests.support.paths import APPS
@@ -211,16 +211,3 @@ def test_its_report(story: Story) -> None:
     errors = {(row["kind"], row["error"]) for row in report["failures"]}
     assert ("executor", "deleted") in errors
     assert any(kind == "application" and error == "LOST" for kind, error in errors), errors
-
-
-def test_all_manifests_are_what_kubernetes_takes(kubernetes: KubernetesCluster) -> None:
-    """No key is misspelled, and no value is of another kind."""
-    for file in sorted(MANIFESTS.glob("*.yaml")):
-        for each in objects(file):
-            if each["kind"] == "Pod":  # a template, which Spark completes
-                each = {**each, "metadata": {"name": "driver", "namespace": NAMESPACE}}
-                each["spec"]["containers"][0]["image"] = "spark-events"
-            try:
-                kubernetes.api.check(each)
-            except ApiError as error:
-                pytest.fail(f"{file.name}: {error}")

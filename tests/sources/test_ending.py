@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from spark_events.listeners.application.application import outcome_of
-from spark_events.listeners.spark_records import APPLICATION_EXIT
+from spark_events.listeners.record_fields import EXIT_CODE
+from spark_events.listeners.spark_records import APPLICATION_EXIT, END_CAUSE
 from spark_events.sources.driver.ending.last_word import Rest, ending_of
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.spark_records import terminated
@@ -68,9 +69,26 @@ def test_a_jvm_that_is_gone(
 )  # fmt: skip
 def test_last_words(words: str, cause: dict[str, str], code: int, name: str | None, assumed: bool) -> None:
     """What Python left comes first, then what its JVM saw; without either it is a guess."""
-    ending = ending_of(words, cause)
+    ending = ending_of(words, {END_CAUSE: cause})
 
     assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, assumed)
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "code", "name"),
+    [
+        ("", {"by": "program"}, 137, "SIGKILL"),
+        ("exit 4", {"by": "program"}, 4, None),
+        ("", {"by": "signal", "signal": "SIGHUP"}, 129, "SIGHUP"),
+    ],
+)
+def test_last_words_where_spark_knows_an_exit_code(
+    words: str, cause: dict[str, str], code: int, name: str | None
+) -> None:
+    """On Kubernetes it says that of the driver's Python in its ApplicationEnd: then nothing is a guess."""
+    ending = ending_of(words, {END_CAUSE: cause, EXIT_CODE: 137})
+
+    assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, False)
 
 
 def test_a_rest_that_is_cut() -> None:

@@ -14,7 +14,7 @@ import orjson
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.listeners.application.application import application_of
-from spark_events.listeners.record_fields import TIMESTAMP
+from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
 from spark_events.runtime.log_once import logger
@@ -36,7 +36,7 @@ def main() -> None:
     words, _, text = sys.stdin.buffer.read().partition(b"\n")
     head, _, known = text.partition(b"\n")
     rest = Rest.read(known)
-    ending = ending_of(words.decode(errors="replace"), rest.cause)
+    ending = ending_of(words.decode(errors="replace"), rest.end)
     tell(orjson.loads(head), rest.known, rest.records, ending, rest.time_ms)
 
 
@@ -67,11 +67,6 @@ class Rest:
         )
 
     @property
-    def cause(self) -> Mapping[str, Any]:
-        """Why the JVM ended, by itself."""
-        return self.end.get(END_CAUSE) or {}
-
-    @property
     def time_ms(self) -> int:
         """When the application ended, in ms since the epoch."""
         return int(self.end.get(TIMESTAMP) or now_ms())
@@ -86,19 +81,22 @@ def _records(lines: Iterable[bytes]) -> list[Record]:
     return records
 
 
-def ending_of(words: str, cause: Mapping[str, Any]) -> Ending:
+def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
     """Return how an application ended whose Python is gone.
 
     Args:
         words: what Python left: ``exit`` and a code, a stack where a signal found it, or nothing.
-        cause: why the JVM ended, by itself.
+        end: Spark's ApplicationEnd, with why the JVM ended; empty if there was none.
     """
+    cause = end.get(END_CAUSE) or {}
     if exit_code := re.match(r"exit (-?\d+)", words):
         return by_exit_code(int(exit_code.group(1)))
     if words and not words.startswith("exit "):
         return by_signal("SIGTERM")
     if cause.get("by") == "signal":
         return by_signal(str(cause["signal"]))
+    if end.get(EXIT_CODE):  # on Kubernetes, where Spark knows that of Python
+        return by_exit_code(int(end[EXIT_CODE]))
     return Ending(
         exception="the driver's Python ended without a word: it was killed (SIGKILL), or crashed",
         assumed=True,

@@ -117,16 +117,19 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     public void onApplicationEnd(SparkListenerApplicationEnd event) {
         boolean inShutdown = ShutdownHookManager.inShutdown();
-        addEnd(event, inShutdown);
+        Map cause = addEnd(event, inShutdown);
         if (!inShutdown) {
+            // On Kubernetes, spark-submit stops Spark once the driver's Python is over, and ends this JVM only then.
+            if (cause != null && EndCause.PYTHON.equals(cause.get("by")) && delivered.getCount() > 0) {
+                spokeForPython();
+            }
             return;
         }
         // Nobody else waits for Python now, and this JVM would take it along.
         long until = System.currentTimeMillis() + shutdownWaitMs;
         try {
             while (System.currentTimeMillis() < until && !delivered.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
-                if (lastWord != null && lastWord.pythonIsGone()) {
-                    lastWord.speak(startsOfJobs(), records.rest(), Math.max(shutdownWaitMs, LAST_WORD_MS));
+                if (spokeForPython()) {
                     return;
                 }
             }
@@ -306,8 +309,17 @@ public class DriverBridge extends SparkListener implements Consumer {
         gatheredAt = System.nanoTime();
     }
 
-    /** Adds an ApplicationEnd with its cause. */
-    private void addEnd(SparkListenerApplicationEnd event, boolean inShutdown) {
+    /** Tells the end in place of the driver's Python if that is gone, and returns whether it is. */
+    private boolean spokeForPython() {
+        if (lastWord == null || !lastWord.pythonIsGone()) {
+            return false;
+        }
+        lastWord.speak(startsOfJobs(), records.rest(), Math.max(shutdownWaitMs, LAST_WORD_MS));
+        return true;
+    }
+
+    /** Adds an ApplicationEnd with its cause, and returns that; null if it is not known. */
+    private Map addEnd(SparkListenerApplicationEnd event, boolean inShutdown) {
         Map cause = lastWord == null ? null : lastWord.cause();
         try {
             String json = JsonProtocol.sparkEventToJsonString(event);
@@ -322,6 +334,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         } catch (Throwable error) {
             addEvent(event);
         }
+        return cause;
     }
 
     private void forgetEndedJobs() {

@@ -43,7 +43,8 @@ public class EndCause {
             } else {
                 int stop = after(frames, "org.apache.spark.SparkContext", "stop");
                 if (stop >= 0) {
-                    stopped = cause(stoppedBySpark(name, frames, stop) ? SPARK : PROGRAM, name, frames, stop);
+                    String by = stoppedBySpark(name, frames, stop) ? SPARK : endsWithPython(frames) ? PYTHON : PROGRAM;
+                    stopped = cause(by, name, frames, stop);
                 }
             }
         }
