@@ -45,7 +45,7 @@ _COSTS = (
         r"\| all three .*\| (\+[\d.]+ %)",
     ),
     (
-        "Delay from Spark's timestamp of an event to its arrival at a collector, median",
+        "Median delay from an event in Spark to its arrival at a collector",
         "latency",
         r"\| (\d+ ms) \|",
     ),
@@ -128,7 +128,7 @@ def _pages(kept: dict[str, dict[str, Any]]) -> Iterator[tuple[Path, str]]:
         found = re.search(where, "\n".join(of["table"]))
         if found is None:
             raise ValueError(f"the table of {name} has no figure for the README")
-        mark = ", before changes" if olds[name] else ""
+        mark = ", older code" if olds[name] else ""
         rows.append(f"| {title} | {found[1]}{_UNITS.get(name, '')} | {of['date']}{mark} |")
     yield from pages.items()
     yield README, _put(readme, "costs", rows)

@@ -46,7 +46,7 @@ def test_a_figure_older_than_its_code_is_seen(clone: Path) -> None:
 
     figures.write_pages()
     assert list(figures.problems()) == []
-    assert "before changes" in (clone / "README.md").read_text()
+    assert "older code" in (clone / "README.md").read_text()
     assert "the code has changed since" in (clone / "benchmarks.md").read_text()
 
 
@@ -65,5 +65,5 @@ def test_a_clone_without_history_leaves_the_marks(clone: Path) -> None:
     figures.write_pages()
 
     assert figures.is_old(kept["replay"]) is None
-    assert "before changes" in (clone / "README.md").read_text()
+    assert "older code" in (clone / "README.md").read_text()
     assert list(figures.problems()) == []
