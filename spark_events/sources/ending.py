@@ -143,7 +143,8 @@ class ExitMark:
         exit_code, signal = self.record.get("exitCode"), self.record.get("exitSignal")
         exception = self.record.get("exception")
         unknown = exit_code is None and not signal and not exception
-        ending = Ending(exit_code, signal, exception, bool(self.record.get("assumed", unknown)))
+        assumed = bool(self.record.get("assumed", unknown))
+        ending = Ending(exit_code, signal or _SHELLS_SIGNALS.get(exit_code or 0), exception, assumed)
         if signal and not exit_code:
             ending = by_signal(signal, exception)
         return {**end, **ending.fields}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.applications import App, AppRun, cli
+from tests.support.executors import replay
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.paths import APPS, REPO
 from tests.support.waiting import wait_until
@@ -78,6 +79,25 @@ def test_an_archive(yarn: YarnCluster, tmp_path: Path, archive: Path) -> None:
     run, events = ran(yarn, tmp_path, *CLUSTER, "--archives", f"{archive}#env", "--conf", python, SQUARES)
     assert run.code == 0, run.err[-3000:]
     assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+
+
+def test_one_whose_python_is_killed(yarn: YarnCluster, tmp_path: Path) -> None:
+    """YARN's driver says with which exit code Python ended: neither live nor in its event log is it a guess."""
+    (logs := tmp_path / "logs").mkdir()
+    conf = {
+        "spark.yarn.appMasterEnv.SPARK_EVENTS_TESTS_MASTER": "the cluster's",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": logs.as_uri(),
+    }
+    (tmp_path / "go").touch()
+    words = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    run, live = ran(yarn, tmp_path, *CLUSTER, *words, str(APPS / "ends.py"), "kill:9", str(tmp_path))
+    assert run.code == 1, run.err[-3000:]
+    for events in (live, replay(logs, tmp_path / "replayed")):
+        assert statuses(events, "application") == ["CREATED", "RUNNING", "FAILED"]
+        last = of_name(events, "JobStatusChangeEvent", job_kind="application")[-1]["attributes"]
+        assert (last["exitCode"], last["exitSignal"]) == (137, "SIGKILL")
+        assert "outcome" not in last
 
 
 def test_one_that_yarn_kills(yarn: YarnCluster, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_events.listeners.application.application import outcome_of
-from spark_events.listeners.record_fields import EXIT_CODE
-from spark_events.listeners.spark_records import APPLICATION_EXIT, END_CAUSE
+from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
+from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_EXIT, END_CAUSE
 from spark_events.sources.driver.ending.last_word import Rest, ending_of
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.spark_records import terminated
@@ -63,6 +63,7 @@ def test_a_jvm_that_is_gone(
         ('Current thread 0x1 (most recent call first):\0  File "a.py"', {"by": "python"}, 143, "SIGTERM", False),
         ("exit \0\0", {}, None, None, True),
         ("", {"by": "signal", "signal": "SIGHUP"}, 129, "SIGHUP", False),
+        ("", {"by": "python", "exitCode": 137}, 137, "SIGKILL", False),
         ("", {"by": "python"}, None, None, True),
         ("", {}, None, None, True),
     ],
@@ -126,3 +127,12 @@ def test_what_fails_after_a_signal(mark: dict[str, Any] | None, withheld: bool) 
 
     assert exit_mark.withholds(failed) is withheld
     assert not exit_mark.withholds(terminated())
+
+
+def test_an_exit_code_in_a_mark() -> None:
+    """What the JVM writes down of a Python that is gone is a code alone; it means the same signal as live."""
+    exit_mark = ExitMark()
+    exit_mark.withholds({"Event": APPLICATION_EXIT, "exitCode": 137})
+    end = exit_mark.complete({"Event": APPLICATION_END, TIMESTAMP: 1})
+
+    assert end == by_exit_code(137).record(1)

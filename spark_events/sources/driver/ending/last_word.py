@@ -95,8 +95,8 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
         return by_signal("SIGTERM")
     if cause.get("by") == "signal":
         return by_signal(str(cause["signal"]))
-    if end.get(EXIT_CODE):  # on Kubernetes, where Spark knows that of Python
-        return by_exit_code(int(end[EXIT_CODE]))
+    if code := end.get(EXIT_CODE) or cause.get("exitCode"):  # of Python: Kubernetes' spark-submit, or YARN's
+        return by_exit_code(int(code))
     return Ending(
         exception="the driver's Python ended without a word: it was killed (SIGKILL), or crashed",
         assumed=True,

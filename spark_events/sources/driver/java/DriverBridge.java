@@ -92,7 +92,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     /** Lets the end be told where Python cannot: see {@code LastWord}, whose arguments these are. */
     public void prepareLastWord(LiveListenerBus bus, long python, String[] command,
             String pythonPath, String words, String rest) throws IOException {
-        lastWord = new LastWord(bus, python, command, pythonPath, words, rest, delivered);
+        lastWord = new LastWord(bus, python, command, pythonPath, words, rest, delivered, errors);
     }
 
     /** Takes changes of what has to be known to tell the end: see {@code LastWord}. */
@@ -328,6 +328,9 @@ public class DriverBridge extends SparkListener implements Consumer {
             }
             if (EndCause.SPARK.equals(cause.get("by"))) {
                 cause.put("said", errors.recent());
+            }
+            if (EndCause.PYTHON.equals(cause.get("by")) && errors.exitCode() != null) {
+                cause.put("exitCode", errors.exitCode());
             }
             String added = mapper.writeValueAsString(cause);
             addJson(json.substring(0, json.lastIndexOf('}')) + ",\"SparkEventsCause\":" + added + "}", false);

@@ -33,6 +33,7 @@ public class LastWord implements Runnable {
     private final String pythonPath;
     private final InputStream words;
     private final CountDownLatch delivered;
+    private final SchedulerErrors errors;
     private final String rest;
     // What runs, by what it is: JSON of the records that tell it, and of the configuration first.
     private final LinkedHashMap testament = new LinkedHashMap();
@@ -44,9 +45,10 @@ public class LastWord implements Runnable {
      * @param command starts the Python that tells the end; null where somebody else sees to that.
      * @param words a file in which the driver's Python leaves a word when it ends abruptly; null for none.
      * @param rest a file for what Python did not handle any more, for whoever tells the end; null for none.
+     * @param errors may know how Python ended.
      */
     public LastWord(LiveListenerBus bus, long python, String[] command, String pythonPath,
-            String words, String rest, CountDownLatch delivered) throws IOException {
+            String words, String rest, CountDownLatch delivered, SchedulerErrors errors) throws IOException {
         this.bus = bus;
         this.python = python;
         this.command = command;
@@ -54,6 +56,7 @@ public class LastWord implements Runnable {
         this.words = words == null ? null : new FileInputStream(words);
         this.rest = rest;
         this.delivered = delivered;
+        this.errors = errors;
         org.apache.hadoop.util.ShutdownHookManager.get().addShutdownHook(this, PRIORITY);
     }
 
@@ -169,7 +172,8 @@ public class LastWord implements Runnable {
         if (last.length() > 0) {
             return new ApplicationExit(null, "SIGTERM", null, false);
         }
-        return new ApplicationExit(null, null, ENDED, true);
+        Integer code = errors.exitCode();
+        return code == null ? new ApplicationExit(null, null, ENDED, true) : new ApplicationExit(code, null, null, false);
     }
 
     /** Returns what the driver's Python left: "exit" and a code, a stack where SIGTERM found it, or nothing. */

@@ -3,6 +3,8 @@ package io.sparkevents;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.scheduler.SparkListener;
 
 /**
@@ -14,6 +16,9 @@ import org.apache.spark.scheduler.SparkListener;
  */
 public class SchedulerErrors implements InvocationHandler {
     private static final String LOGGERS = "org.apache.spark.scheduler.cluster.";
+    // In YARN's cluster mode: how the driver's Python ended.
+    private static final String APPLICATION_MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster";
+    private static final Pattern EXITED = Pattern.compile("User application exited with status (\\d{1,3})");
     private static final String LOG4J = "org.apache.logging.log4j.";
     // From the error to the end of the application: Spark stops at once, but its bus may be behind.
     private static final long RECENT_MS = 60000;
@@ -23,6 +28,7 @@ public class SchedulerErrors implements InvocationHandler {
     private Object root = null;
     private volatile String said = "";
     private volatile long saidAt = 0;
+    private volatile Integer exitCode = null;
 
     /** Listens, where Spark logs with Log4j. */
     void listen() {
@@ -62,6 +68,11 @@ public class SchedulerErrors implements InvocationHandler {
         return System.currentTimeMillis() - saidAt < RECENT_MS ? said : "";
     }
 
+    /** Returns the exit code of the driver's Python, where its cluster says it; otherwise null. */
+    Integer exitCode() {
+        return exitCode;
+    }
+
     /** Called by Log4j, which takes this for an appender. */
     public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
         String called = method.getName();
@@ -84,18 +95,27 @@ public class SchedulerErrors implements InvocationHandler {
     private void hear(Object event, Class type) {
         try {
             String logger = (String) type.getMethod("getLoggerName", new Class[0]).invoke(event, new Object[0]);
+            if (APPLICATION_MASTER.equals(logger)) {
+                Matcher exited = EXITED.matcher(text(event, type));
+                exitCode = exited.find() ? Integer.valueOf(exited.group(1)) : exitCode;
+                return;
+            }
             // YARN's task scheduler is in this package, too: what it says is of executors and tasks.
             if (logger == null || !logger.startsWith(LOGGERS) || logger.endsWith("Scheduler")) {
                 return;
             }
-            Object message = type.getMethod("getMessage", new Class[0]).invoke(event, new Object[0]);
-            Method formatted = type.getClassLoader().loadClass(LOG4J + "message.Message")
-                .getMethod("getFormattedMessage", new Class[0]);
-            String text = String.valueOf(formatted.invoke(message, new Object[0]));
+            String text = text(event, type);
             said = text.length() > MOST_CHARS ? text.substring(0, MOST_CHARS) : text;
             saidAt = System.currentTimeMillis();
         } catch (Throwable unreadable) {
             // Must not reach Spark, which only wants to log.
         }
+    }
+
+    private static String text(Object event, Class type) throws Exception {
+        Object message = type.getMethod("getMessage", new Class[0]).invoke(event, new Object[0]);
+        Method formatted = type.getClassLoader().loadClass(LOG4J + "message.Message")
+            .getMethod("getFormattedMessage", new Class[0]);
+        return String.valueOf(formatted.invoke(message, new Object[0]));
     }
 }
