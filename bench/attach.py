@@ -60,7 +60,7 @@ def main() -> None:
         [
             f"Median of {rounds} processes, and the lowest and highest ({machine()}; `make bench`):",
             "",
-            "| a bare session's start | attach | share |",
+            "| start of a session alone | attach adds | as a share |",
             "| --- | --- | --- |",
             f"| {statistics.median(bare for bare, _ in measured):.1f} s "
             f"| {statistics.median(attach for _, attach in measured):.2f} s "

@@ -44,7 +44,7 @@ def main() -> None:
         spark = builder.getOrCreate()
         _measure(spark, 0.2, 1)  # compiles, and warms the disk
         lines = [
-            f"CREATE TABLE … USING parquet AS SELECT, in turn by Spark alone and by ours, medians of "
+            f"CREATE TABLE … USING parquet AS SELECT, in turn by Spark alone and atomically, medians of "
             f"paired runs ({machine()}):",
             "",
             "| files | Spark alone, s | atomic, s | added, median of the pairs (lowest to highest) |",

@@ -163,14 +163,15 @@ def _table(found: dict[str, list[dict[str, float]]], early: float, late: float) 
         f"{_RECORDS:,} log records to a real collector over gRPC; median of {_ROUNDS} rounds, in turn "
         f"({machine()}; `make bench`):",
         "",
-        "| path | CPU a record | records/s |",
+        "| path | CPU per record | records/s |",
         "| --- | --- | --- |",
         row("stock BatchLogRecordProcessor + OTLPLogExporter, in memory", "stock"),
         row("spark-events, journaled and acknowledged", "ours"),
         "",
         f"Records per CPU second: **{statistics.median(ratios):.1f} times the stock path** "
-        f"(from {min(ratios):.1f} to {max(ratios):.1f}). With nobody there, the largest size in memory was "
-        f"{early / 1024:.0f} MiB over 50,000 events and {late / 1024:.0f} MiB over {_LATE_RECORDS:,}.",
+        f"(from {min(ratios):.1f} to {max(ratios):.1f}). While no collector answers, the process takes "
+        f"at most {early / 1024:.0f} MiB of memory for 50,000 events and {late / 1024:.0f} MiB "
+        f"for {_LATE_RECORDS:,}.",
     ]
 
 

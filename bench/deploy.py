@@ -47,9 +47,9 @@ def main() -> None:
     alone = statistics.median(took[1])
     lines = [
         f"{_QUERIES} new queries from JSON files into folders of files, in a session with 2 cores; medians "
-        f"of {rounds} round(s), in turn ({machine()}; `python -m bench.deploy`):",
+        f"of {rounds} rounds, in turn ({machine()}; `python -m bench.deploy`):",
         "",
-        "| `--parallel` | deployed in | of one by one |",
+        "| `--parallel` | deployed in | relative to 1 |",
         "| --- | --- | --- |",
     ]
     for parallel in _PARALLEL:

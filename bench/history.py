@@ -214,10 +214,10 @@ def _report(
     found: dict[tuple[str, int], list[tuple[float, float]]], sizes: dict[int, float], rounds: int
 ) -> None:
     lines = [
-        "From the start of the command to its end, that of a JVM included; the sums of all agree; median "
-        f"of {rounds} rounds, in turn ({machine()}; `make bench`):",
+        "From the start of the command to its end, with the start of a JVM where there is one; all ways give "
+        f"the same sums; median of {rounds} rounds, in turn ({machine()}; `make bench`):",
         "",
-        "| | events | seconds | events/s | largest memory of all its processes |",
+        "| | events | seconds | events/s | most memory of all its processes |",
         "| --- | --- | --- | --- | --- |",
     ]
     for way, title in _WAYS.items():

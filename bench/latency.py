@@ -38,7 +38,7 @@ def main() -> None:
     table.write(
         "latency",
         [
-            f"{len(took)} events of small jobs, from Spark's own time to an OTLP server's receipt; "
+            f"{len(took)} events of small jobs, from Spark's timestamp to the receipt by an OTLP server; "
             f"`make bench` ({table.machine()}):",
             "",
             "| median | 99th percentile | longest |",

@@ -64,7 +64,7 @@ def _table(runs: dict[str, list[dict[str, float]]]) -> list[str]:
         f"{_QUERIES} TPC-DS queries that write a file each, over empty tables, medians of {_ROUNDS} rounds "
         f"({machine()}):",
         "",
-        "| listens | wall, s | added | CPU of driver and Python, s | added (lowest to highest) | events |",
+        "| listener | wall, s | added | CPU of driver and Python, s | added (lowest to highest) | events |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for variant in runs:
@@ -79,7 +79,7 @@ def _table(runs: dict[str, list[dict[str, float]]]) -> list[str]:
         lines.append(f"| {variant} | {wall:.1f} | {wall_shown} | {cpu_s:.1f} | {cpu_shown} | {events:.0f} |")
     if len(runs) == len(_VARIANTS):
         ours, jars = (statistics.median(added(variant, "cpu_s")) for variant in _VARIANTS[1:])
-        lines += ["", f"Ours adds {ours / jars:.2f} of the CPU that the jar adds."]
+        lines += ["", f"spark-events adds {ours / jars:.2f} times the CPU that the jar adds."]
     return lines
 
 

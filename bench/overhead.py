@@ -154,7 +154,7 @@ def report(rounds: list[dict[str, list[float]]], tasks: int) -> list[str]:
     lines = [
         f"{tasks} JVM-only tasks, median of {len(rounds)} rounds; `make bench` ({table.machine()}):",
         "",
-        "| | CPU of the driver JVM | CPU of Python | wall | CPU of both, against none |",
+        "| | CPU of the driver JVM | CPU of Python | wall time | CPU of both, compared with none |",
         "| --- | --- | --- | --- | --- |",
     ]
     for way in WAYS:
@@ -169,7 +169,7 @@ def report(rounds: list[dict[str, list[float]]], tasks: int) -> list[str]:
     return [
         *lines,
         "",
-        f"The CPU of Python that all three add is {share:.3f} of what the callback listener adds. Counted by "
+        f"All three add {share:.3f} times the Python CPU that the callback listener adds. Counted by "
         f"thread, the bridge's listener-bus thread and Python take {own * 100:.2f} % of the JVM's CPU.",
     ]
 

@@ -171,7 +171,7 @@ def main() -> None:
         f"A log of {size / 1e6:,.0f} MB with {records:,} records, on one core; median of {len(rounds)} "
         f"rounds, in turn ({machine()}; `make bench`):",
         "",
-        "| | MB/s of CPU | replay against it | with spans |",
+        "| | MB per second of CPU | speed of the replay | of the replay with spans |",
         "| --- | --- | --- | --- |",
     ]
     for way, title in _WAYS.items():
@@ -179,7 +179,7 @@ def main() -> None:
         against = [_against(rounds, one, way) for one in ("replay", "spans")]
         lines.append(f"| {title} | {speed:,.0f} | {' | '.join(against)} |")
     memory = max(found["replay"][1] for found in rounds)
-    lines += ["", f"The replay's largest size in memory was {memory:.0f} MiB."]
+    lines += ["", f"The replay takes at most {memory:.0f} MiB of memory."]
     write("replay", lines)
 
 

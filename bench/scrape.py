@@ -77,7 +77,7 @@ def main() -> None:
             f"| prometheus-client, instrumented registry | {theirs:.2f} s |",
             f"| spark-events | {mine:.2f} s |",
             "",
-            f"The same lines for **{statistics.median(ratios):.3f} of the CPU** "
+            f"spark-events serves the same lines with **{statistics.median(ratios):.3f} times the CPU** "
             f"(from {min(ratios):.3f} to {max(ratios):.3f}).",
         ],
     )

@@ -77,7 +77,7 @@ def main() -> None:
             f"| {days - _COMPARED} to {days - 1} days | {last:.2f} s, {last / first:.2f} times as long |",
             "",
             f"A day takes {size / days / 1e6:.1f} MB. At this rate 500 queries with a checkpoint every 10 s, "
-            f"a hundred times as much, take {size / days * 100 * 365 / 1e9:.0f} GB a year.",
+            f"a hundred times as many events, take {size / days * 100 * 365 / 1e9:.0f} GB a year.",
         ],
     )
 

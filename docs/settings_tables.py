@@ -62,7 +62,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 }
 _ADVANCED: dict[str, tuple[str, ...]] = {
     "Thresholds of issues": ("spark.events.issue.",),
-    "Queues and the end": ("spark.events.bridge.", "spark.events.close."),
+    "Queues and shutdown": ("spark.events.bridge.", "spark.events.close."),
     "Names of metrics": ("spark.metrics.scope.",),
 }
 _REST = "Applications and queries"
@@ -111,7 +111,7 @@ def report_tables() -> str:
                 of_columns.setdefault((column.name, column.about), []).append(each.name)
     lines = ["| table | one row per | columns |", "| --- | --- | --- |"]
     lines += [f"| {each.name} | {each.per} | {', '.join(each.types)} |" for each in TABLES]
-    lines += ["", "| column | of | what it has |", "| --- | --- | --- |"]
+    lines += ["", "| column | in table | content |", "| --- | --- | --- |"]
     lines += [f"| {name} | {', '.join(of)} | {about} |" for (name, about), of in of_columns.items()]
     return "".join(f"{line}\n" for line in lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     def name(link: re.Match[str]) -> str:
         target = (folder / link[2]).resolve()
+        if target == _ROOT / "CHANGELOG.md":
+            return f"[{link[1]}]({os.path.relpath(_ROOT / 'docs' / 'changelog.md', folder)})"
         if target.is_relative_to(config["docs_dir"]):
             return link[0]
         place = f"`{target.relative_to(_ROOT)}`"

@@ -122,7 +122,7 @@ class Thresholds:
         "spark.events.issue.slow-node.min-stages",
         types.at_least(1, types.INT),
         3,
-        "`slow-node`: in at least this many stages.",
+        "`slow-node`: report a host only if this is so in at least this many stages.",
     )
     gc_warn: float = setting(
         "spark.events.issue.gc.warn-ratio",
@@ -149,8 +149,8 @@ class Thresholds:
         "spark.events.issue.idle-cores.min-duration",
         types.DURATION,
         _USUAL_IDLE_MS,
-        "`idle-cores`, `loop-of-small-jobs`: the least time in which no stage runs; unless it is set, in "
-        "proportion less where `spark.events.issue.min-duration` is below 30 s.",
+        "`idle-cores`, `loop-of-small-jobs`: report them only if no stage runs for at least this time in "
+        "all. If `spark.events.issue.min-duration` is below 30 s, this default shrinks in proportion.",
     )
     many_tasks: int = setting(
         "spark.events.issue.task-count.max-tasks",
@@ -168,8 +168,8 @@ class Thresholds:
         "spark.events.issue.task-count.max-task-duration",
         types.DURATION,
         _USUAL_LONG_TASK_MS,
-        "`task-count`: fewer tasks than cores are too few if they take longer than this; unless it "
-        "is set, in proportion less where `spark.events.issue.min-duration` is below 30 s.",
+        "`task-count`: fewer tasks than cores are too few if they take longer than this. If "
+        "`spark.events.issue.min-duration` is below 30 s, this default shrinks in proportion.",
     )
     many_files: int = setting(
         "spark.events.issue.small-files.max-files",
@@ -205,7 +205,8 @@ class Thresholds:
         "spark.events.issue.exploding-join.min-rows",
         types.at_least(1, types.INT),
         100_000,
-        "`exploding-join`: and at least this many rows; `cross-join`: at least this many pairs.",
+        "`exploding-join`: ignore joins that make fewer rows than this; `cross-join`: ignore those that "
+        "compare fewer pairs.",
     )
     small_side_bytes: int = setting(
         "spark.events.issue.missing-broadcast.max-bytes",
@@ -217,8 +218,8 @@ class Thresholds:
         "spark.events.issue.large-broadcast.min-bytes",
         types.SIZE,
         96 << 20,
-        "`large-broadcast`: report broadcasts of at least this size. Spark allocates up to 64 MiB for "
-        "however few rows.",
+        "`large-broadcast`: report broadcasts of at least this size. Spark allocates up to 64 MiB "
+        "even for a few rows.",
     )
     scan_kept: float = setting(
         "spark.events.issue.full-scan.max-kept-ratio",
@@ -230,7 +231,8 @@ class Thresholds:
         "spark.events.issue.source-stopped.min-duration",
         types.DURATION,
         600_000,
-        "`source-stopped`: report a source without rows for this long, and for five times as long as before.",
+        "`source-stopped`: report a source without rows for this long, and five times as long as ever "
+        "before.",
     )
     past_dir: str | None = setting(
         "spark.events.issue.regression.dir",

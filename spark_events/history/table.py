@@ -26,10 +26,13 @@ class Column(NamedTuple):
     about: str = ""
 
 
-QUERY = (Column("app_name", STRING), Column("query_name", STRING, "empty outside queries"))
+QUERY = (
+    Column("app_name", STRING),
+    Column("query_name", STRING, "the streaming query; empty if it is not about one"),
+)
 JOB = (Column("kind", STRING, "`application` or `query`"), *QUERY)
 """The key of a job: names, which outlive a restart."""
-DAY = Column("date", DATE, "in UTC")
+DAY = Column("date", DATE, "the day, in UTC")
 
 
 class How(Enum):

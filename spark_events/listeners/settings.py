@@ -267,8 +267,8 @@ class ListenerSettings:
         "spark.events.bridge.queue.max-bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
-        "How much the driver bridge may hold before it drops its oldest records: routine ones first, "
-        "beginnings and ends last.",
+        "How much the driver bridge, the queue of records on their way from Spark's JVM to Python, may hold "
+        "before it drops its oldest records: routine ones first, beginnings and ends last.",
     )
     scopes: ScopeFormats = ScopeFormats()
     thresholds: Thresholds = field(default_factory=Thresholds)

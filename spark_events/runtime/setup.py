@@ -39,7 +39,8 @@ class ReporterSettings:
         "scope.delimiter",
         types.STRING,
         ".",
-        "Joins the components of a scope. `spark.metrics.scope.delimiter` sets it for all metric reporters.",
+        "Joins the parts of a metric's dotted name. `spark.metrics.scope.delimiter` sets it for all metric "
+        "reporters.",
     )
     additional_variables: Mapping[str, str] = setting(
         "scope.variables.additional",
@@ -86,13 +87,12 @@ class ReporterSettings:
         "max-series",
         types.at_least(1, types.INT),
         20_000,
-        "For metric reporters: how many series there may be, of each application. Further counters and "
-        'histograms of a metric share one series with `otel.metric.overflow="true"`; further gauges are left '
-        "out, and so are those of more than 100 metrics. All are counted in "
-        "`spark_reporter_series_above_limit`.",
+        "For metric reporters: the most series of one application. Beyond it, the counters and histograms of "
+        'a metric share one series with `otel.metric.overflow="true"`, for at most 100 metrics; all others, '
+        "and all gauges, are left out. `spark_reporter_series_above_limit` counts all of these.",
     )
     max_series_of_metric: int = setting(
-        "max-series-per-metric", types.at_least(1, types.INT), 2_000, "The same for each metric."
+        "max-series-per-metric", types.at_least(1, types.INT), 2_000, "The same limit for one metric."
     )
 
     @property

@@ -46,10 +46,10 @@ def test_precision_counts_twins_and_what_is_beside() -> None:
 def test_the_sums() -> None:
     sums = matrix_lines(PAIRS)[-1]
 
-    assert "Told first: 1 of 3." in sums
-    assert "Told at all (recall): 2 of 3." in sums
+    assert "Named first: 1 of 3." in sums
+    assert "Named at all (recall): 2 of 3." in sums
     assert "Cost within 20 %: 1 of 3." in sums
-    assert "Twins of which nothing was said: 1 of 4." in sums
+    assert "Twins without a false issue: 1 of 4." in sums
     assert "(precision): 2 of 7." in sums
 
 

@@ -65,17 +65,17 @@ EXECUTORS = Table(
         Column("app_name", STRING),
         Column("executor_id", STRING),
         Column("host", STRING),
-        Column("start_ms", BIGINT, "null where it is not known"),
+        Column("start_ms", BIGINT, "null if not known"),
         Column("end_ms", BIGINT),
-        Column("reason", STRING, "in one word"),
+        Column("reason", STRING, "why it ended, in one word, such as `out_of_memory`"),
         Column(
             "expected",
             BOOLEAN,
-            "true for executors removed on purpose (idle, decommissioned, preempted), and those that lived "
-            "until their application ended; the others are also in `failures`",
+            "true for executors removed on purpose (idle, decommissioned, preempted) and for those that "
+            "lived until their application ended; the others are also in `failures`",
         ),
-        Column("heap_highest", BIGINT, "in bytes, null where it is not known"),
-        Column("heap_limit", BIGINT, "in bytes, null where it is not known"),
+        Column("heap_highest", BIGINT, "the most heap that it used, in bytes; null if not known"),
+        Column("heap_limit", BIGINT, "the size of its heap, in bytes; null if not known"),
     ),
     _rows,
     _by_end,

@@ -77,7 +77,7 @@ ISSUES = Table(
     "issues",
     "[performance issue](performance-issues.md)",
     (
-        Column("time_ms", BIGINT, "when it was reported"),
+        Column("time_ms", BIGINT, "when the issue was reported"),
         *QUERY,
         Column("issue", STRING),
         Column("subject", STRING),

@@ -140,10 +140,12 @@ SLOWER_RUNS = Table(
         Column("app_id", STRING),
         Column("start_ms", BIGINT),
         Column("duration_ms", BIGINT),
-        Column("usual_ms", BIGINT, "the median of those before"),
-        Column("p95_ms", BIGINT, "their 95th percentile"),
-        Column("compared", BIGINT, "how many these are"),
-        Column("changed", STRING, "what was reported of this run and of none of those, in words"),
+        Column("usual_ms", BIGINT, "the median duration of the earlier runs that it is compared with"),
+        Column("p95_ms", BIGINT, "the 95th percentile of their durations"),
+        Column("compared", BIGINT, "the number of these earlier runs"),
+        Column(
+            "changed", STRING, "what was reported for this run and for none of the earlier ones, in words"
+        ),
     ),
     _rows,
     lambda rows: sorted(rows, key=lambda row: row["start_ms"], reverse=True),

@@ -47,9 +47,9 @@ TASK_COUNTERS = Table(
     (
         *QUERY,
         Column("counter", STRING),
-        Column("labels", STRING, "`shop=berlin`; empty if it has none"),
-        Column("count", BIGINT, "over all tasks and runs"),
-        Column("last_ms", BIGINT, "when it was last reported"),
+        Column("labels", STRING, "the labels of the counter: `shop=berlin`; empty if it has none"),
+        Column("count", BIGINT, "the sum over all tasks and runs"),
+        Column("last_ms", BIGINT, "when the counter was last reported"),
     ),
     _rows,
     lambda rows: sorted(rows, key=by_name)[:_MOST],

@@ -40,13 +40,15 @@ from spark_events.history.table import (
 
 FIGURES = (
     *(Column(f"{state}_ms", BIGINT) for state in STATES),
-    Column("uptime_percent", DOUBLE, "of the time in which it was up or down, null where there is none"),
+    Column("uptime_percent", DOUBLE, "`up_ms` as a share of `up_ms` and `down_ms`; null if both are 0"),
     Column("failures", BIGINT, "how often it failed or was lost"),
-    Column("outages", BIGINT, "that began"),
-    Column("restarts", BIGINT, "of a query its RESTARTING statuses, of an application outages that ended"),
-    Column("mtbf_ms", BIGINT, "`up_ms` for each outage"),
-    Column("mttr_ms", BIGINT, "the mean length of the outages that ended"),
-    Column("longest_outage_ms", BIGINT, "by day, of the part within the day"),
+    Column("outages", BIGINT, "how many outages began"),
+    Column(
+        "restarts", BIGINT, "for a query, how often it was RESTARTING; for an application, outages that ended"
+    ),
+    Column("mtbf_ms", BIGINT, "mean time between failures: `up_ms` per outage"),
+    Column("mttr_ms", BIGINT, "mean time to recovery: the mean length of the outages that ended"),
+    Column("longest_outage_ms", BIGINT, "per day, only the part within the day counts"),
 )
 """What the uptime of a job and that of its days have in common; of batch applications, mostly null."""
 _ENDED = (*STOPS, "FAILED")
@@ -229,17 +231,21 @@ UPTIME = Table(
     "application or query",
     (
         *JOB,
-        Column("status", STRING, "at the end"),
+        Column("status", STRING, "the last status before the end of the report"),
         Column(
             "state",
             STRING,
-            "`up`, `down`, `unknown`, `starting` or `stopped`; `failed` of batch applications",
+            "`up`, `down`, `unknown`, `starting` or `stopped`; `failed` only for batch applications",
         ),
         Column("status_since_ms", BIGINT),
         *FIGURES,
         Column("last_heard_ms", BIGINT),
-        Column("silent_ms", BIGINT, "from `last_heard_ms` to the end, null for what has ended"),
-        Column("heartbeat_ms", BIGINT, "how often it says that it lives, null where it does not"),
+        Column(
+            "silent_ms",
+            BIGINT,
+            "the time from `last_heard_ms` to the end of the report; null if it has ended",
+        ),
+        Column("heartbeat_ms", BIGINT, "the interval of its heartbeats; null if it sends none"),
     ),
     _rows,
     _worst_first,

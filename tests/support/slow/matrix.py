@@ -75,7 +75,7 @@ def matrix_lines(pairs: Sequence[Pair]) -> list[str]:
     """Return the matrix: what was said of each cause, and the precision of each issue."""
     rows = _rows(pairs)
     lines = [
-        "| cause | told first | told | cost within 20 % | place named | first instead | twins accused |",
+        "| cause | named first | named | cost within 20 % | place named | named first instead | twins accused |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for cause, row in sorted(rows.items()):
@@ -114,7 +114,7 @@ def _precision(pairs: Iterable[Pair]) -> Iterator[str]:
         false.update([*pair.false_beside, *pair.false_of_twin])
         for told in (pair.bad, pair.twin):
             said.update(issue["issue"] for issue in (told.issues if told else []))
-    yield "| issue | said | true | precision |"
+    yield "| issue | reported | true | precision |"
     yield "| --- | --- | --- | --- |"
     for kind, number in sorted(said.items()):
         yield f"| {kind} | {number} | {number - false[kind]} | {1 - false[kind] / number:.2f} |"
@@ -129,12 +129,12 @@ def _sums(pairs: Sequence[Pair]) -> Iterator[str]:
     said = sum(len(told.issues) for pair in pairs for told in (pair.bad, pair.twin) if told)
     false = sum(len(pair.false_beside) + len(pair.false_of_twin) for pair in pairs)
     yield (
-        f"Told first: {_count(firsts, lambda verdict: verdict.rank == 1)}. "
-        f"Told at all (recall): {_count(of, lambda verdict: verdict.rank is not None)}. "
+        f"Named first: {_count(firsts, lambda verdict: verdict.rank == 1)}. "
+        f"Named at all (recall): {_count(of, lambda verdict: verdict.rank is not None)}. "
         f"Cost within 20 %: {sum(map(bool, costs))} of {len(costs)}. "
         f"Place named: {_count(of, lambda verdict: bool(verdict.named))}. "
-        f"Twins of which nothing was said: {silent} of {len(pairs)}. "
-        f"True issues of all that were said (precision): {said - false} of {said}."
+        f"Twins without a false issue: {silent} of {len(pairs)}. "
+        f"True issues, of all that were reported (precision): {said - false} of {said}."
     )
 
 
