@@ -175,6 +175,20 @@ def test_report_on_a_terminal(name: str) -> None:
     assert not steering(shown(lambda out: print_report(report_of(TEXTS[name]), out)))
 
 
+def test_a_message_of_many_lines_on_a_terminal() -> None:
+    """As Kubernetes writes its reasons: its lines stay, without those that are empty."""
+    from spark_events.cli.reports.tables import print_report
+
+    text = "The executor exited.\n\n\nIts containers:\n\n\t exit code: 137\n"
+    lines = [line.strip() for line in shown(lambda out: print_report(report_of(text), out)).splitlines()]
+
+    first = next(number for number, line in enumerate(lines) if line.endswith("The executor exited."))
+    assert [line.split("  ")[-1].strip() for line in lines[first + 1 : first + 3]] == [
+        "Its containers:",
+        "exit code: 137",
+    ]
+
+
 @each_text
 def test_report_as_a_page(name: str) -> None:
     """No markup of users is in it, and no control character."""

@@ -96,8 +96,13 @@ def _cell(column: Shown, row: Row, until_ms: int) -> str:
 def _part(part: Part) -> str:
     if part == NEW_LINE:
         return part.text
-    text = plain_lines(part.text) if part.style == MESSAGE else plain(part.text)
+    text = plain_lines(_full_lines(part.text)) if part.style == MESSAGE else plain(part.text)
     return f"[{_COLORS[part.style]}]{text}[/]" if part.style in _COLORS else text
+
+
+def _full_lines(message: str) -> str:
+    """Return a message without its empty lines and tabs: Kubernetes sets out its reasons with many."""
+    return "\n".join(line for line in message.expandtabs(2).splitlines() if line.strip())
 
 
 def _ago(ms: int) -> str:
