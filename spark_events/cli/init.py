@@ -100,7 +100,7 @@ def _wanted(
     names = [name.strip() for text in to or (FILES,) for name in text.split(",")]
     for name in names:
         if name not in DESTINATIONS:
-            raise UsageError(f"--to {name}: expected some of {', '.join(DESTINATIONS)}")
+            raise UsageError(f"--to {name}: expected one or more of {', '.join(DESTINATIONS)}")
     if folder is None and asks and FILES in names:
         folder = Path(typer.prompt("Folder for the events files", default=str(_FOLDER.absolute()), err=True))
     if sla is None and asks:

@@ -110,7 +110,7 @@ def test_a_file_that_is_there(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--to", "kafka"), "--to kafka: expected some of files, prometheus, otlp"),
+        (("--to", "kafka"), "--to kafka: expected one or more of files, prometheus, otlp"),
         (("--sla", "10"), "did you mean 10s"),
         (("--to", "otlp", "--endpoint", "http://h:1\nspark.master local"), r"--endpoint 'http://h:1\\nspark"),
         (("--output", "/proc/nowhere/x.conf"), "cannot be written.*name another file with --output"),

@@ -135,7 +135,11 @@ def test_each_file_of_a_folder_begins_in_the_same_database(files: Path) -> None:
         (("gone.sql",), 4, "gone.sql: no such file or folder"),
         (("hidden",), 4, "no SQL file (*.sql) and no manifest"),
         (("jobs.sql", "--template-file", "gone.yaml"), 2, "--template-file gone.yaml: no such file"),
-        (("jobs.sql", "--template-file", "tables.sql"), 2, "no manifest is given"),
+        (
+            ("jobs.sql", "--template-file", "tables.sql"),
+            2,
+            "has defaults for manifests, but the paths have none",
+        ),
         (("picture.sql",), 3, "picture.sql: is not text in UTF-8"),
         (("jobs.sql", "--orphans"), 2, "--orphans is a question about jobs that have run"),
     ],

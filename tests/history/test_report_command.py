@@ -140,7 +140,7 @@ def test_store_alone(made: Run) -> None:
         (("--sla", "soon"), ("log",), "--sla: 'soon' is not allowed; expected a duration"),
         (("--sla", "orders=10"), ("log",), "--sla: '10' is not allowed; expected a duration such as"),
         (("--since", "24"), ("log",), "a number needs a unit; did you mean 24s?"),
-        (("--sla", "orders=0s"), ("log",), "--sla orders=0s: an SLA is longer than 0 ms"),
+        (("--sla", "orders=0s"), ("log",), "--sla orders=0s: an SLA has to be longer than 0 ms"),
         (("--since", "x"), ("log",), "--since: 'x' is not allowed; expected a duration"),
         (("--html", "no/folder/page.html"), ("log",), "no/folder/page.html: cannot be written"),
         (("--json", "log"), ("log",), "log: cannot be written"),

@@ -88,21 +88,21 @@ class _Asked:
         if is_plan:
             for name in (*questions, *(["--as-of"] if self.as_of is not None else [])):
                 if name in _OF_RUNS:
-                    raise UsageError(f"lineage plan: {name} is a question about jobs that have run")
+                    raise UsageError(
+                        f"lineage plan: {name} is a question about jobs that have run: leave it out"
+                    )
         elif self.base is not None:
-            raise UsageError("--base: is for lineage plan; --diff compares jobs that have run at two times")
+            raise UsageError("--base: needs lineage plan; for jobs that have run, --diff compares two times")
         elif has_template:
-            raise UsageError("--template-file: has the defaults of manifests, which lineage plan reads")
+            raise UsageError("--template-file: has defaults for manifests, which lineage plan reads")
         if len(questions) > 1:
-            raise UsageError(f"{' and '.join(questions)}: give one of them")
+            raise UsageError(f"{' and '.join(questions)}: give only one of them")
         if self.columns and self.of is None:
             raise UsageError("--columns: goes with --of; all other answers have columns where they matter")
         if self.columns and self.form is not DrawingForm.TREE:
-            raise UsageError(
-                f"--columns: is for trees, not for --format {self.form.value}; json has all columns"
-            )
+            raise UsageError(f"--columns: needs --format tree, not {self.form.value}; json has all columns")
         if self.diff is not None and self.as_of is not None:
-            raise UsageError("--as-of: --diff has two times of its own")
+            raise UsageError("--as-of: leave it out; --diff has two times of its own")
         for rule in self.rules:
             if rule not in _RULES:
                 raise UsageError(f"--fail-on {rule}: expected one of {', '.join(_RULES)}")
@@ -136,52 +136,63 @@ def lineage(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="Files that the lineage listener file_log wrote, or folders of them; "
-            "or `plan`, then SQL files, manifests of streaming queries, or folders of them.",
+            help="Files that the job status listener file_log wrote, or folders of them; "
+            "or `plan`, followed by SQL files, manifests of streaming queries, or folders of them.",
         ),
     ],
     of: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What feeds this table or path, and what it feeds; or what this job reads and writes. "
+            help="Show what feeds this table or path, and what it feeds; or what this job reads and writes. "
             "The end of the name is enough.",
         ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: show columns.")] = False,
     as_of: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="As it was known at this time, such as 2026-11-21T21:34 (UTC)."),
+        typer.Option(
+            metavar="TIME", help="Show what was known at this time, such as 2026-11-21T21:34 (UTC)."
+        ),
     ] = None,
     diff: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="TIME TIME", help="Which edges came and went between two times (UTC)."),
+        typer.Option(
+            metavar="TIME TIME", help="Show which edges were added or removed between two times (UTC)."
+        ),
     ] = None,
     base: Annotated[
         str | None,
         typer.Option(
             metavar="REVISION",
-            help="With plan: which edges came and went since this revision in Git, such as origin/main.",
+            help="With plan: show which edges were added or removed since this revision in Git, such as "
+            "origin/main.",
         ),
     ] = None,
     impact: Annotated[
         str | None,
-        typer.Option(metavar="NAME.COLUMN", help="All that this column contributes to, in all applications."),
+        typer.Option(
+            metavar="NAME.COLUMN", help="Show all that this column contributes to, in all applications."
+        ),
     ] = None,
     stale: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="What is older than one of its sources by more than this."),
+        typer.Option(
+            metavar="DURATION", help="Show data that is older than one of its sources by more than this."
+        ),
     ] = None,
-    orphans: Annotated[bool, typer.Option("--orphans", help="What jobs write, and none reads.")] = False,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="Show data that a job writes and no job reads.")
+    ] = False,
     missing: Annotated[
-        bool, typer.Option("--missing", help="The jobs whose lineage is incomplete, and why.")
+        bool, typer.Option("--missing", help="Show the jobs whose lineage is incomplete, and why.")
     ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Exit 1 if the answer to this is not empty: impact, diff, base or stale, with the option of "
-            "that name; orphans, missing. Repeatable, or with commas.",
+            help="Exit 1 if the answer to this question is not empty: orphans or missing; or impact, diff, "
+            "base or stale, together with the option of that name. Repeatable, or with commas.",
         ),
     ] = None,
     template_file: Annotated[
@@ -193,11 +204,11 @@ def lineage(
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
-    After `plan`, show what the statements of SQL files and the queries of manifests would read and write,
-    without running them; --of, --impact and --missing work there, too. Exits 1 if one cannot be analyzed.
+    With `plan` first, show what SQL files and manifests would read and write, without running them; --of,
+    --impact and --missing work with it, too. Exits 1 if a statement cannot be analyzed.
 
-    --html draws the graph as a page to search and click through, with the answer lit. Exits 1 if a rule of
-    --fail-on is broken, 4 if there is nothing to read, or no such data.
+    --html draws the graph as a page to search and click through, with the answer highlighted. Exits 1 if a
+    rule of --fail-on is broken, 4 if there is nothing to read, or no such table, column or job.
     """
     rules = [rule.strip() for text in fail_on or () for rule in text.split(",")]
     asked = _Asked(of, columns, as_of, diff, base, impact, stale, orphans, missing, rules, form)
@@ -235,7 +246,7 @@ def _logged(paths: list[Path], asked: _Asked) -> _Known:
     for path in paths:
         if path.suffix in PLANNED and path.is_file():
             raise UsageError(
-                f"{path}: is no file log of jobs; `spark-events lineage plan {path}` reads SQL files and "
+                f"{path}: not a file log of lineage; `spark-events lineage plan {path}` reads SQL files and "
                 "manifests"
             )
     if asked.diff is not None:

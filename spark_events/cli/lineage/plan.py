@@ -43,7 +43,7 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
                 f"{path}: no SQL file (*.sql) and no manifest (*.yaml, *.yml) in this folder"
             )
     if template is not None and not any(file.suffix in _YAML for files in groups for file in files):
-        raise UsageError(f"--template-file {template}: no manifest is given that it would have defaults for")
+        raise UsageError(f"--template-file {template}: has defaults for manifests, but the paths have none")
     return plan_of(_analyzed(groups, template))
 
 

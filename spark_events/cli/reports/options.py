@@ -20,8 +20,8 @@ EventPaths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATH",
-        help="Stored events: files, folders or globs, on any file system of fsspec or Hadoop, of a "
-        "file log, replay --on-spark or a collector's file exporter.",
+        help="Events stored by a file log, by replay --on-spark or by a collector's file exporter: files, "
+        "folders or globs, on any file system of fsspec or Hadoop.",
     ),
 ]
 Since = Annotated[
@@ -43,7 +43,7 @@ Now = Annotated[
     bool, typer.Option("--now", help="Extend the last known state to the present; the same as --until now.")
 ]
 Earliest = Annotated[
-    datetime, typer.Option(help="Ignore events dated before this day (UTC), which a wrong clock made.")
+    datetime, typer.Option(help="Ignore events dated before this day (UTC): a wrong clock made them.")
 ]
 Latest = Annotated[
     datetime | None,
@@ -104,7 +104,9 @@ def report_options(
         UsageError: one cannot be used, or there is neither a path nor a store.
     """
     if not paths and store is None:
-        raise UsageError("nothing to read: give the PATHs of stored events, or --store with a folder of some")
+        raise UsageError(
+            "nothing to read: give the PATHs of stored events, or --store with the folder of a store"
+        )
     if retain is not None and store is None:
         raise UsageError("--retain drops days of a store: give its folder with --store")
     options = ReportOptions(tuple(paths or ()), parse_sla(sla or ()), asked.selection(), store=store)

@@ -41,9 +41,10 @@ FailOn = Annotated[
     list[str] | None,
     typer.Option(
         metavar="RULE",
-        help="Exit 1 if this is so. down: something is down, silent or lost at the end, or its last run "
-        "failed. failures: anything failed. sla: a commit was late. overdue: one is, at the end. issues: "
-        "something was slow. slower: a run took much longer than usual. Repeatable, or with commas.",
+        help="Exit 1 in this case. down: at the end of the report, something is down, silent or lost, or its "
+        "last run failed. failures: something failed. sla: a commit was late. overdue: a commit is "
+        "overdue at the end. issues: something was slow. slower: a run took much longer than usual. "
+        "Repeatable, or with commas.",
     ),
 ]
 
@@ -81,8 +82,8 @@ def report(
 ) -> None:
     """Report uptime, commits against an SLA and failures from stored events.
 
-    spark-events serve shows the same in a browser, up to date. Exits 1 if a rule of --fail-on is broken, 4
-    if there is nothing to read.
+    spark-events serve shows the same report in a browser, always up to date. Exits 1 if a rule of --fail-on
+    is broken, 4 if there is nothing to read.
     """
     check_files({"--html": html, "--json": json})
     rules = read_rules(fail_on or ())

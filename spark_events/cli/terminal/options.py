@@ -75,6 +75,6 @@ def parse_sla(texts: Sequence[str]) -> Sla:
         query, _, duration = text.rpartition("=")
         sla_ms[query] = duration_of("--sla", duration)
         if not sla_ms[query]:
-            raise UsageError(f"--sla {text}: an SLA is longer than 0 ms")
+            raise UsageError(f"--sla {text}: an SLA has to be longer than 0 ms")
     default_ms = sla_ms.pop("", Sla().default_ms)
     return Sla(default_ms, sla_ms)

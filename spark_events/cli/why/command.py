@@ -23,15 +23,13 @@ def why(
         list[str],
         typer.Argument(
             metavar="PATH",
-            help="Spark event logs, or stored events: files, folders or globs, local or of any fsspec URL.",
+            help="Spark event logs, or stored events: files, folders or globs, local or at any fsspec URL.",
         ),
     ],
     app: App = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATH", help="Spark event log of another run, to compare the one at PATHS with."
-        ),
+        typer.Option(metavar="PATH", help="Spark event log of another run, to compare with the run at PATH."),
     ] = None,
     html: Html = None,
     json: Json = None,
@@ -40,8 +38,8 @@ def why(
 ) -> None:
     """Show where the time of an application went, what made it slow, and what to do.
 
-    Reads the event log of any Spark since 2.0, or stored events (for the issues) and the spans stored
-    beside them (for where the time went). Exits 1 if a part could not be read, 4 if there is nothing to read.
+    Reads the event log of any Spark since 2.0. Stored events have the issues; spans stored beside them tell
+    where the time went. Exits 1 if a part could not be read, 4 if there is nothing to read.
     """
     from spark_events.cli.why.tables import print_comparison, print_explanation
     from spark_events.why.comparison import compare
@@ -87,9 +85,9 @@ def _only_runs(
     shown = ", ".join(map(path_without_secrets, paths))
     for path, runs in ((shown, explanations), (path_without_secrets(against), others)):
         if len(runs) != 1:
-            raise UsageError(f"--against compares one run with one other; at {path} are {len(runs)}")
+            raise UsageError(f"--against compares one run with one other; at {path} there are {len(runs)}")
         if runs[0].figures is None:
-            raise UsageError(f"--against needs event logs; at {path} are stored events")
+            raise UsageError(f"--against needs event logs; at {path} there are stored events")
     return explanations[0], others[0]
 
 
