@@ -256,6 +256,22 @@ def test_a_usual_start_is_no_issue() -> None:
     assert told(time, 6 * MIN)["idle-cores"].lost_ms == 4 * MIN
 
 
+def test_where_spark_itself_starts_slowly_all_does() -> None:
+    """On a busy machine, Spark takes 10 s to start, and the first stage, whatever it is, begins later, too."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    time.spark_started(10 * S)
+    ran(time, 75 * S, 90 * S)
+    assert told(time, 90 * S) == {}
+
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    time.spark_started(10 * S)
+    ran(time, 130 * S, 140 * S)
+    assert (
+        "50.0 s before its first stage, beyond the usual 1 min 20 s"
+        in told(time, 140 * S)["idle-cores"].sentence
+    )
+
+
 def test_a_plan_that_is_built_before_the_first_job() -> None:
     """It takes no job, so only the time before the first one shows it; small applications start sooner."""
     time = driver(idle_time_ms=1, min_time_ms=S)
