@@ -246,6 +246,16 @@ def test_a_large_result_that_arrow_brings() -> None:
     assert told(time, 21 * MIN)["collect"].lost_ms == 25 * 1_024
 
 
+def test_what_follows_a_result_has_to_do_with_it() -> None:
+    """Without Arrow, Python takes the rows of a result apart for longer than is known."""
+    time = driver(idle_time_ms=1)
+    ran(time, 0, S, "toPandas at a.py:4", 16 * MIB)
+    ran(time, 10 * S, 11 * S)
+    issue = told(time, 11 * S)["idle-cores"]
+    assert "8.0 s after toPandas at a.py:4" in issue.sentence
+    assert "let Arrow bring them" in issue.advice
+
+
 def test_a_usual_start_is_no_issue() -> None:
     time = driver(idle_time_ms=1)
     ran(time, MIN, 2 * MIN)

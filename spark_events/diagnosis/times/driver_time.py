@@ -243,7 +243,13 @@ class DriverTime:
             _described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20
         ]
         first = pauses[longest[0]]
-        if first.within_ms * 2 > first.time_ms:
+        if longest[0].startswith(_AFTER) and longest[0] != _AT_END:
+            advice = (
+                "Python may still unpack the rows of that result, or the program works on them: aggregate "
+                "or filter in Spark, so that fewer rows come; for pandas, let Arrow bring them "
+                "(spark.sql.execution.arrow.pyspark.enabled=true)."
+            )
+        elif first.within_ms * 2 > first.time_ms:
             advice = (
                 "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
                 "partitions, and a plan that is not built up in a loop make it shorter."
