@@ -10,6 +10,7 @@ from typing import NamedTuple
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
+from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import IN_MEMORY, Node, outputs, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
@@ -102,6 +103,7 @@ class Recomputation:
         self._parts: dict[str, _Part] = {}
         self._again: dict[str, _Part] = {}
         self._counted = CountedRows()
+        self._looped_reads = LoopedReads()
         self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
@@ -112,16 +114,16 @@ class Recomputation:
             place: in the user's code that it is for; empty if unknown.
         """
         parts: list[_Part] = []
-        in_vain = False
+        is_new = self._looped_reads.take(execution, place)
         if not execution.plans:
             self.read_elsewhere()
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
             digests = self._take(plan, _Where(execution, place, whole), parts)
-            in_vain = self._counted.take(execution, plan, digests, place) or in_vain
+            is_new = self._counted.take(execution, plan, digests, place) or is_new
         again = {part.digest: part for part in parts if part.is_again}
         self._again.update(again)
-        return in_vain or bool(again)
+        return is_new or bool(again)
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
@@ -134,6 +136,7 @@ class Recomputation:
             taken.add(part.last)
             yield _issue(part)
         yield from self._counted.issues()
+        yield from self._looped_reads.issues()
 
     def read_elsewhere(self) -> None:
         """Called when something that is not taken may have read a cache; nobody knows which."""
