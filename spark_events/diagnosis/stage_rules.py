@@ -271,7 +271,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a stage has many tiny tasks, or too few for the cores that there are."""
     measured, run = stage.measured, stage.measured.run
     evidence = {"numTasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
-    if measured.tasks > thresholds.many_tasks and run.median < thresholds.short_task_ms:
+    if measured.tasks > thresholds.least_many_tasks and run.median < thresholds.short_task_ms:
         delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
         around_ms = delay.total + start.total
         overhead_ms = around_ms + measured.tasks * min(run.median, _LEAST_TASK_MS)

@@ -70,6 +70,7 @@ from spark_events.runtime.settings import setting
 
 _USUAL_START_MS, _LEAST_START_MS = 60_000, 20_000
 _USUAL_MIN_TIME_MS, _USUAL_IDLE_MS, _USUAL_LONG_TASK_MS = 30_000, 120_000, 60_000
+_USUAL_TASKS, _LEAST_TASKS = 5_000, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,9 @@ class Thresholds:
     many_tasks: int = setting(
         "spark.events.issue.task-count.max-tasks",
         types.at_least(1, types.INT),
-        5_000,
-        "`task-count`: more tasks than this in a stage are too many if they are short.",
+        _USUAL_TASKS,
+        "`task-count`: more tasks than this in a stage are too many if they are short; unless it is set, in "
+        "proportion less where `spark.events.issue.min-duration` is below 30 s, but not below 500.",
     )
     short_task_ms: int = setting(
         "spark.events.issue.task-count.min-task-duration",
@@ -280,6 +282,11 @@ class Thresholds:
     def least_long_task_ms(self) -> int:
         """How long the tasks take at least of a stage that has too few of them; see ``_scaled``."""
         return self._scaled(self.long_task_ms, _USUAL_LONG_TASK_MS)
+
+    @property
+    def least_many_tasks(self) -> int:
+        """More tasks than this in a stage are many; see ``_scaled``."""
+        return min(self.many_tasks, max(_LEAST_TASKS, self._scaled(self.many_tasks, _USUAL_TASKS)))
 
     def _scaled(self, time_ms: int, usual_ms: int) -> int:
         """Return a duration; nobody who looks for smaller issues than usual has to set it as well."""

@@ -246,6 +246,16 @@ def test_a_large_result_that_arrow_brings() -> None:
     assert told(time, 21 * MIN)["collect"].lost_ms == 25 * 1_024
 
 
+def test_what_follows_a_result_has_to_do_with_it() -> None:
+    """Without Arrow, Python takes the rows of a result apart for longer than is known."""
+    time = driver(idle_time_ms=1)
+    ran(time, 0, S, "toPandas at a.py:4", 16 * MIB)
+    ran(time, 10 * S, 11 * S)
+    issue = told(time, 11 * S)["idle-cores"]
+    assert "8.0 s after toPandas at a.py:4" in issue.sentence
+    assert "let Arrow bring them" in issue.advice
+
+
 def test_a_usual_start_is_no_issue() -> None:
     time = driver(idle_time_ms=1)
     ran(time, MIN, 2 * MIN)
@@ -254,6 +264,22 @@ def test_a_usual_start_is_no_issue() -> None:
     time = driver(idle_time_ms=1)
     ran(time, 5 * MIN, 6 * MIN)
     assert told(time, 6 * MIN)["idle-cores"].lost_ms == 4 * MIN
+
+
+def test_where_spark_itself_starts_slowly_all_does() -> None:
+    """On a busy machine, Spark takes 10 s to start, and the first stage, whatever it is, begins later, too."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    time.spark_started(10 * S)
+    ran(time, 75 * S, 90 * S)
+    assert told(time, 90 * S) == {}
+
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    time.spark_started(10 * S)
+    ran(time, 130 * S, 140 * S)
+    assert (
+        "50.0 s before its first stage, beyond the usual 1 min 20 s"
+        in told(time, 140 * S)["idle-cores"].sentence
+    )
 
 
 def test_a_plan_that_is_built_before_the_first_job() -> None:

@@ -425,9 +425,15 @@ def test_why_there_are_few_tasks() -> None:
     assert "1 file of file:/data/all.csv.gz cannot be split" in reason.because
 
     coalesced = Plan()(0, "Coalesce 2")(1, "Range", 1, rows=9)
-    reason = why_few_tasks(executed(coalesced, s1=(0, 9)).nodes_by_stage()[1], 1)
+    nodes = executed(coalesced, s1=(0, 9)).nodes_by_stage()[1]
+    reason = why_few_tasks(nodes, 2)
     assert reason is not None
     assert reason.because == "coalesce(2) runs all before it in 2 tasks, too"
+    assert why_few_tasks(nodes, 1) is None  # there was one before it as well
+    to_one = Plan()(0, "Coalesce 1")(1, "Range", 1, rows=9)
+    reason = why_few_tasks(executed(to_one, s1=(0, 9)).nodes_by_stage()[1], 1)
+    assert reason is not None
+    assert reason.because == "coalesce(1) runs all before it in one task, too"
     assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1], 1) is None
 
 

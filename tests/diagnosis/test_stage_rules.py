@@ -95,6 +95,20 @@ def test_many_tiny_tasks() -> None:
     assert "task-count" not in issues(measured([500] * 5_001, **overhead))
 
 
+@pytest.mark.parametrize(("least_ms", "tasks"), [(6 * S, 1_001), (S, 501)])
+def test_fewer_tasks_are_many_in_a_short_run(least_ms: int, tasks: int) -> None:
+    """Whoever looks for a fifth of 30 s looks for a fifth of 5,000 tasks."""
+    overhead = {"Scheduler_Delay": [5, 9, 9, 60 * S]}
+    thresholds = Thresholds(min_time_ms=least_ms)
+
+    def kinds(count: int) -> list[str]:
+        stage = EndedStage(4, measured([7] * count, **overhead))
+        return [issue.kind for issue in stage_issues(stage, thresholds)]
+
+    assert kinds(tasks) == ["task-count"]
+    assert kinds(tasks - 1) == []
+
+
 def test_too_few_tasks() -> None:
     """One task of 80 s, for which 8 cores need 10; and one of two cores that has nothing to do."""
     assert issues(measured([80 * S]), cores=8)["task-count"].lost_ms == 70 * S

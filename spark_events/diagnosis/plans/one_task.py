@@ -49,10 +49,11 @@ def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Itera
 def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
     """Return why the stage of some nodes has so few tasks; None if they do not say."""
     for node in nodes:
-        if node.name == "Coalesce":
-            number = node.text.partition(" ")[2]
+        number = node.text.partition(" ")[2]
+        if node.name == "Coalesce" and number == str(tasks):
+            few = "one task" if tasks == 1 else f"{tasks} tasks"
             return FewTasks(
-                f"coalesce({number}) runs all before it in {number} tasks, too",
+                f"coalesce({number}) runs all before it in {few}, too",
                 f"repartition({number}) in the place of coalesce({number}) shuffles the rows, so that what "
                 "comes before it runs in as many tasks as it did.",
             )

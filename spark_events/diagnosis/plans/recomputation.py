@@ -8,7 +8,9 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
+from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import IN_MEMORY, Node, outputs, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
@@ -100,6 +102,8 @@ class Recomputation:
     def __init__(self) -> None:
         self._parts: dict[str, _Part] = {}
         self._again: dict[str, _Part] = {}
+        self._counted = CountedRows()
+        self._looped_reads = LoopedReads()
         self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
@@ -110,14 +114,16 @@ class Recomputation:
             place: in the user's code that it is for; empty if unknown.
         """
         parts: list[_Part] = []
+        is_new = self._looped_reads.take(execution, place)
         if not execution.plans:
             self.read_elsewhere()
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
-            self._take(plan, _Where(execution, place, whole), parts)
+            digests = self._take(plan, _Where(execution, place, whole), parts)
+            is_new = self._counted.take(execution, plan, digests, place) or is_new
         again = {part.digest: part for part in parts if part.is_again}
         self._again.update(again)
-        return bool(again)
+        return is_new or bool(again)
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
@@ -129,6 +135,8 @@ class Recomputation:
                 continue  # it is within a larger part, or around a smaller one that costs as much
             taken.add(part.last)
             yield _issue(part)
+        yield from self._counted.issues()
+        yield from self._looped_reads.issues()
 
     def read_elsewhere(self) -> None:
         """Called when something that is not taken may have read a cache; nobody knows which."""
@@ -142,8 +150,8 @@ class Recomputation:
             if part.cached and part.times == part.scans == 1:
                 yield _unread(part)
 
-    def _take(self, plan: Node, where: _Where, parts: list[_Part]) -> None:
-        """Take a plan, node after node, and add what was computed to the parts."""
+    def _take(self, plan: Node, where: _Where, parts: list[_Part]) -> dict[int, str]:
+        """Take a plan, node after node, add what was computed to the parts, and return all digests."""
         digests: dict[int, _Digest] = {}
         for node, cached, computed in _bottom_up(plan):
             if node.name == IN_MEMORY:
@@ -156,6 +164,7 @@ class Recomputation:
             is_more = digest.size > 1 or cached  # than reading a table
             if computed and digest.comparable and is_more and not node.is_exchange:
                 self._add(digest, node, place, parts)
+        return {node: digest.name for node, digest in digests.items()}
 
     def _take_cache(self, scan: Node, digests: Mapping[int, _Digest]) -> None:
         """Take how much a cache has of what is below its scan."""

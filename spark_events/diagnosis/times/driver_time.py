@@ -21,6 +21,8 @@ _LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
 """From so many jobs of one place on, it is a loop, or may become one; and how long each takes at most."""
 _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
+_STARTS = 8
+"""So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
 _AT_START = "before its first stage, beyond the usual "
 _AFTER = "after "
 _AT_END, _OTHERS = "after its last stage", "others"
@@ -122,6 +124,10 @@ class DriverTime:
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
         self._any_stage = self._has_ended = False
         self.cores = 0
+
+    def spark_started(self, took_ms: int) -> None:
+        """Called in local mode with how long Spark took to start: whatever is loaded then takes long, too."""
+        self._usual_start_ms = max(self._usual_start_ms, _STARTS * took_ms)
 
     def executor_added(self, executor: str, cores: int, time_ms: int) -> None:
         """Called when an executor was added."""
@@ -237,7 +243,13 @@ class DriverTime:
             _described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20
         ]
         first = pauses[longest[0]]
-        if first.within_ms * 2 > first.time_ms:
+        if longest[0].startswith(_AFTER) and longest[0] != _AT_END:
+            advice = (
+                "Python may still unpack the rows of that result, or the program works on them: aggregate "
+                "or filter in Spark, so that fewer rows come; for pandas, let Arrow bring them "
+                "(spark.sql.execution.arrow.pyspark.enabled=true)."
+            )
+        elif first.within_ms * 2 > first.time_ms:
             advice = (
                 "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
                 "partitions, and a plan that is not built up in a loop make it shorter."

@@ -114,6 +114,8 @@ class ApplicationIssues(Timeless):
         """Handle ExecutorAdded."""
         executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
         cores = int(info.get("Total Cores") or 0)
+        if executor == DRIVER and self._begun_ms is not None:
+            self._driver.spark_started(max(0, time_ms - self._begun_ms))
         self._driver.executor_added(executor, cores, time_ms)
         self._churn.added(executor, cores, time_ms)
         # One of another resource profile may be given another heap than the configuration says.

@@ -1,0 +1,59 @@
+"""The rule about files that a loop reads again and again, each time with another filter."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.recomputation import Recomputation
+from tests.support.plans import Plan, S, executed
+
+MIB = 1 << 20
+
+
+def day(
+    number: int, of: int | None = None, files: int = 3, project: str = "Project [id#{0}L]"
+) -> EndedExecution:
+    """Return a read of one day, for which all cores take 20 s."""
+    plan = Plan()(0, project.format(number))
+    plan(1, f"Filter (day#{number} = {number if of is None else of})", number, rows=5)
+    sizes = {"number_of_files_read": files, "size_of_files_read": 90 * MIB}
+    at = {"Location": "InMemoryFileIndex(1 paths)[file:/data/clicks]"}
+    plan(2, "Scan json  [id#1L, day#2]", number, at, rows=50, **sizes)
+    return executed(plan, **{f"s{number}": (0, 20)})
+
+
+def told(executions: list[EndedExecution], place: str = "collect at a.py:4") -> list[Issue]:
+    recomputation = Recomputation()
+    for execution in executions:
+        recomputation.take(execution, place)
+    return [issue for issue in recomputation.issues() if "another filter" in issue.sentence]
+
+
+def test_a_loop_over_days() -> None:
+    """Each of five reads is of all files: four could be saved."""
+    (issue,) = told([day(number) for number in range(5)])
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 80 * S)
+    assert issue.sentence == (
+        "collect at a.py:4 reads file:/data/clicks (3 files, 90 MiB) 5 times, each time with another filter on day"
+    )
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        [day(number) for number in range(4)],
+        [day(number, of=7) for number in range(5)],
+        [day(number, files=number) for number in range(1, 6)],
+        [day(number, project="Project [slow(id#{0}L) AS x#9]") for number in range(5)],
+    ],
+    ids=["four days", "the same each time", "a table that grows", "it does more than reading"],
+)
+def test_no_loop_of_reads(healthy: list[EndedExecution]) -> None:
+    assert told(healthy) == []
+
+
+def test_reads_of_unknown_places() -> None:
+    """They may be of different parts of a program."""
+    assert told([day(number) for number in range(5)], "") == []
