@@ -157,8 +157,8 @@ class Thresholds:
         "spark.events.issue.task-count.max-tasks",
         types.at_least(1, types.INT),
         _USUAL_TASKS,
-        "`task-count`: more tasks than this in a stage are too many if they are short; unless it is set, in "
-        "proportion less where `spark.events.issue.min-duration` is below 30 s, but not below 500.",
+        "`task-count`: more tasks than this in a stage are too many if they are short. If "
+        "`spark.events.issue.min-duration` is below 30 s, this default shrinks in proportion, to 500 at least.",
     )
     short_task_ms: int = setting(
         "spark.events.issue.task-count.min-task-duration",
