@@ -158,7 +158,7 @@ class Thresholds:
         types.at_least(1, types.INT),
         _USUAL_TASKS,
         "`task-count`: more tasks than this in a stage are too many if they are short. If "
-        "`spark.events.issue.min-duration` is below 30 s, this default shrinks in proportion, to 500 at least.",
+        "`spark.events.issue.min-duration` is below 30 s, this default shrinks, to 500 at least.",
     )
     short_task_ms: int = setting(
         "spark.events.issue.task-count.min-task-duration",
