@@ -95,6 +95,22 @@ END_CAUSE: Final = "SparkEventsCause"
 HEARTBEAT = "SparkEventsHeartbeat"
 """The application's driver lives: made by live sources alone, each ``spark.events.heartbeat.interval``."""
 
+CORE_EVENTS = (
+    LOG_START,
+    APPLICATION_START,
+    APPLICATION_END,
+    ENVIRONMENT_UPDATE,
+    EXECUTOR_ADDED,
+    RESOURCE_PROFILE_ADDED,
+    EXECUTOR_REMOVED,
+    JOB_START,
+    JOB_END,
+    STAGE_SUBMITTED,
+    STAGE_COMPLETED,
+    UNPERSIST_RDD,
+)
+"""What is taken of the records of the application itself, its executors, jobs and stages: from event logs
+as they are, from the listener bus by a method of ``DriverBridge`` for each."""
 OTHER_EVENTS = (
     QUERY_STARTED,
     QUERY_PROGRESS,
@@ -107,8 +123,7 @@ OTHER_EVENTS = (
     TABLE_TRANSITION,
     APPLICATION_EXIT,
 )
-"""What is taken from Spark's listener bus and from event logs, besides the records of the
-application itself, its executors, jobs, stages and tasks."""
+"""What is taken from Spark's listener bus and from event logs besides: ``DriverBridge`` gets these names."""
 
 
 def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:

@@ -25,25 +25,15 @@ _TASK_STARTED, _TASK_ENDED = "SparkListenerTaskStart", "SparkListenerTaskEnd"
 _STAGE_METRICS = "SparkListenerStageExecutorMetrics"
 _WANTED = frozenset(
     (
-        spark_records.LOG_START,
-        spark_records.APPLICATION_START,
-        spark_records.APPLICATION_END,
-        spark_records.ENVIRONMENT_UPDATE,
-        spark_records.EXECUTOR_ADDED,
-        spark_records.RESOURCE_PROFILE_ADDED,
-        spark_records.EXECUTOR_REMOVED,
-        spark_records.JOB_START,
-        spark_records.JOB_END,
-        spark_records.STAGE_SUBMITTED,
-        spark_records.STAGE_COMPLETED,
-        spark_records.UNPERSIST_RDD,
+        *spark_records.CORE_EVENTS,
+        *spark_records.OTHER_EVENTS,
         _TASK_STARTED,
         _TASK_ENDED,
         _STAGE_METRICS,
-        *spark_records.OTHER_EVENTS,
     )
 )
-# Spark's own records that no event is made of; those with a package in their name are recognized by that.
+# Spark's own records, of which no event is made unless they are wanted; those with a package in their name
+# are recognized by that.
 _UNUSED = re.compile(
     r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|"
     r"BlockManager(?:Added|Removed)|BlockUpdated|ExecutorMetricsUpdate|"
