@@ -41,6 +41,15 @@ OF_CLUSTERS = {"ExecutorRemovedRecord", "ExecutorTasksRecord"}
 IN_NO_LOG = {"ApplicationDeadRecord", "ResourceProfileAddedRecord", "QueryIdleRecord", "UnpersistRDDRecord"}
 
 
+OF_LIVE_SOURCES = {
+    "ExecutorSourcesRecord",
+    "QueryNotStartedRecord",
+    "SparkStatusRecord",
+    "TableTransitionRecord",
+}
+"""No stored log has them: the types of what live sources make, and of table transactions."""
+
+
 def wrong(value: Any, of_type: Any, path: str) -> list[str]:
     """Return where a value is not of a type."""
     if of_type is Any:
@@ -80,6 +89,16 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
     monkeypatch.setattr(SparkListeners, "on_record", look)
     return seen
+
+
+def test_each_type_is_held_against_logs() -> None:
+    """A type that is not listed here would be held against nothing."""
+    declared = {
+        name for name, value in vars(record_types).items() if is_typeddict(value) and name.endswith("Record")
+    }
+    listed = {of_type.__name__ for of_type in TYPES.values()}
+
+    assert declared - listed == OF_LIVE_SOURCES, "add it to TYPES in this file, with the name of its record"
 
 
 def test_recorded_logs(tmp_path: Path, seen: dict[str, list[str]]) -> None:
