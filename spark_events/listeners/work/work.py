@@ -154,7 +154,7 @@ class JobWork:
         return sum(getattr(work, name) for work in list(self._attempts))
 
 
-_ENDED = {
+_COUNTS = {
     "finishedTasks": ("{task}", "Tasks that have finished."),
     "failedTasks": ("{task}", "Tasks that failed."),
     "finishedStages": ("{stage}", "Stage attempts that have finished."),
@@ -171,7 +171,7 @@ class ApplicationWork(Timeless):
 
     def __init__(self) -> None:
         self._running: dict[object, StageWork] = {}
-        self._counters = {name: Counter(unit, described) for name, (unit, described) in _ENDED.items()}
+        self._counters = {name: Counter(unit, described) for name, (unit, described) in _COUNTS.items()}
         self._counters |= {summed.name: Counter(summed.unit, summed.description) for summed in SUMS}
 
     def register(self, group: MetricGroup) -> None:
