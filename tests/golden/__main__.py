@@ -1,7 +1,12 @@
-"""Writes down what each stored event log gives: python -m tests.golden [FOLDER]."""
+"""Writes down what each stored event log gives: python -m tests.golden [--plain] [FOLDER].
+
+With ``--plain``, it writes values in place of their digests, into a folder that must be named: do it before and
+after a change, and compare the folders.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from pathlib import Path
@@ -9,14 +14,23 @@ from pathlib import Path
 from tests.support.stored_logs import stored_logs
 from tests.support.told_by_log import told_by
 
+TOLD = Path(__file__).parent / "told"
 
-def main(out: Path) -> None:
+
+def main(out: Path, plain: bool) -> None:
     """Write one file for each log into a folder."""
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for name, log in stored_logs(Path(folder)).items():
-            lines = told_by(log)
+            lines = told_by(log, plain)
             (out / f"{name}.txt").write_text("\n".join(lines) + "\n")
             sys.stdout.write(f"{name}: {len(lines)}\n")
 
 
-main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "told")
+parser = argparse.ArgumentParser(prog="python -m tests.golden")
+parser.add_argument("folder", type=Path, nargs="?", default=TOLD)
+parser.add_argument("--plain", action="store_true", help="write values in place of their digests")
+arguments = parser.parse_args()
+if arguments.plain and arguments.folder == TOLD:
+    parser.error("--plain needs a FOLDER: tests/golden/told has digests")
+main(arguments.folder, arguments.plain)

@@ -26,7 +26,8 @@ def test_report(events: dict[str, Path], tmp_path: Path, name: str) -> None:
     told = told_by_report(events[name], tmp_path / "out")
     assert {f"{form}.txt" for form in told} == {path.name for path in (WRITTEN / name).iterdir()}
     for form, text in told.items():
-        assert text.splitlines() == (WRITTEN / name / f"{form}.txt").read_text().splitlines(), form
+        written = (WRITTEN / name / f"{form}.txt").read_text().splitlines()
+        assert text.splitlines() == written, f"{form}: if it was meant, python -m tests.golden.reports"
 
 
 def test_each_sample_is_written_down(events: dict[str, Path]) -> None:

@@ -44,6 +44,8 @@ class _Told(EventReporter, SpanReporter, MetricReporter):
     """Keeps a line of each event and span, and of each metric when it goes."""
 
     last: ClassVar[_Told]
+    plain: ClassVar[bool] = False
+    """Whether lines have what is said itself, in place of its digest."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[str]] = {"event": [], "span": [], "metric": []}
@@ -72,8 +74,9 @@ class _Told(EventReporter, SpanReporter, MetricReporter):
             self._add("metric", series[0], [series[1], _value(series[0].rpartition(".")[2], metric)])
 
     def _add(self, kind: str, name: str, told: object) -> None:
-        digest = hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()[:12]
-        self.lines[kind].append(f"{kind} {name} {digest}")
+        text = json.dumps(told, default=str)
+        said = text if _Told.plain else hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.lines[kind].append(f"{kind} {name} {said}")
 
 
 def _series(name: str, group: MetricGroup) -> tuple[str, str]:
@@ -114,8 +117,14 @@ class MetricsFactory(MetricReporterFactory):
         return _Told.last
 
 
-def told_by(log: Path) -> list[str]:
-    """Return a line of each event, span and metric of a log: what it is, and a digest of all that it says."""
+def told_by(log: Path, plain: bool = False) -> list[str]:
+    """Return a line of each event, span and metric of a log: what it is, and a digest of all that it says.
+
+    Args:
+        log: to be read.
+        plain: whether lines have all that it says, in place of the digest.
+    """
+    _Told.plain = plain
     report_whole(log, _CONF, _WAIT_MS)
     _Told.last.add_metrics_that_stay()
     told = _Told.last.lines
