@@ -18,7 +18,7 @@ PAGE = Path(__file__).with_name("metrics-list.md")
 _HEAD = (
     "# Metrics by name\n\n"
     "Name, type, labels and meaning, as the code that registers each metric declares them. "
-    "`python -m docs.metrics_table` writes this page from what an application of the tests serves. "
+    "`python -m docs.metrics_table FILE` writes this page from what an application of the tests serves. "
     "[Metrics](metrics.md) explains them, and has those that only appear elsewhere: of journals, of lost "
     "executors, in containers. "
     "Metrics of your own code, under the [names of the Collector's receiver]"
