@@ -54,6 +54,13 @@ def test_no_loop_of_reads(healthy: list[EndedExecution]) -> None:
     assert told(healthy) == []
 
 
+def test_a_loop_that_takes_the_largest_of_each_day() -> None:
+    """Texts are compared in an aggregate of their own kind."""
+    largest = "SortAggregate(key=[], functions=[max(page#{0})])"
+    (issue,) = told([day(number, project=largest) for number in range(5)])
+    assert issue.lost_ms == 80 * S
+
+
 def test_reads_of_unknown_places() -> None:
     """They may be of different parts of a program."""
     assert told([day(number) for number in range(5)], "") == []

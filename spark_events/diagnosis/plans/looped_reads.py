@@ -22,6 +22,7 @@ _LIGHT = (
     "AQEShuffleRead",
     "HashAggregate",
     "ObjectHashAggregate",
+    "SortAggregate",
     "CollectLimit",
     "LocalLimit",
     "GlobalLimit",

@@ -110,3 +110,23 @@ def read_twice_to_find_the_types(work: Work) -> None:
     # What the twin takes longer for, because nothing has read the files before, is no cost of the defect.
     work.defect("schema-inference", 1_000 * (time.monotonic() - begun), "deliveries")
     deliveries.groupBy("weight").count().write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("read-in-a-loop")
+def a_read_for_each_day(work: Work) -> None:
+    """A loop in the driver filters the same JSON files by one day after the other, instead of reading once."""
+    days, rows = work.random.randrange(9, 13), 50_000
+    folder = work.folder / "page_views"
+    folder.mkdir()
+    pad = work.random.randbytes(200).hex()
+    for file in range(work.cores):
+        lines = (f'{{"day": {row % days}, "page": "{pad}{row}"}}\n' for row in range(rows))
+        (folder / f"part-{file}.json").write_text("".join(lines))
+    work.defect("recomputed-not-cached", None, "page_views")
+    spark = work.begin()
+    views = spark.read.schema("day int, page string").json(str(folder))
+    if work.bad:
+        for day in range(days):
+            views.where(f"day = {day}").selectExpr("max(page)").collect()  # slow
+    else:
+        views.groupBy("day").agg({"page": "max"}).collect()
