@@ -244,13 +244,13 @@ class JobEvents:
             job = self._queries.get(entity.id) or self._begin_query(entity, group, old, time_ms)
         else:
             return
-        told = self._redacted(failure)
+        redacted = self._redacted(failure)
         if not (entity.kind == QUERY and new.terminal and job.created):
-            job.change_status(new, time_ms, told)
+            job.change_status(new, time_ms, redacted)
             return
 
         def end(made: tuple[DataWritten, ...]) -> None:
-            job.change_status(new, time_ms, told, made=made)
+            job.change_status(new, time_ms, redacted, made=made)
             self._queries.pop(entity.id, None)
             self._reports.end(entity.id)
 
