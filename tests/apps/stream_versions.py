@@ -20,7 +20,8 @@ def start(name: str, of_format: str, **trigger: Any) -> Any:
     orders = spark.readStream.schema("id BIGINT").parquet(at("in"))
     writer = orders.writeStream.format(of_format).queryName(name).trigger(**trigger)
     writer = writer.option("checkpointLocation", at(f"checkpoints/{name}"))
-    return writer.toTable("ice.db.stream") if of_format == "iceberg" else writer.start(at(name))
+    table = {"to_iceberg": "ice.db.stream", "to_table": "streamed"}.get(name)
+    return writer.toTable(table) if table else writer.start(at(name))
 
 
 spark.sql("CREATE TABLE ice.db.stream (id BIGINT) USING iceberg")
@@ -38,6 +39,8 @@ for name, (of_format, table) in tables.items():
     add_rows(1)
     start(name, of_format, availableNow=True).awaitTermination()
 start("to_files", "parquet", availableNow=True).awaitTermination()
+spark.sql("CREATE TABLE streamed (id BIGINT) USING delta")
+start("to_table", "delta", availableNow=True).awaitTermination()
 
 rows = spark.sql("SELECT snapshot_id, summary FROM ice.db.stream.snapshots").collect()
 Path(at("snapshots.json")).write_text(json.dumps([[row[0], row[1]] for row in rows]))

@@ -91,6 +91,11 @@ def test_the_last_version_is_told_with_the_end_of_the_query(streamed: Shop, tabl
     assert outputs[-1] == wanted[3]
 
 
+def test_the_version_of_a_table_of_the_catalog(streamed: Shop) -> None:
+    """Which was created as version 0."""
+    assert made(streamed.of("to_table")[-1]) == ["1"]
+
+
 def test_what_has_no_versions_ends_without_one(streamed: Shop) -> None:
     events = streamed.of("to_files")
     assert events[-1]["newStatus"] == "FINISHED"
