@@ -50,12 +50,12 @@ class DataRead:
 
 @dataclass(frozen=True, slots=True)
 class DataWritten:
-    """What a statement has made of a dataset.
+    """What a statement or a micro-batch has made of a dataset.
 
     Attributes:
         namespace: of the dataset.
         name: of the dataset.
-        version: Delta's version or Iceberg's snapshot id that the statement has committed; empty if unknown.
+        version: Delta's version or Iceberg's snapshot id that was committed; empty if unknown.
         report: Iceberg's own report of the commit, as JSON has it; empty for other data.
         observed: what the program has measured of the dataset's rows; None if it has measured nothing.
     """

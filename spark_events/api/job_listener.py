@@ -108,11 +108,13 @@ class JobProgressEvent(JobStatusChangedEvent):
         read: the rows read of each source since the last such event, or since the start; ``version`` is the
             offset reached, as Spark's progress has it.
         written: the ``rows`` written since then; empty if its sink does not say.
+        made: the version of its table that a micro-batch has written since then; empty if unknown.
     """
 
     batch: int = 0
     read: tuple[DataRead, ...] = ()
     written: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    made: tuple[DataWritten, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class JobExecutionStatusEvent(JobStatusChangedEvent):
         exception: why it failed; None if it has not, or Spark does not say.
         written: what a statement has written, by ``rows``, ``bytes`` and ``files``; empty if unknown.
         read: what a statement that writes has read, by dataset; empty if unknown.
-        made: what a statement has made of the data that it wrote: its version, say; empty if unknown.
+        made: what a statement has made of the data that it wrote: its version, say; of a streaming query, the
+            version that its last micro-batch has written; empty if unknown.
     """
 
     old_status: JobStatus = JobStatus.CREATED

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_events.api import (
+    DataWritten,
     Failure,
     JobCreatedEvent,
     JobLineageEvent,
@@ -18,15 +19,17 @@ from spark_events.api import (
 from spark_events.api.job_listener import APPLICATION, QUERY, RDD_JOB, STATEMENT
 from spark_events.jobs.job_names import name_of_statement
 from spark_events.jobs.plan_records import (
+    QUERY_ENDED,
     QUERY_LINEAGE,
     QUERY_TAGS,
+    QUERY_VERSION,
     RDD_JOB_CREATED,
     RDD_JOB_ENDED,
     STATEMENT_CREATED,
     STATEMENT_ENDED,
     STATEMENT_LINEAGE,
 )
-from spark_events.jobs.query_progress import QueryProgress
+from spark_events.jobs.query_reports import QueryReports
 from spark_events.jobs.tracked_job import TrackedJob, with_given
 from spark_events.lineage.data_amounts import data_read, data_written
 from spark_events.lineage.datasets import Catalogs
@@ -72,8 +75,7 @@ class JobEvents:
         self._statements: dict[int, TrackedJob] = {}
         self._rdd_jobs: dict[int, TrackedJob] = {}
         self._queries: dict[str, TrackedJob] = {}
-        self._progress: dict[str, QueryProgress] = {}
-        self._interval_ms = context.settings.lineage_interval_ms
+        self._reports = QueryReports(context.settings.lineage_interval_ms, _PATIENCE_MS)
         self._graphs_before_start: dict[str, LineageGraph] = {}
         self._application_job: TrackedJob | None = None
         context.emitter.status_observer = self._on_status
@@ -89,12 +91,15 @@ class JobEvents:
             RDD_JOB_ENDED: early(self._on_rdd_job_ended),
             QUERY_LINEAGE: early(self._on_query_lineage),
             QUERY_TAGS: early(self._on_query_tags),
+            QUERY_VERSION: early(self._on_query_version),
+            QUERY_ENDED: early(self._on_query_ended),
             QUERY_PROGRESS: early(self._on_query_progress),
             APPLICATION_END: early(self._on_application_end),
         }
 
     def tick(self, now_ms: int) -> None:
-        """Stop waiting for plans that are long overdue."""
+        """Stop waiting for plans and versions that are long overdue."""
+        self._reports.tick(now_ms)
         for job in list(self._queries.values()):
             if not job.created and now_ms - job.common.time_ms > _PATIENCE_MS:
                 self._create_query(job, replace(job.graph, incomplete="its plan was not read in time"))
@@ -165,6 +170,7 @@ class JobEvents:
 
     def _on_application_end(self, record: record_types.ApplicationEndRecord, time_ms: int) -> None:
         """End what still ran when the application ended."""
+        self._reports.versioned.close()
         for job in (*self._statements.values(), *self._rdd_jobs.values()):
             job.change_status(JobStatus.CANCELED, time_ms)
         self._statements.clear()
@@ -176,6 +182,8 @@ class JobEvents:
         """Called before or after Spark's record of the query's start, and for what its batches write."""
         run_id, graph = str(record["runId"]), self._graph(record)
         job = self._queries.get(run_id)
+        if record.get("versioned"):
+            self._reports.versioned.add(run_id)
         if job is None:
             known = self._graphs_before_start.get(run_id, LineageGraph())
             self._graphs_before_start[run_id] = merged((known, graph))
@@ -194,21 +202,29 @@ class JobEvents:
 
     def _on_query_progress(self, record: record_types.QueryProgressRecord, time_ms: int) -> None:
         """Report how far a query has come, if it is time."""
-        run_id = str(record["progress"]["runId"])
-        job = self._queries.get(run_id)
-        if job is None or not job.created:
-            return
-        progress = self._progress.setdefault(run_id, QueryProgress(job.common.time_ms))
-        progress.add(record["progress"])
-        if progress.is_due(time_ms, self._interval_ms):
-            job.report(progress, time_ms)
+        job = self._queries.get(str(record["progress"]["runId"]))
+        if job is not None and job.created:
+            self._reports.add_progress(job, record["progress"], time_ms)
+
+    def _on_query_version(self, record: dict[str, Any], time_ms: int) -> None:
+        job = self._queries.get(str(record["runId"]))
+        if job is not None and job.created:
+            made = data_written(record, self._catalogs)
+            self._reports.add_version(job, int(record["batchId"]), made, time_ms)
+
+    def _on_query_ended(self, record: dict[str, Any], time_ms: int) -> None:
+        """Called after Spark's record of the query's end, which waits for its last version."""
+        run_id = str(record["runId"])
+        if "batchId" in record:
+            self._reports.versioned.set_version(run_id, data_written(record, self._catalogs))
+        self._reports.versioned.release(run_id)
 
     def _create_query(self, job: TrackedJob, graph: LineageGraph) -> None:
         """Send the creation of a query that waited for its plan; the query may have ended by now."""
         job.create(graph, self._spark_version)
         if job.status.terminal:
             self._queries.pop(job.common.job_id, None)
-            self._progress.pop(job.common.job_id, None)
+            self._reports.end(job.common.job_id)
 
     # -- statuses of applications and queries ----------------------------------------------------------
 
@@ -228,10 +244,17 @@ class JobEvents:
             job = self._queries.get(entity.id) or self._begin_query(entity, group, old, time_ms)
         else:
             return
-        job.change_status(new, time_ms, self._redacted(failure))
-        if new.terminal and job.created:
+        redacted = self._redacted(failure)
+        if not (entity.kind == QUERY and new.terminal and job.created):
+            job.change_status(new, time_ms, redacted)
+            return
+
+        def end(made: tuple[DataWritten, ...]) -> None:
+            job.change_status(new, time_ms, redacted, made=made)
             self._queries.pop(entity.id, None)
-            self._progress.pop(entity.id, None)
+            self._reports.end(entity.id)
+
+        self._reports.versioned.end(entity.id, time_ms, end)
 
     def _begin_application(self, group: MetricGroup, time_ms: int) -> TrackedJob:
         application = self._application

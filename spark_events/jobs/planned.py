@@ -10,7 +10,7 @@ from pathlib import Path
 from spark_events.api import ApplicationInfo, ConfigError, JobCreatedEvent, LineageGraph, job_event_json
 from spark_events.api.job_listener import STATEMENT
 from spark_events.jobs.job_names import name_of_statement
-from spark_events.jobs.planned_catalog import PlannedCatalog, UnknownColumnsError
+from spark_events.jobs.planned_catalog import CurrentDatabase, PlannedCatalog, UnknownColumnsError
 from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import flow_of_events
 from spark_events.spark.sql_errors import error_summary, query_line
@@ -64,25 +64,29 @@ def plan_files(catalog: PlannedCatalog, groups: Iterable[Sequence[Path]]) -> lis
     Raises:
         ConfigError: a file cannot be read.
     """
-    return [planned for files in groups for planned in _plan_group(catalog, files)]
+    read = [[(file, list(_statements(file))) for file in files] for files in groups]
+    catalog.expect(each.text for files in read for _, statements in files for each in statements)
+    return [planned for files in read for planned in _plan_group(catalog, files)]
 
 
-def _plan_group(catalog: PlannedCatalog, files: Sequence[Path]) -> list[PlannedStatement]:
-    statements: list[tuple[Path, SqlStatement, str]] = []
+def _plan_group(
+    catalog: PlannedCatalog, files: Sequence[tuple[Path, Sequence[SqlStatement]]]
+) -> list[PlannedStatement]:
+    statements: list[tuple[Path, SqlStatement, CurrentDatabase]] = []
     planned: list[PlannedStatement] = []
-    begins_in = catalog.database
-    for file in files:
-        database = begins_in  # whatever the file before has made the current one
-        for statement in _statements(file):
-            statements.append((file, statement, database))
-            planned.append(_plan(catalog, file, statement, database))
-            database = catalog.database
+    begins_in = catalog.place
+    for file, in_file in files:
+        place = begins_in  # whatever the file before has made the current one
+        for statement in in_file:
+            statements.append((file, statement, place))
+            planned.append(_plan(catalog, file, statement, place))
+            place = catalog.place
     waiting, misses = len(planned) + 1, _misses(planned)
     while len(files) > 1 and 0 < len(misses) < waiting:
         for number in misses:
             planned[number] = _plan(catalog, *statements[number])
         waiting, misses = len(misses), _misses(planned)
-    if len(files) > 1 and catalog.has_database(begins_in):
+    if len(files) > 1 and catalog.has(begins_in):
         catalog.use(begins_in)
     return planned
 
@@ -101,16 +105,18 @@ def _statements(file: Path) -> Iterator[SqlStatement]:
         raise ConfigError(f"{file}: is not text in UTF-8; expected SQL statements") from None
 
 
-def _plan(catalog: PlannedCatalog, file: Path, statement: SqlStatement, database: str) -> PlannedStatement:
+def _plan(
+    catalog: PlannedCatalog, file: Path, statement: SqlStatement, place: CurrentDatabase
+) -> PlannedStatement:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    place = f"{file}:{statement.line}"
+    begin = f"{file}:{statement.line}"
     try:
-        catalog.use(database)
-        return PlannedStatement(place, file, catalog.graph_of(statement.text))
+        catalog.use(place)
+        return PlannedStatement(begin, file, catalog.graph_of(statement.text))
     except UnknownColumnsError as error:
-        return PlannedStatement(place, file, None, str(error))
+        return PlannedStatement(begin, file, None, str(error))
     except (PySparkException, Py4JError) as error:
         line = statement.line + (query_line(error) or 1) - 1
         return PlannedStatement(f"{file}:{line}", file, None, reason_of(error_summary(error)))

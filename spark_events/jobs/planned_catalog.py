@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from spark_events.api import (
     TableLineageDataset,
     TableSinkLineageVertex,
 )
+from spark_events.jobs.planned_others import OWN, OtherCatalogs
 from spark_events.lineage import lineage_of
 from spark_events.spark.sql_statements import COMMENT, sql_tokens
 from spark_events.spark.sql_text import literal, quoted
@@ -32,6 +34,7 @@ _OWN_COLUMNS = {
 """The columns of sources that have the same ones always."""
 _OF_CATALOG = re.compile(r"(?:CREATE|REPLACE|DECLARE|ALTER|COMMENT|DROP|USE|SET)\b", re.IGNORECASE)
 """Statements that change the catalog alone, which is of the analysis and ends with it."""
+_OF_VIEW = re.compile(r"(?:CREATE|DROP)\b.*?\bVIEW\b", re.IGNORECASE | re.DOTALL)
 _TABLE = re.compile(
     r"(?P<replace>CREATE\s+OR\s+REPLACE\s+|REPLACE\s+)?(?:CREATE\s+)?(?:EXTERNAL\s+)?TABLE\s+"
     r"(?:IF\s+NOT\s+EXISTS\s+)?",
@@ -77,15 +80,36 @@ class _TableText:
     replaces: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CurrentDatabase:
+    """Where statements find tables whose names have no database: a catalog, and a database in it, quoted."""
+
+    catalog: str
+    database: str
+
+
 class PlannedCatalog:
-    """Analyzes statements; those that change a catalog change its own, and none that writes rows runs.
+    """Analyzes statements; those that change a catalog change one of its own, and none that writes rows runs.
 
     Args:
-        spark: a session whose catalog is used for nothing else.
+        spark: a session whose catalogs are used for nothing else.
     """
 
     def __init__(self, spark: Any) -> None:
         self._spark = spark
+        self._others = OtherCatalogs(spark)
+
+    def expect(self, texts: Iterable[str]) -> None:
+        """Make room for the catalogs that statements name, before any of these is analyzed."""
+        self._others.register(texts)
+
+    def new_session(self) -> Any:
+        """Return a session that has the tables and views of all catalogs."""
+        from pyspark.sql import SparkSession
+
+        session = SparkSession(self._spark.sparkContext, self._spark._jsparkSession.cloneSession())
+        self._others.share(session)
+        return session
 
     def graph_of(self, text: str) -> LineageGraph:
         """Return what a statement would read and write; later ones find what it creates.
@@ -96,6 +120,7 @@ class PlannedCatalog:
         """
         if not _OF_CATALOG.match(text):
             return lineage_of(self._spark, text)
+        text = self._without_view(text)
         created = _created_table(text)
         if created is None:
             graph = lineage_of(self._spark, text)
@@ -110,23 +135,48 @@ class PlannedCatalog:
         self._create(created, graph)
         return graph
 
-    @property
-    def database(self) -> str:
-        """The current one, in which statements find tables without one."""
-        return str(self._spark.catalog.currentDatabase())
+    def _without_view(self, text: str) -> str:
+        """Return a statement that makes or drops a table where it would a view of another catalog.
 
-    def use(self, database: str) -> None:
-        """Make a database the current one, unless it is, in which case it may have been dropped.
+        Spark has views in its own catalog alone; a table of the same columns feeds the same data.
+        """
+        if not _OF_VIEW.match(text):
+            return text
+        names = self._others.names_of(text)
+        if names.dropped and self._is_of_other(names.dropped):
+            return f"DROP TABLE IF EXISTS {quoted(names.dropped)}"
+        if names.view is None or not self._is_of_other(names.view.name):
+            return text
+        if names.view.replaces:
+            self._spark.sql(f"DROP TABLE IF EXISTS {quoted(names.view.name)}")
+        return names.view.as_table(text)
+
+    def _is_of_other(self, name: list[str]) -> bool:
+        """Return whether a name is of another catalog than Spark's own: its first part or the current one."""
+        return name[0] in self._others if len(name) > 1 else self.place.catalog != OWN
+
+    @property
+    def place(self) -> CurrentDatabase:
+        """The current catalog and database."""
+        catalog = self._spark.catalog
+        return CurrentDatabase(str(catalog.currentCatalog()), str(catalog.currentDatabase()))
+
+    def use(self, place: CurrentDatabase) -> None:
+        """Make a catalog and a database current, unless they are: they may have been dropped.
 
         Raises:
             PySparkException: there is none of that name.
         """
-        if database != self.database:
-            self._spark.catalog.setCurrentDatabase(database)
+        now = self.place
+        if place.catalog != now.catalog:
+            self._spark.catalog.setCurrentCatalog(place.catalog)
+        if place != now and place.database:
+            self._spark.catalog.setCurrentDatabase(place.database)
 
-    def has_database(self, name: str) -> bool:
-        """Return whether there is a database of this name."""
-        return bool(self._spark.catalog.databaseExists(name))
+    def has(self, place: CurrentDatabase) -> bool:
+        """Return whether there is such a database."""
+        name = f"{quoted([place.catalog])}.{place.database}"
+        return not place.database or bool(self._spark.catalog.databaseExists(name))
 
     def _create(self, created: _TableText, graph: LineageGraph) -> None:
         """Create a table without rows."""
@@ -141,7 +191,7 @@ class PlannedCatalog:
         for vertex in selected:
             for dataset in vertex.datasets:
                 if isinstance(dataset, TableLineageDataset):
-                    self._spark.sql(_empty_table(dataset))
+                    self._spark.sql(_empty_table(created.name, dataset))
         if not selected:
             self._spark.sql(created.text)
         if created.provider:
@@ -149,11 +199,11 @@ class PlannedCatalog:
             self._spark.sql(f"ALTER TABLE {created.name} SET TBLPROPERTIES ({properties})")
 
 
-def _empty_table(dataset: TableLineageDataset) -> str:
+def _empty_table(name: str, dataset: TableLineageDataset) -> str:
     schema = dataset.facets["schema"]
     fields = schema.fields if isinstance(schema, SchemaFacet) else ()
     columns = ", ".join(f"{quoted([field.name])} {field.type}" for field in fields)
-    return f"CREATE TABLE {quoted([dataset.database, dataset.table])} ({columns}) USING parquet"
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING parquet"
 
 
 def _created_table(text: str) -> _TableText | None:

@@ -87,9 +87,11 @@ class TrackedJob:
 
     def report(self, progress: QueryProgress, time_ms: int) -> None:
         """Send how far it has come."""
-        reads, written = progress.take(self.graph.sources, time_ms)
+        reads, written, made = progress.take(self.graph.sources, time_ms)
         self._send(
-            JobProgressEvent(**self._fields(time_ms), batch=progress.batch, read=reads, written=written)
+            JobProgressEvent(
+                **self._fields(time_ms), batch=progress.batch, read=reads, written=written, made=made
+            )
         )
 
     def change_status(

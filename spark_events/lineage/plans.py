@@ -16,8 +16,9 @@ _JAVA = JavaUnit(
         "RddReader", "PlanWalker",
         "TableState", "KnownTables", "Sinks", "TableStates", "CatalogCalls", "TableChange",
         "ConstantColumn", "RowChanges", "Writes",
-        "PhysicalPlan", "IcebergReports", "KafkaOffsets", "DataRead", "DeltaChange", "DeltaCommits",
-        "IcebergCommit", "DataWritten", "Overwrite", "Observed", "Statement", "Preview", "Streams",
+        "PhysicalPlan", "IcebergReports", "KafkaOffsets", "SampledScans", "DataRead", "OwnCommit",
+        "DeltaChange", "DeltaCommits", "IcebergCommit", "DataWritten", "BatchCommit", "Overwrite",
+        "Observed", "Statement", "Preview", "Streams",
         "PlanRecords", "QueryRecords", "StatementRecords", "RddJob", "RddJobRecords", "StageRows",
         "PlanListener",
     ),
@@ -32,11 +33,12 @@ class PlanReader:
         spark_context: PySpark's SparkContext.
         sink: a ``java.util.function.Consumer`` of its records, such as the driver bridge.
         budget_ms: the time limit for reading the columns of one plan, in ms.
+        interval_ms: how often the version that a streaming query writes is told, in ms; 0 for its last alone.
     """
 
-    def __init__(self, spark_context: Any, sink: Any, budget_ms: int) -> None:
+    def __init__(self, spark_context: Any, sink: Any, budget_ms: int, interval_ms: int) -> None:
         gateway, jvm, context = spark_context._gateway, spark_context._jvm, spark_context._jsc.sc()
-        self._java = new(gateway, _JAVA.load(jvm, "PlanListener"), sink, budget_ms, context)
+        self._java = new(gateway, _JAVA.load(jvm, "PlanListener"), sink, budget_ms, interval_ms, context)
         self._bus = context.listenerBus()
 
     def subscribe(self) -> None:

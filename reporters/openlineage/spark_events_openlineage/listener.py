@@ -119,7 +119,9 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
                 running.graph = event.lineage
                 self._emit(running, RunState.RUNNING, event.time_ms)
             elif isinstance(event, JobProgressEvent):
-                self._emit(running, RunState.RUNNING, event.time_ms, None, event.written, event.read)
+                self._emit(
+                    running, RunState.RUNNING, event.time_ms, None, event.written, event.read, event.made
+                )
             elif isinstance(event, JobExecutionStatusEvent):
                 self._change(running, event)
 

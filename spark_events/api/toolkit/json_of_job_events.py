@@ -156,10 +156,10 @@ def job_event_json(event: JobStatusChangedEvent) -> JobEventJson:
             record["read"] = [data_read_json(data) for data in event.read]
     if isinstance(event, JobExecutionStatusEvent):
         record["oldStatus"], record["newStatus"] = event.old_status.value, event.new_status.value
-        if event.made:
-            record["made"] = [data_written_json(data) for data in event.made]
-        if event.exception is not None:
-            record["exception"] = _failure(event.exception)
+    if isinstance(event, JobExecutionStatusEvent | JobProgressEvent) and event.made:
+        record["made"] = [data_written_json(data) for data in event.made]
+    if isinstance(event, JobExecutionStatusEvent) and event.exception is not None:
+        record["exception"] = _failure(event.exception)
     return record
 
 

@@ -93,11 +93,12 @@ def _analyzed(groups: Sequence[Sequence[Path]], template: Path | None) -> list[P
         with err.status("starting Spark"):
             session = start_session("lineage plan", conf)
         try:
-            statements = plan_files(PlannedCatalog(session), sql)
+            catalog = PlannedCatalog(session)
+            statements = plan_files(catalog, sql)
             if manifests is not None:
                 from spark_events.sql_runner.analysis.planned_manifests import plan_manifests
 
-                statements += plan_manifests(session, manifests)
+                statements += plan_manifests(catalog, manifests)
             return statements
         finally:
             session.stop()

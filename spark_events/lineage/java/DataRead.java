@@ -17,10 +17,15 @@ final class DataRead {
     /** Returns each scan among the nodes of a plan: what it is of, and how much it has read. */
     static List by(List nodes, Identities identities) {
         ArrayList reads = new ArrayList();
+        SampledScans sampled = new SampledScans(nodes);
         for (int i = 0; i < nodes.size(); i++) {
             LinkedHashMap identity = identity(nodes.get(i), identities);
             if (identity != null && !isOfLog(identity)) {
-                reads.add(read(nodes.get(i), identity));
+                LinkedHashMap read = read(nodes.get(i), identity);
+                if (sampled.has(nodes.get(i))) {
+                    read.remove("rows");
+                }
+                reads.add(read);
             }
         }
         return reads;

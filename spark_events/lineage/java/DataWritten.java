@@ -14,10 +14,11 @@ final class DataWritten {
     /** Returns what a write has committed to a table of Iceberg; null where that is not known. */
     static LinkedHashMap byIceberg(Object node, long sinceMs, long untilMs) {
         LinkedHashMap report = IcebergCommit.find(node, sinceMs, untilMs);
-        return report == null ? null : shown(report);
+        return report == null ? null : ofIceberg(report);
     }
 
-    private static LinkedHashMap shown(LinkedHashMap report) {
+    /** Returns what a commit's report says. */
+    static LinkedHashMap ofIceberg(LinkedHashMap report) {
         LinkedHashMap written = new LinkedHashMap();
         written.put("version", Reflect.text(report.get("snapshotId")));
         written.put("report", report);

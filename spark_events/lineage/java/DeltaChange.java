@@ -11,7 +11,7 @@ import java.util.Map;
  * What a statement has itself changed in a table of Delta: a statement that finds nothing to change commits nothing,
  * and the commit of another one that changes the table meanwhile is not its own.
  */
-final class DeltaChange {
+final class DeltaChange implements OwnCommit {
     private static final List COMMANDS = Arrays.asList("DeleteCommand", "UpdateCommand", "MergeIntoCommand");
     private static final List OF_COMMANDS = Arrays.asList("DELETE", "UPDATE", "MERGE");
     private static final String COUNT = "num";
@@ -43,14 +43,18 @@ final class DeltaChange {
     }
 
     /** Tells whether a commit is of this kind; a compaction that follows it is not. */
-    boolean isOfKind(Map commit) {
+    public boolean isOfKind(Map commit) {
         String operation = String.valueOf(commit.get("operation"));
         return OF_COMMANDS.contains(modify)
             ? operation.equals(modify) : operation.equals("WRITE") || operation.endsWith(" AS SELECT");
     }
 
+    public boolean isUnique() {
+        return false;
+    }
+
     /** Tells whether the only commit of this kind says what the statement has changed itself. */
-    boolean agrees(Map commit) {
+    public boolean agrees(Map commit) {
         Map told = (Map) commit.get("operationMetrics");
         return told != null && (OF_COMMANDS.contains(modify) ? agreesInCounts(told) : agreesInRows(commit, told));
     }

@@ -14,11 +14,13 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Finds the version of a Delta table that a statement has committed. Delta does not say; its log has the time and the
- * operation of each commit. A version is told only if one commit alone may be the statement's, and agrees with it.
+ * Finds the version of a Delta table that a statement or a micro-batch has committed. Delta does not say; its log has
+ * the time and the operation of each commit. A version is told only if one commit alone may be the writer's, and agrees
+ * with it.
  */
 final class DeltaCommits implements Callable {
     private static final String COMPANION = "org.apache.spark.sql.delta.DeltaLog$";
+    private static final String LAST_OF_SESSION = "spark.databricks.delta.lastCommitVersionInSession";
     private static final int MOST_COMMITS = 20;
     /** Amounts, and Delta's metrics of them: those of a write, or of files that were written again, or of MERGE. */
     private static final String[][] AMOUNTS = {
@@ -28,16 +30,16 @@ final class DeltaCommits implements Callable {
     };
     private final Object session;
     private final Object path;
-    private final DeltaChange change;
+    private final OwnCommit change;
     private final long sinceMs;
     private final long untilMs;
 
     /**
-     * @param change that the statement has made
-     * @param sinceMs when the statement began
+     * @param change that the writer has made
+     * @param sinceMs when the writer began
      * @param untilMs when it ended
      */
-    DeltaCommits(Object session, Object path, DeltaChange change, long sinceMs, long untilMs) {
+    private DeltaCommits(Object session, Object path, OwnCommit change, long sinceMs, long untilMs) {
         this.session = session;
         this.path = path;
         this.change = change;
@@ -45,8 +47,8 @@ final class DeltaCommits implements Callable {
         this.untilMs = untilMs;
     }
 
-    /** Returns the version and the amounts of the statement's commit; null where it is not known. */
-    static LinkedHashMap find(Object session, Map sink, DeltaChange change, long sinceMs, long untilMs) {
+    /** Returns the version and the amounts of the writer's commit; null where it is not known. */
+    static LinkedHashMap find(Object session, Map sink, OwnCommit change, long sinceMs, long untilMs) {
         Map identity = (Map) sink.get("identity");
         List paths = Reflect.list(identity.get("paths"));
         Object option = Reflect.map(identity.get("options")).get("path");
@@ -57,14 +59,13 @@ final class DeltaCommits implements Callable {
         return (LinkedHashMap) CatalogCalls.LOGS.ask(new DeltaCommits(session, path, change, sinceMs, untilMs));
     }
 
-    /** Looks at the last commits, until one is older than the statement. */
+    /** Looks at the last commits, until one is older than the writer. */
     public Object call() throws Exception {
-        Object log = log();
-        Path folder = (Path) Reflect.get(log, "logPath");
-        long last = ((Number) Reflect.path(log, "unsafeVolatileSnapshot.version")).longValue();
+        Path folder = new Path(new Path(java.net.URI.create(uri())), "_delta_log");
         FileSystem files = folder.getFileSystem((Configuration) Reflect.path(session, "sessionState.newHadoopConf"));
         LinkedHashMap candidate = null;
         long candidateVersion = 0L;
+        long last = last(files, folder);
         for (long version = last; version > last - MOST_COMMITS; version--) {
             LinkedHashMap commit = commit(files, folder, version);
             long time = commit == null ? 0L : ((Number) commit.get("timestamp")).longValue();
@@ -78,20 +79,44 @@ final class DeltaCommits implements Callable {
                 }
                 candidate = commit;
                 candidateVersion = version;
+                if (change.isUnique()) {
+                    return shown(version, (Map) commit.get("operationMetrics"));
+                }
             }
         }
         return null;
     }
 
-    /** Delta keeps the logs that it has used: that of the statement's table is one of them. */
+    /** Returns the table's last version; -1 where it is not known. */
+    private long last(FileSystem files, Path folder) throws Exception {
+        Object known = Reflect.path(log(), "unsafeVolatileSnapshot.version");
+        if (known != null) {
+            return ((Number) known).longValue();
+        }
+        // Spark has stopped, and Delta has no log without it. Others may have committed after this session.
+        Object conf = Reflect.path(session, "sessionState.conf.getAllConfs");
+        String ofSession = (String) Reflect.map(conf).get(LAST_OF_SESSION);
+        long last = ofSession == null ? 0L : Long.parseLong(ofSession);
+        long first = last;
+        while (last - first < MOST_COMMITS && files.exists(file(folder, last))) {
+            last++;
+        }
+        return last - 1L;
+    }
+
+    /** Delta keeps the logs that it has used: that of the writer's table is one of them. */
     private Object log() throws Exception {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
         Object companion = Class.forName(COMPANION, true, loader).getField("MODULE$").get(null);
         try {
             return Calls.call(companion, "forTable", new Object[] {session, new Path(java.net.URI.create(uri()))});
-        } catch (Throwable error) {
-            throw new IllegalStateException(error);
+        } catch (Throwable stopped) {
+            return null;
         }
+    }
+
+    private static Path file(Path folder, long version) {
+        return new Path(folder, String.format("%020d.json", new Object[] {version}));
     }
 
     private String uri() {
@@ -101,7 +126,7 @@ final class DeltaCommits implements Callable {
 
     /** Returns what a commit says of itself; null for one that the log does not have, or no longer has. */
     private static LinkedHashMap commit(FileSystem files, Path folder, long version) throws Exception {
-        Path file = new Path(folder, String.format("%020d.json", new Object[] {version}));
+        Path file = file(folder, version);
         BufferedReader lines;
         try {
             lines = new BufferedReader(new InputStreamReader(files.open(file), "UTF-8"));

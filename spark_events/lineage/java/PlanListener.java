@@ -41,12 +41,13 @@ public class PlanListener extends SparkListener implements Runnable {
     /**
      * @param sink takes the records, each a Map; a Throwable, where one could not be made
      * @param budgetMs how long one plan may be read for its columns
+     * @param intervalMs how often the version that a streaming query writes is told; 0 where only its last one is
      * @param context whose scheduler knows the RDDs of jobs
      */
-    public PlanListener(Consumer sink, long budgetMs, SparkContext context) {
+    public PlanListener(Consumer sink, long budgetMs, long intervalMs, SparkContext context) {
         this.sink = sink;
         this.records = new PlanRecords(sink, budgetMs);
-        this.queries = new QueryRecords(records);
+        this.queries = new QueryRecords(records, intervalMs);
         this.statements = new StatementRecords(records, queries);
         this.rddJobs = new RddJobRecords(records, statements, queries);
         this.context = context;
@@ -154,7 +155,7 @@ public class PlanListener extends SparkListener implements Runnable {
         } else if (Reflect.isA(event, "QueryStartedEvent")) {
             queries.begin(event, plan);
         } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
-            queries.end(event);
+            queries.end(Reflect.text(Reflect.get(event, "runId")));
         } else if (event instanceof SparkListenerApplicationEnd) {
             statements.sendWaiting();
             records.send(PlanRecords.create("SparkEventsLineageEnded", System.currentTimeMillis()));

@@ -7,12 +7,19 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.execution.QueryExecution;
 
-/** Sends the records of streaming queries: their lineage, what their foreachBatch writes, and their tags. */
+/**
+ * Sends the records of streaming queries: their lineage, what their foreachBatch writes, their tags, and the versions
+ * that they write.
+ */
 class QueryRecords {
     private static final int MOST_BATCH_WRITES = 100;
+    /** Of an interval, within which a version is looked for once: that of a batch of the last moments is known. */
+    private static final long PARTS_OF_INTERVAL = 10L;
     private final PlanRecords records;
+    private final long intervalMs;
     private final HashMap queriesByRun = new HashMap();
 
     /** A run of a query. */
@@ -20,17 +27,30 @@ class QueryRecords {
         final boolean bounded;
         final Remembered.Batch batch;
         final HashSet batchWrites = new HashSet();
+        final Map sink;
         ArrayList tags = null;
+        /** The last batch, of a query whose versions are known. */
+        QueryExecution lastBatch = null;
+        long lastBatchMs = 0L;
+        long previousBatchMs = 0L;
+        boolean isLastTold = true;
+        long toldMs = 0L;
 
-        /** @param batch where the query's columns come from, if it has a function of foreachBatch; or else null */
-        RunningQuery(boolean bounded, Remembered.Batch batch) {
+        /**
+         * @param batch where the query's columns come from, if it has a function of foreachBatch; or else null
+         * @param sink whose versions are known; null for another one
+         */
+        RunningQuery(boolean bounded, Remembered.Batch batch, Map sink) {
             this.bounded = bounded;
             this.batch = batch;
+            this.sink = sink;
         }
     }
 
-    QueryRecords(PlanRecords records) {
+    /** @param intervalMs how often the version that a query writes is told; 0 where only its last one is */
+    QueryRecords(PlanRecords records, long intervalMs) {
         this.records = records;
+        this.intervalMs = intervalMs;
     }
 
     /**
@@ -60,7 +80,9 @@ class QueryRecords {
         record.put("bounded", bounded);
         Remembered.Batch batch = Streams.isForeachBatch(stream)
             ? new Remembered.Batch(statement.facts, Trees.output(statement.plan)) : null;
-        queriesByRun.put(record.get("runId"), new RunningQuery(bounded, batch));
+        Map sink = statement.versionedSink();
+        record.put("versioned", sink != null);
+        queriesByRun.put(record.get("runId"), new RunningQuery(bounded, batch, sink));
     }
 
     /** What a function of foreachBatch writes is written by the query. */
@@ -103,8 +125,51 @@ class QueryRecords {
         }
     }
 
-    void end(Object event) {
-        queriesByRun.remove(Reflect.text(Reflect.get(event, "runId")));
+    /** Takes the plan of a batch that has ended, and tells the version that it has written, if it is time. */
+    void endBatch(String run, QueryExecution batch, long time) {
+        RunningQuery query = (RunningQuery) queriesByRun.get(run);
+        if (query == null || query.sink == null || BatchCommit.number(batch) == null) {
+            return;
+        }
+        query.previousBatchMs = query.lastBatchMs;
+        query.lastBatchMs = time;
+        query.lastBatch = batch;
+        query.isLastTold = false;
+        if (intervalMs > 0L && time - query.toldMs >= intervalMs / PARTS_OF_INTERVAL) {
+            query.toldMs = time;
+            LinkedHashMap record = create("SparkEventsQueryVersion", run);
+            addVersion(record, query);
+            records.send(record);
+        }
+    }
+
+    void end(String run) {
+        RunningQuery query = (RunningQuery) queriesByRun.remove(run);
+        if (query != null && query.sink != null) {
+            LinkedHashMap record = create("SparkEventsQueryEnded", run);
+            try {
+                if (!query.isLastTold) {
+                    addVersion(record, query);
+                }
+            } catch (Throwable error) {
+                // That a query has ended is told in any case.
+                records.sendError(error);
+            }
+            records.send(record);
+        }
+    }
+
+    /** Adds the version that the last batch has committed, if one is known. */
+    private static void addVersion(LinkedHashMap record, RunningQuery query) {
+        query.isLastTold = true;
+        record.put("batchId", Long.valueOf(BatchCommit.number(query.lastBatch)));
+        LinkedHashMap version =
+            BatchCommit.find(query.lastBatch, query.sink, query.previousBatchMs, query.lastBatchMs);
+        if (version != null) {
+            version.remove("written");
+            version.put("identity", query.sink.get("identity"));
+            record.put("versions", new Object[] {version});
+        }
     }
 
     private static LinkedHashMap create(String name, String run) {

@@ -121,6 +121,12 @@ public class Statement {
         }
     }
 
+    /** Returns the sink of a streaming query, if the versions that it writes are known; else null. */
+    Map versionedSink() {
+        Map sink = sinks.all().size() == 1 ? (Map) sinks.all().get(0) : null;
+        return sink != null && BatchCommit.isKnown(sink) ? sink : null;
+    }
+
     /** Returns all that is known of it, as JSON has it. */
     public LinkedHashMap record() {
         return record(facts, sinks);

@@ -106,7 +106,10 @@ class StatementRecords {
 
     void end(SparkListenerSQLExecutionEnd event, QueryExecution plan, TableChange change) {
         Long id = event.executionId();
-        runsByBatch.remove(id);
+        String run = (String) runsByBatch.remove(id);
+        if (run != null && plan != null && Reflect.get(event, "executionFailure") == null) {
+            queries.endBatch(run, plan, event.time());
+        }
         Map rows = (Map) rowsByRoot.remove(id);
         Statement whole = (Statement) statements.get(rootsByPart.remove(id));
         if (whole != null && plan != null) {

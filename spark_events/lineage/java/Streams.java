@@ -65,7 +65,10 @@ public class Streams {
         if (catalogTable != null) {
             return identities.ofCatalogTable(catalogTable);
         }
-        if (Reflect.isA(sink, "FileStreamSink") || Reflect.isA(sink, "DeltaSink")) {
+        if (Reflect.isA(sink, "DeltaSink")) {
+            return identities.ofPath(Reflect.field(sink, "path"), "delta");
+        }
+        if (Reflect.isA(sink, "FileStreamSink")) {
             Object format = Reflect.get(Reflect.field(sink, "fileFormat"), "shortName");
             return identities.ofPath(Reflect.field(sink, "path"), Reflect.text(format));
         }

@@ -66,7 +66,12 @@ class DriverSource:
         )
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
-            self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_timeout_ms)
+            self._lineage = PlanReader(
+                spark_context,
+                self._bridge.java,
+                settings.lineage_timeout_ms,
+                settings.lineage_interval_ms,
+            )
         self._stopping = threading.Event()
         self._parts = Parts(spark_context, assembly, self._driver.application_start)
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))

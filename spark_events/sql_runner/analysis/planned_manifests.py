@@ -9,7 +9,8 @@ from typing import Any
 
 from spark_events.api import LineageGraph
 from spark_events.jobs.planned import PlannedStatement, reason_of
-from spark_events.jobs.planned_catalog import PROVIDER
+from spark_events.jobs.planned_catalog import PROVIDER, PlannedCatalog
+from spark_events.jobs.planned_others import CATALOG_KEYS
 from spark_events.lineage import lineage_of
 from spark_events.spark.sql_errors import error_summary
 from spark_events.sql_runner.analysis.jvm import entry_of
@@ -25,13 +26,17 @@ CODE = "its rows are made by Python (code), which is not run"
 """Why the sources of a query are unknown."""
 
 
-def plan_manifests(spark: Any, manifests: Manifests) -> Iterator[PlannedStatement]:
+def plan_manifests(catalog: PlannedCatalog, manifests: Manifests) -> Iterator[PlannedStatement]:
     """Yield what the queries of manifests would read and write; none is started, and no code is run.
 
     Args:
-        spark: the session that has the tables, all of them in Spark's own format.
+        catalog: has the tables, all of them in Spark's own format.
         manifests: their mistakes are problems, too.
     """
+    queries = (
+        f"INSERT INTO {each.target_table} {each.sql or 'SELECT 1'}" for each in manifests.by_name.values()
+    )
+    catalog.expect(queries)
     for problem in manifests.problems:
         place, _, reason = problem.partition(": ")
         yield PlannedStatement(place, Path(place).parent, None, reason)
@@ -40,20 +45,20 @@ def plan_manifests(spark: Any, manifests: Manifests) -> Iterator[PlannedStatemen
         folder = Path(place.rpartition(":")[0]).parent
         origin = folder if folder.name else folder.resolve()
         try:
-            yield PlannedStatement(place, origin, _graph(spark, manifest), name=name)
+            yield PlannedStatement(place, origin, _graph(catalog, manifest), name=name)
         except QueryError as error:
             yield PlannedStatement(
                 place_of_error(manifests, name, error), origin, None, reason_of(str(error)), name
             )
 
 
-def _graph(spark: Any, manifest: Manifest) -> LineageGraph:
+def _graph(catalog: PlannedCatalog, manifest: Manifest) -> LineageGraph:
     """Return what a manifest's query reads and writes.
 
     Raises:
         QueryError: it, or its target, cannot be used.
     """
-    session = _session(spark, manifest)
+    session = _session(catalog, manifest)
     target = _target(session, manifest)
     try:
         if manifest.sql is None:
@@ -70,13 +75,14 @@ def _graph(spark: Any, manifest: Manifest) -> LineageGraph:
         raise analysis_error(error) from error
 
 
-def _session(spark: Any, manifest: Manifest) -> Any:
-    """Return a session that has the tables and views of another one, and the properties of a query."""
+def _session(catalog: PlannedCatalog, manifest: Manifest) -> Any:
+    """Return a session that has the tables and views, and the properties of a query."""
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
 
-    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    session = catalog.new_session()
     for key, value in props.of_session(manifest.spark_properties).items():
+        if key.startswith(CATALOG_KEYS):  # those of the analysis are in memory
+            continue
         try:
             session.conf.set(key, value)
         except PySparkException:  # one of the application that will run the query

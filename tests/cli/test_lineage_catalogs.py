@@ -1,0 +1,155 @@
+"""The lineage of SQL files and manifests that name tables of several catalogs, none of which is reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import cli
+
+pytestmark = pytest.mark.spark
+
+TABLES = """
+CREATE NAMESPACE ice.shop;
+CREATE DATABASE shop;
+CREATE TABLE shop.orders (id INT, paid BOOLEAN) USING parquet;
+CREATE TABLE ice.shop.orders (id INT, price DECIMAL(10,2), at TIMESTAMP)
+  USING iceberg PARTITIONED BY (days(at)) LOCATION '{0}/orders';
+CREATE TABLE unity.shop.orders (id INT, amount DECIMAL(10,2)) USING delta;
+"""
+JOBS = """
+INSERT INTO ice.shop.orders SELECT id, 1, now() FROM shop.orders WHERE paid;
+MERGE INTO unity.shop.orders t USING ice.shop.orders s ON t.id = s.id
+  WHEN MATCHED THEN UPDATE SET amount = s.price WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (s.id, s.price);
+CREATE OR REPLACE VIEW ice.shop.recent (number, much) COMMENT 'of today' AS
+  WITH today AS (SELECT * FROM ice.shop.orders WHERE at > current_date())
+  SELECT id, price FROM today;
+CREATE VIEW loud AS SELECT number, much * 2 AS more FROM ice.shop.recent;
+CREATE TABLE unity.shop.loud USING delta AS SELECT number, more FROM loud;
+USE ice.shop;
+CREATE TABLE sums (id INT, total DECIMAL(20,2)) USING iceberg;
+INSERT OVERWRITE sums SELECT id, sum(price) FROM orders GROUP BY id;
+ALTER TABLE sums ADD COLUMN more INT;
+INSERT INTO spark_catalog.shop.orders SELECT more, true FROM sums;
+CREATE VIEW gone AS SELECT * FROM sums; DROP VIEW gone; DROP TABLE IF EXISTS ice.shop.never;
+"""
+
+
+def run(folder: Path, *arguments: str, conf: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "160"}
+    if conf is not None:
+        environment["SPARK_CONF_DIR"] = str(conf)
+    command = cli("lineage", "plan", *arguments)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+
+
+def edges(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = json.loads(done.stdout)
+    return {
+        (row["source"], row["sink"]): row["columns"]
+        for row in rows
+        if "-" not in (row["source"], row["sink"])
+    }
+
+
+@pytest.fixture
+def folder(java: str, tmp_path: Path) -> Path:
+    (tmp_path / "tables.sql").write_text(TABLES.format(tmp_path))
+    (tmp_path / "jobs.sql").write_text(JOBS)
+    return tmp_path
+
+
+def test_tables_of_the_same_name_in_several_catalogs(folder: Path) -> None:
+    """And views of another catalog, which count as tables; without any catalog's class."""
+    (folder / "orders").mkdir()
+    (folder / "orders" / "rows").write_text("mine")
+    before = sorted(folder.rglob("*"))
+
+    done = run(folder, "tables.sql", "jobs.sql", "--format", "json")
+
+    assert done.returncode == 0, done.stderr
+    found = edges(done)
+    assert set(found) == {
+        ("shop.orders", "ice.shop.orders"),
+        ("ice.shop.orders", "unity.shop.orders"),
+        ("ice.shop.orders", "ice.shop.recent"),
+        ("ice.shop.recent", "unity.shop.loud"),
+        ("ice.shop.orders", "ice.shop.sums"),
+        ("ice.shop.sums", "shop.orders"),
+        ("ice.shop.sums", "ice.shop.gone"),
+    }
+    assert found["ice.shop.orders", "unity.shop.orders"]["amount"] == ["price"]
+    assert found["ice.shop.orders", "ice.shop.recent"] == {"number": ["id"], "much": ["price"]}
+    assert found["ice.shop.recent", "unity.shop.loud"]["more"] == ["much"]
+    assert found["ice.shop.sums", "shop.orders"]["id"] == ["more"]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_what_a_change_affects_across_catalogs(folder: Path) -> None:
+    done = run(
+        folder, "tables.sql", "jobs.sql", "--impact", "ice.shop.orders.price", "--fail-on", "impact",
+        "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    affected = {(row["data"], row["column"]) for row in json.loads(done.stdout)}
+    assert {("unity.shop.orders", "amount"), ("unity.shop.loud", "more")} <= affected
+
+
+def test_mistakes_are_said_with_their_lines(folder: Path) -> None:
+    (folder / "wrong.sql").write_text(
+        "INSERT INTO unity.shop.orders SELECT id, 1 FROM ice.shop.missing;\n"
+        "CREATE VIEW ice.shop.wrong AS\nSELECT id,\n nothing FROM ice.shop.orders;\n"
+        "CREATE TABLE ice.shop.orders (id INT);\n"
+    )
+    done = run(folder, "tables.sql", "wrong.sql")
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert "wrong.sql:1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `ice`.`shop`.`missing`" in said
+    assert "put its CREATE TABLE into an SQL file that comes first" in said
+    assert "wrong.sql:4: [UNRESOLVED_COLUMN" in said
+    assert "wrong.sql:5: [TABLE_OR_VIEW_ALREADY_EXISTS]" in said
+
+
+def test_catalogs_that_spark_is_configured_for_are_not_reached(folder: Path) -> None:
+    """Not even by names of two parts, nor in the place of Spark's own."""
+    (folder / "conf").mkdir()
+    (folder / "conf" / "spark-defaults.conf").write_text(
+        "spark.sql.catalog.ice org.nowhere.Catalog\nspark.sql.catalog.spark_catalog org.nowhere.Session\n"
+    )
+    (folder / "two.sql").write_text(
+        "CREATE TABLE ice.raw (id INT); CREATE TABLE copied AS SELECT id FROM ice.raw; DROP TABLE ice.raw;"
+    )
+    done = run(folder, "two.sql", "--format", "json", conf=folder / "conf")
+    assert done.returncode == 0, done.stderr
+    assert [row["sink"] for row in json.loads(done.stdout) if row["source"] != "-"] == ["default.copied"]
+
+
+def test_the_files_of_a_folder_wait_for_tables_of_each_others_catalogs(folder: Path) -> None:
+    (folder / "sql").mkdir()
+    (folder / "sql" / "a.sql").write_text("USE ice.shop; INSERT INTO unity.shop.x SELECT id FROM y;")
+    (folder / "sql" / "b.sql").write_text(
+        "CREATE TABLE unity.shop.x (id INT); CREATE TABLE ice.shop.y (id INT);"
+    )
+    (folder / "sql" / "c.sql").write_text(
+        "CREATE DATABASE ice_too; CREATE TABLE here AS SELECT id FROM ice.shop.y;"
+    )
+    done = run(folder, "tables.sql", "sql", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert set(edges(done)) == {("ice.shop.y", "unity.shop.x"), ("ice.shop.y", "default.here")}
+
+
+def test_a_manifest_whose_target_is_in_another_catalog(folder: Path) -> None:
+    (folder / "query.yaml").write_text(
+        "name: copy\ntarget-table: unity.shop.orders\nsparkProperties:\n"
+        "  spark.sql.catalog.unity: org.nowhere.Catalog\n"
+        "sql: |\n  SELECT id, price AS amount FROM ice.shop.orders\n"
+    )
+    (folder / "template.yaml").write_text("include-query-metadata: false\n")
+    done = run(folder, "tables.sql", "query.yaml", "--template-file", "template.yaml", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert edges(done)["ice.shop.orders", "unity.shop.orders"] == {"id": ["id"], "amount": ["price"]}
