@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +23,9 @@ from spark_events.spark.conf import read_conf
 if TYPE_CHECKING:
     from spark_events.configuration.check import CheckResult
 
+_MADE = Path("conf/spark-defaults.conf")
+"""Where spark-events init writes its lines if Spark has no folder for them yet."""
+
 
 def check(
     properties_file: PropertiesFile = None,
@@ -41,6 +45,10 @@ def check(
     for problem in result.problems:
         print_error(problem)
     source = plain(str(path)) if path else "no spark-defaults.conf"
+    if path is None and _MADE.is_file():
+        source += (
+            f"; Spark does not look into {_MADE}: export SPARK_CONF_DIR={plain(str(_MADE.parent.absolute()))}"
+        )
     if result.problems:
         problems = _count(len(result.problems), "problem")
         say(f"{problems} found ({source}; {_count(len(conf or ()), '--conf option')})", err)

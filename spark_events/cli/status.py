@@ -50,6 +50,9 @@ def status(
 ) -> None:
     """Show which applications and queries are up now, since when, and how often they were restarted.
 
+    An application that was killed with all that could tell it counts as RUNNING until three heartbeats are
+    missing (3 min by default), then as UNKNOWN, and as LOST after ten.
+
     Exits 1 if one is down, silent or lost, or the last run of a batch application failed; 4 if there is
     nothing to read.
     """

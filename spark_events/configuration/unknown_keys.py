@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from spark_events.ctas.settings import CtasSettings
 from spark_events.listeners.settings import declared_settings
@@ -51,13 +51,20 @@ def unknown_keys(conf: Mapping[str, str]) -> list[str]:
         if meant is not None and (meant in known or meant.startswith(open_ended)):
             problems.append(f"{key}: unknown key; did you mean {meant!r}?")
             continue
-        close = difflib.get_close_matches(meant or key, known, n=1, cutoff=0.8)
-        if meant is not None or key.startswith(_OURS) or (key.startswith(_METRICS) and close):
-            hint = f"did you mean {close[0]!r}? " if close else ""
+        close = difflib.get_close_matches(meant or key, known, n=1, cutoff=0.8) or _of_same_end(key, known)
+        if close and (meant is not None or key.startswith((*_OURS, _METRICS))):
+            problems.append(f"{key}: unknown key; did you mean {close[0]!r}?")
+        elif meant is not None or key.startswith(_OURS):
             root = ".".join((meant or key).split(".")[:2]) + "."
             allowed = ", ".join(pattern for pattern in patterns if pattern.startswith(root))
-            problems.append(f"{key}: unknown key; {hint}allowed: {allowed}")
+            problems.append(f"{key}: unknown key; allowed: {allowed}")
     return problems
+
+
+def _of_same_end(key: str, known: Sequence[str]) -> list[str]:
+    """Return the one key of ours that ends as this one; none if there are several."""
+    same = [each for each in known if each.rpartition(".")[2] == key.rpartition(".")[2]]
+    return same if key.startswith(_OURS) and len(same) == 1 else []
 
 
 def _meant(key: str) -> str | None:

@@ -461,6 +461,8 @@ NEAR_MISSES = {
     "spark.event.checkpoint.sla": "spark.events.checkpoint.sla",
     "spark.job-status-change.listener.l.path": "spark.job-status-changed.listener.l.path",
     "events.reporter.f.path": "spark.events.reporter.f.path",
+    "spark.events.enable": "spark.events.enabled",
+    "spark.events.sla": "spark.events.checkpoint.sla",
 }
 SPARKS_OWN = (
     "spark.eventLog.dir",

@@ -62,6 +62,15 @@ def test_the_end_of_the_process_replaces_one_that_is_held() -> None:
     assert end.release() is None
 
 
+def test_an_end_is_told_once() -> None:
+    """A signal ends Spark and the process: what Spark says of that may come first, or last."""
+    end = ApplicationEnd(2.0)
+    end.by_spark(OF_SPARK, by_signal=True, now_s=10.0)
+
+    assert end.by_process(lambda: OF_PROCESS) is None
+    assert end.by_lost_jvm(lambda: OF_JVM) is None
+
+
 RAISED = Ending(1, exception="ValueError: x")
 EXITED = Ending(3)
 

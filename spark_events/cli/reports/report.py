@@ -42,9 +42,9 @@ FailOn = Annotated[
     typer.Option(
         metavar="RULE",
         help="Exit 1 in this case. down: at the end of the report, something is down, silent or lost, or its "
-        "last run failed. failures: something failed. sla: a commit was late. overdue: a commit is "
-        "overdue at the end. issues: something was slow. slower: a run took much longer than usual. "
-        "Repeatable, or with commas.",
+        "last run failed. failures: something failed. sla: a commit was late. overdue: a query that runs at "
+        "the end has not committed in time. issues: something was slow. slower: a run took much longer than "
+        "usual. Repeatable, or with commas.",
     ),
 ]
 

@@ -64,13 +64,13 @@ class ApplicationEnd:
         """Called when nothing is left to wait for."""
         return self._tell(self._held) if self.state is EndState.HELD else None
 
-    def by_process(self, end: Callable[[], Record]) -> Record:
+    def by_process(self, end: Callable[[], Record]) -> Record | None:
         """Called when the process ends and all is read: this end replaces one that is held."""
-        return self._tell(end())
+        return None if self.state is EndState.TOLD else self._tell(end())
 
-    def by_lost_jvm(self, end: Callable[[], Record]) -> Record:
+    def by_lost_jvm(self, end: Callable[[], Record]) -> Record | None:
         """Called when the JVM is gone: what Spark said before that is the better word."""
-        return self.release() or self._tell(end())
+        return self.release() or self.by_process(end)
 
     def _tell(self, end: Record) -> Record:
         self.state, self._held = EndState.TOLD, {}
