@@ -13,13 +13,17 @@ MIB = 1 << 20
 
 
 def day(
-    number: int, of: int | None = None, files: int = 3, project: str = "Project [id#{0}L]"
+    number: int,
+    of: int | None = None,
+    files: int = 3,
+    project: str = "Project [id#{0}L]",
+    partition: str = "[]",
 ) -> EndedExecution:
     """Return a read of one day, for which all cores take 20 s."""
     plan = Plan()(0, project.format(number))
     plan(1, f"Filter (day#{number} = {number if of is None else of})", number, rows=5)
     sizes = {"number_of_files_read": files, "size_of_files_read": 90 * MIB}
-    at = {"Location": "InMemoryFileIndex(1 paths)[file:/data/clicks]"}
+    at = {"Location": "InMemoryFileIndex(1 paths)[file:/data/clicks]", "PartitionFilters": partition}
     plan(2, "Scan json  [id#1L, day#2]", number, at, rows=50, **sizes)
     return executed(plan, **{f"s{number}": (0, 20)})
 
@@ -47,8 +51,17 @@ def test_a_loop_over_days() -> None:
         [day(number, of=7) for number in range(5)],
         [day(number, files=number) for number in range(1, 6)],
         [day(number, project="Project [slow(id#{0}L) AS x#9]") for number in range(5)],
+        [day(number, 7, project=f"HashAggregate(functions=[max(c{number}#1)])") for number in range(5)],
+        [day(number, partition=f"[(hour#3 = {number})]") for number in range(5)],
     ],
-    ids=["four days", "the same each time", "a table that grows", "it does more than reading"],
+    ids=[
+        "four days",
+        "the same each time",
+        "a table that grows",
+        "it does more than reading",
+        "one filter, and another column each time",
+        "other partitions each time",
+    ],
 )
 def test_no_loop_of_reads(healthy: list[EndedExecution]) -> None:
     assert told(healthy) == []

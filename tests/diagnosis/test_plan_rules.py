@@ -476,6 +476,17 @@ def again(*executions: EndedExecution) -> list[Issue]:
     return list(recomputation.issues())
 
 
+def test_rows_of_the_program_that_look_alike_may_differ() -> None:
+    """As many rows of the same columns, each time made from another list: nothing is computed again."""
+
+    def of_list(number: int) -> EndedExecution:
+        plan = Plan()(0, f"Filter (id#{number} > 3)", number, rows=5)
+        plan(1, f"Scan ExistingRDD[id#{number}]", number, rows=50)
+        return executed(plan, **{f"s{number}": (0, 20)})
+
+    assert again(*map(of_list, range(4))) == []
+
+
 def test_what_is_computed_again() -> None:
     """Three executions filter the same scores, with other ids and limits: two of three times are lost."""
     (issue,) = again(*(scored(number, number) for number in range(3)))

@@ -8,11 +8,9 @@ from typing import NamedTuple
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import CUT, EXCHANGE, Node, columns, listed, without_ids
+from spark_events.diagnosis.plans.node import CUT, EXCHANGE, EXISTING_RDD, Node, columns, listed, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
-_BATCH = "Scan ExistingRDD"
-"""How ``foreachBatch`` gets its batch: as the rows of an RDD, which each action computes."""
 _SCANS = ("Scan ", "MicroBatchScan")
 _SAME_COLUMNS = (EXCHANGE, "AQEShuffleRead", "Filter", "Sort")
 
@@ -48,11 +46,12 @@ def computed_again(execution: EndedExecution) -> Iterator[Issue]:
 def _batch(execution: EndedExecution) -> str:
     """Return the text of the scan by which actions get the batch; empty if nobody knows which one that is.
 
-    Rows that the program has made, such as a table of codes, are scanned in the same way. Those of the batch
-    have the columns of the micro-batch's own plan, which is the first one, if that says its columns.
+    They get it as the rows of an RDD, which each of them computes. Rows that the program has made, such as a
+    table of codes, are scanned in the same way. Those of the batch have the columns of the micro-batch's own
+    plan, which is the first one, if that says its columns.
     """
     nodes = (node for plan in execution.plans for node in plan.walk())  # also what a cache was filled with
-    scans = {node.text for node in nodes if node.name.startswith(_BATCH)}
+    scans = {node.text for node in nodes if node.name.startswith(EXISTING_RDD)}
     of_batch = _described(execution.plans[0]) if execution.plans else ""
     if of_batch:
         scans = {text for text in scans if _same_columns(of_batch, text)}

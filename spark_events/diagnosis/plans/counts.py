@@ -10,7 +10,7 @@ from typing import NamedTuple
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys
-from spark_events.diagnosis.plans.node import EXCHANGE, IN_MEMORY, Node, without_ids
+from spark_events.diagnosis.plans.node import EXCHANGE, FILES, IN_MEMORY, OF_PROGRAM, Node, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _AGGREGATE = "HashAggregate"
@@ -19,8 +19,7 @@ _FILTER = "Filter"
 _PASSED = ("Project", "Sort", "AQEShuffleRead", EXCHANGE, "BroadcastExchange")
 """Nodes that make the same rows, of other columns or in another order."""
 _REUSED = ("ReusedExchange", "ReusedSubquery")
-_FILES = ("number of files read", "size of files read")
-_MOST_WAITING, _MOST_NODES, _MOST_PLACES = 100, 500, 3
+_MOST_WAITING, _MOST_NODES, _MOST_PLACES, _MOST_TABLES = 100, 500, 3, 3
 _LEAST = 2
 """Who counts once may need the number."""
 
@@ -40,13 +39,23 @@ class _Rows(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """An SQL execution that has counted rows: which, the digest of their plan, its place and time in ms."""
+    """An SQL execution that has counted rows.
+
+    Attributes:
+        rows: which.
+        digest: of their plan.
+        place: in the user's code.
+        wall_ms: how long it took, in ms.
+        parts_ms: the same of its parts, by their digests.
+        tables: that it read.
+    """
 
     rows: _Rows
     digest: str
     place: str
     wall_ms: int
-    title: str
+    parts_ms: Mapping[str, int]
+    tables: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -55,7 +64,7 @@ class CountedRows:
 
     times: int = 0
     lost_ms: int = 0
-    title: str = ""
+    tables: dict[str, None] = field(default_factory=dict)
     places: dict[str, None] = field(default_factory=dict)
     _waiting: list[_Counted] = field(default_factory=list)
 
@@ -65,7 +74,7 @@ class CountedRows:
         Args:
             execution: it.
             plan: its root.
-            digests: of the nodes, by their ids; where one of two plans is the same, that is told elsewhere.
+            digests: of the nodes, by their ids: what is the same in two plans is told elsewhere.
             place: in the user's code that it is for; empty if unknown.
         """
         counted = _counted(plan)
@@ -83,11 +92,17 @@ class CountedRows:
                 left.append(each)
                 continue
             again = True
-            self._add(each, wall_ms)
+            told_ms = max((part_ms for part, part_ms in each.parts_ms.items() if part in known), default=0)
+            self._add(each, max(0, min(each.wall_ms, wall_ms) - told_ms))
         self._waiting = left[-_MOST_WAITING:]
         if counted is not None and rows is not None and rows.size > 1:
-            title = ", ".join(counted.tables()[:3])
-            self._waiting.append(_Counted(rows, digests.get(id(counted), ""), place, wall_ms, title))
+            parts_ms = {
+                digests[id(node)]: execution.wall_ms(node.stages)
+                for node in counted.walk()
+                if node.children and id(node) in digests
+            }
+            digest, tables = digests.get(id(counted), ""), tuple(counted.tables())
+            self._waiting.append(_Counted(rows, digest, place, wall_ms, parts_ms, tables))
         return again
 
     def issues(self) -> Iterator[Issue]:
@@ -95,23 +110,25 @@ class CountedRows:
         if self.times < _LEAST:
             return
         places = f" ({', '.join(self.places)})" if self.places else ""
+        tables = list(self.tables)
+        of = f" of {', '.join(tables[:_MOST_TABLES])}{' and others' if len(tables) > _MOST_TABLES else ''}"
         yield Issue(
             RECOMPUTATION,
             f"{RECOMPUTATION} counts",
             self.lost_ms,
             None,
-            f"rows{f' of {self.title}' if self.title else ''} are counted {self.times} times{places}, and "
+            f"rows{of if tables else ''} are counted {self.times} times{places}, and "
             "each time a later SQL execution computes them again",
             "Leave the counts out, or let observe() count the rows while they are written; if a count is "
             "needed before that, cache() or persist() what it counts.",
             evidence={"recomputation.times": self.times, "recomputation.what": "counted rows"},
         )
 
-    def _add(self, counted: _Counted, wall_ms: int) -> None:
+    def _add(self, counted: _Counted, lost_ms: int) -> None:
         self.times += 1
         # With a cache, only the longer of both would be left.
-        self.lost_ms += min(counted.wall_ms, wall_ms)
-        self.title = self.title or counted.title
+        self.lost_ms += lost_ms
+        self.tables.update(dict.fromkeys(counted.tables[:_MOST_TABLES]))
         if counted.place and len(self.places) < _MOST_PLACES:
             self.places[counted.place] = None
 
@@ -137,8 +154,9 @@ def _made(plan: Node) -> dict[int, _Rows]:
     made: dict[int, _Rows] = {}
     for node in nodes[::-1] if len(nodes) <= _MOST_NODES else ():
         below = [made[id(child)] for child in node.children if id(child) in made]
-        if node.name == IN_MEMORY or node.name in _REUSED or len(below) < len(node.children):
-            continue  # a cache has it
+        elsewhere = node.name == IN_MEMORY or node.name in _REUSED
+        if elsewhere or node.name.startswith(OF_PROGRAM) or len(below) < len(node.children):
+            continue
         made[id(node)] = _of(node, below)
     return made
 
@@ -159,7 +177,7 @@ def _described(node: Node) -> list[str]:
     """Return what a node does, without its columns."""
     if not node.children:
         where = node.table() or without_ids(node.text)
-        sizes = [str(node.metrics.get(name)) for name in _FILES]
+        sizes = [str(node.metrics.get(name)) for name in FILES]
         return [where, node.metadata.get("Location", ""), *sizes]
     if node.name in EQUAL:
         kind = next((word for word in node.text.split(", ") if word[:1].isupper() and " " not in word), "")

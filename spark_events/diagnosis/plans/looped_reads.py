@@ -10,10 +10,9 @@ from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import calls_light
-from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
+from spark_events.diagnosis.plans.node import EXCHANGE, FILES, Node, columns, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
-_FILES = ("number of files read", "size of files read")
 _FILTER, _PROJECT = "Filter", "Project"
 _LIGHT = (
     _FILTER,
@@ -39,7 +38,7 @@ class _Loop:
         table: that is read, or its path.
         by: the columns of the filters.
         files: how many it has, and how large they are, as a sentence says it.
-        filters: digests of the plans, which differ in these.
+        filters: digests of the conditions.
         time_ms: how long all cores would take for that.
     """
 
@@ -67,21 +66,23 @@ class LoopedReads:
         filtered = _filtered_scan(execution)
         if filtered is None or not place or not execution.cores:
             return False
-        scan, by = filtered
+        scan, conditions = filtered
+        by = ", ".join(columns(conditions))
         key = (
             place,
             by,
             scan.metadata.get("Location") or scan.table(),
-            *(str(scan.metrics.get(name)) for name in _FILES),
+            without_ids(scan.metadata.get("PartitionFilters", "")),
+            *(str(scan.metrics.get(name)) for name in FILES),
             *(node.name for node in execution.nodes()),
         )
         if key not in self._loops and len(self._loops) >= _MOST_LOOPS:
             return False
         loop = self._loops.setdefault(key, _Loop(place, scan.table(), by, _files(scan)))
-        plan = sha256(execution.plans[0].signature().encode(errors="replace")).hexdigest()[:16]
-        if plan in loop.filters or len(loop.filters) >= _MOST_FILTERS:
+        digest = sha256(without_ids(conditions).encode(errors="replace")).hexdigest()[:16]
+        if digest in loop.filters or len(loop.filters) >= _MOST_FILTERS:
             return False  # that the same is computed again is told elsewhere
-        loop.filters.add(plan)
+        loop.filters.add(digest)
         stages = [execution.stages[each] for each in scan.stages if each in execution.stages]
         loop.time_ms += sum(min(stage.wall_ms, stage.run_ms // execution.cores) for stage in stages)
         return len(loop.filters) >= _LEAST
@@ -112,12 +113,12 @@ class LoopedReads:
 
 
 def _files(scan: Node) -> str:
-    number, total = (scan.metrics.get(name, 0) for name in _FILES)
+    number, total = (scan.metrics.get(name, 0) for name in FILES)
     return f"{number:,} file{'s' if number > 1 else ''}, {size(total)}"
 
 
 def _filtered_scan(execution: EndedExecution) -> tuple[Node, str] | None:
-    """Return the only scan of an execution, of files, and by what its rows are filtered.
+    """Return the only scan of an execution, of files, and the conditions by which its rows are filtered.
 
     None if it reads something else, or does more than that.
     """
@@ -126,9 +127,10 @@ def _filtered_scan(execution: EndedExecution) -> tuple[Node, str] | None:
     nodes = list(execution.nodes())
     scan = nodes[-1]
     above = nodes[:-1]
-    by = ", ".join(columns(" ".join(node.text for node in above if node.name == _FILTER)))
-    if scan.children or not scan.metrics.get(_FILES[0]) or not scan.table() or not by:
+    conditions = " ".join(node.text for node in above if node.name == _FILTER)
+    if scan.children or not scan.metrics.get(FILES[0]) or not scan.table() or not columns(conditions):
         return None
     if any(node.name not in _LIGHT or len(node.children) != 1 for node in above):
         return None
-    return (scan, by) if all(calls_light(node.text) for node in above if node.name == _PROJECT) else None
+    light = all(calls_light(node.text) for node in above if node.name == _PROJECT)
+    return (scan, conditions) if light else None

@@ -42,6 +42,8 @@ PLAN_METRICS = (
 each metric of a node is its index in this, and the id of its accumulator."""
 ROWS = "number of output rows"
 DATA_SIZE = "data size"
+FILES = ("number of files read", "size of files read")
+"""By which the files of a table differ from those of another time."""
 _SHUFFLED_ROWS = "shuffle records written"
 _AROUND = ("WholeStageCodegen", "InputAdapter", "AdaptiveSparkPlan", "ColumnarToRow", "RowToColumnar")
 _AROUND_ENDS = "QueryStage"
@@ -61,6 +63,9 @@ IN_MEMORY = "InMemoryTableScan"
 _OTHER_ROWS = ("Generate", "Expand", "Sample")
 """Nodes out of which more or fewer rows come than go into them."""
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
+EXISTING_RDD = "Scan ExistingRDD"
+OF_PROGRAM = (EXISTING_RDD, "LocalTableScan")
+"""How the names of scans begin whose rows the program has made: two that look alike may have other rows."""
 CUT = " more fields"
 """How Spark ends a list of columns that it cuts."""
 
@@ -165,7 +170,7 @@ class Node:
             return next(iter(self.name.split()[1:]), "")
         if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
             return match[1]
-        if self.name.startswith(("Execute ", "Append", "Overwrite", "Scan ExistingRDD")):
+        if self.name.startswith(("Execute ", "Append", "Overwrite", EXISTING_RDD)):
             written = _WRITTEN.search(self.text)
             return written[0] if written else ""
         return ""

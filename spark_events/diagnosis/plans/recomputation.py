@@ -11,7 +11,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
-from spark_events.diagnosis.plans.node import IN_MEMORY, Node, outputs, without_ids
+from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
@@ -20,7 +20,6 @@ _MOST_PLACES = 3
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
-_SIZES = ("number of files read", "size of files read")
 
 
 @dataclass(slots=True)
@@ -199,10 +198,10 @@ def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
     digest = sha256()
     parts = [without_ids(node.text), node.metadata.get("Location", ""), str(where.cached)]
     if not node.children and not where.cached:  # each time, a cache computes what it lacks
-        parts += [str(node.rows), *(str(node.metrics.get(name)) for name in _SIZES)]
+        parts += [str(node.rows), *(str(node.metrics.get(name)) for name in FILES)]
     for part in (*parts, *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")
-    own = not node.name.startswith(_NOT_KEPT)
+    own = not node.name.startswith(_NOT_KEPT if where.cached else (*_NOT_KEPT, *OF_PROGRAM))
     size = 1 + sum(each.size for each in below)
     return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
 
