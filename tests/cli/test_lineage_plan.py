@@ -232,6 +232,29 @@ def test_a_base_that_cannot_be_analyzed_is_said(clone: Clone) -> None:
     assert [row["change"] for row in json.loads(done.stdout)] == ["added"]
 
 
+def test_files_that_are_not_exported_and_links_are_in_the_base(java: str, tmp_path: Path) -> None:
+    clone = Clone(tmp_path)
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql" / "linked.sql").symlink_to("../shared.sql")
+    clone.commit(
+        {
+            ".gitattributes": "sql export-ignore\n",
+            "shared.sql": "CREATE TABLE shared AS SELECT 1 AS id;",
+            "sql/b.sql": "CREATE TABLE b AS SELECT id FROM shared;",
+        }
+    )
+
+    done = run(tmp_path, "sql", "--base", "HEAD")
+
+    assert (done.returncode, done.stdout.strip()) == (0, "no edge came or went"), done.stderr
+
+
+def test_a_path_that_is_not_there_is_named(clone: Clone) -> None:
+    done = run(clone.folder, "nowhere/sql", "--base", "HEAD")
+    assert done.returncode == 4
+    assert "nowhere/sql: no such file or folder" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("base", "message"),
     [

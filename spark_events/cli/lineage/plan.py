@@ -32,6 +32,11 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
         UsageError: no path is given, or one that is neither.
         NothingToReadError: a path does not exist, or has nothing to read.
     """
+    return plan_of(_analyzed(_checked(paths, template), template))
+
+
+def _checked(paths: list[Path], template: Path | None) -> list[list[Path]]:
+    """Return the files of each path."""
     if not paths:
         raise UsageError("lineage plan: expected SQL files, manifests, or folders of them")
     if template is not None and not template.is_file():
@@ -44,7 +49,7 @@ def plan(paths: list[Path], template: Path | None) -> Plan:
             )
     if template is not None and not any(file.suffix in _YAML for files in groups for file in files):
         raise UsageError(f"--template-file {template}: has defaults for manifests, but the paths have none")
-    return plan_of(_analyzed(groups, template))
+    return groups
 
 
 def plan_of_revision(paths: list[Path], template: Path | None, revision: str) -> Plan:
@@ -55,9 +60,10 @@ def plan_of_revision(paths: list[Path], template: Path | None, revision: str) ->
         revision: a branch, a tag, or a commit.
 
     Raises:
-        UsageError: the paths are in no repository, or that does not know the revision.
+        UsageError: the paths are in no repository, or that does not know the revision; or as of ``plan``.
         ConfigError: Git is missing.
     """
+    _checked(paths, template)
     with tempfile.TemporaryDirectory() as folder:
         other = Revision(revision, Path(folder))
         copies = {copy: path for path in dict.fromkeys(paths) if (copy := other.copy(path)) is not None}

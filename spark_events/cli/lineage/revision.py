@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import tarfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,22 +32,35 @@ class Revision:
             UsageError: the path is in no repository, or that does not know the revision.
             ConfigError: Git is missing, or fails.
         """
+        path = path.resolve()
         where = path if path.is_dir() else path.parent
-        root = Path(os.fsdecode(self._git(where, "rev-parse", "--show-toplevel").rstrip(b"\n")))
-        inner = path.resolve().relative_to(root.resolve())
-        commit = self._commit(root)
+        root = Path(os.fsdecode(self._git(where, "rev-parse", "--show-toplevel").rstrip(b"\n"))).resolve()
+        commit, inner = self._commit(root), path.relative_to(root)
+        listed = self._git(root, "ls-tree", "-r", "--name-only", "-z", commit, "--", inner)
+        names = [name for name in listed.split(b"\0") if name and b"\n" not in name]
         copies = self.folder / commit / root.name
-        if not self._git(root, "ls-tree", "-r", "--name-only", "-z", commit, "--", inner):
-            return None
-        archive = self._git(root, "archive", "--format=tar", commit, "--", inner)
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            for member in tar:
-                file = tar.extractfile(member) if member.isfile() else None
-                if file is not None:
-                    copy = copies / member.name
-                    copy.parent.mkdir(parents=True, exist_ok=True)
-                    copy.write_bytes(file.read())
-        return copies / inner
+        for name, content in self._contents(root, commit, names):
+            copy = copies / os.fsdecode(name)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+        return copies / inner if names else None
+
+    def _contents(self, root: Path, commit: str, names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the names of files, or of links to files of the repository, and what is in each.
+
+        ``git archive`` would leave out what is not to be exported.
+        """
+        asked = b"".join(b"%s:%s\n" % (commit.encode(), name) for name in names)
+        answer = io.BytesIO(self._git(root, "cat-file", "--batch", "--follow-symlinks", given=asked))
+        for name in names:
+            head = answer.readline().rstrip(b"\n")
+            if head.endswith(b" missing"):
+                continue
+            *kind, length = head.split(b" ")
+            content = answer.read(int(length))
+            answer.readline()
+            if kind[-1] == b"blob":  # and no folder, and no link to elsewhere
+                yield name, content
 
     def _commit(self, root: Path) -> str:
         try:
@@ -59,12 +72,13 @@ class Revision:
                 "clone has to fetch it"
             ) from None
 
-    def _git(self, where: Path, *arguments: str | bytes | Path) -> bytes:
+    def _git(self, where: Path, *arguments: str | Path, given: bytes = b"") -> bytes:
+        command = ["git", "-C", where, *arguments]
         try:
-            done = subprocess.run(["git", "-C", where, *arguments], capture_output=True, check=False)
+            done = subprocess.run(command, input=given, capture_output=True, check=False)
         except FileNotFoundError:
             raise ConfigError(f"--base {self.name}: git is not installed, or not on the PATH") from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise UsageError(f"--base {self.name}: git -C {where} {arguments[0]!s}: {said[-1]}")
+            raise UsageError(f"--base {self.name}: git -C {where} {arguments[0]}: {said[-1]}")
         return done.stdout

@@ -102,7 +102,7 @@ def _part(part: Part) -> str:
 
 def _full_lines(message: str) -> str:
     """Return a message without its empty lines and tabs: Kubernetes sets out its reasons with many."""
-    return "\n".join(line for line in message.expandtabs(2).splitlines() if line.strip())
+    return "\n".join(line for line in message.expandtabs(2).split("\n") if line.strip())
 
 
 def _ago(ms: int) -> str:

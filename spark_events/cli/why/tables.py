@@ -27,7 +27,7 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     """Print where the time of an application went, its issues, and what cores would change."""
     of_id = f" [dim]{plain(explanation.app_id)}[/]" if explanation.app_id else ""
     lasted = duration(explanation.duration_ms)
-    so_far = "" if explanation.ended else " so far: it still runs, or was killed"
+    so_far = "" if explanation.ended else " so far: no end of it is known, so it may still run"
     since = f"from {moment(explanation.begun_ms)} UTC"
     say(f"[bold]{plain(explanation.app_name)}[/]{of_id}: {lasted} {since}{so_far}", out)
     if explanation.failed:
