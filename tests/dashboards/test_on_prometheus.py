@@ -366,6 +366,33 @@ def test_starts_and_failures_are_marked_once(seeded: tuple[PrometheusServer, int
     }
 
 
+@pytest.mark.parametrize("interval_s", [15, 60])
+def test_each_failure_is_marked_however_rarely_it_is_scraped(tmp_path: Path, interval_s: int) -> None:
+    """The first, the second, and that of a driver which begins to count anew."""
+    need("promtool", "prometheus")
+    (expr,) = {
+        mark["expr"]
+        for board in boards().values()
+        for mark in board["annotations"]["list"]
+        if mark["name"] == "Failures"
+    }
+    labels = f'{{{NAMES}, error="OUT_OF_MEMORY"}}'
+    minutes = ["_"] * 10 + ["1"] * 5 + ["3"] * 5 + ["1"] * 5
+    values = [value for value in minutes for _ in range(60 // interval_s)]
+    asked = [
+        {
+            "expr": expanded(expr, 3600, {"app_name": ".*"}),
+            "eval_time": f"{minute}m",
+            "exp_samples": [{"labels": labels, "value": 1}] if minute in (10, 15, 20) else [],
+        }
+        for minute in range(2, 25)
+    ]
+    series = {"series": f"spark_failures_total{labels}", "values": " ".join(values)}
+    test = {"interval": f"{interval_s}s", "input_series": [series], "promql_expr_test": asked}
+    (tmp_path / "test.yml").write_text(yaml.safe_dump({"tests": [test]}))
+    promtool("test", "rules", str(tmp_path / "test.yml"))
+
+
 def moments(
     server: PrometheusServer, expr: str, begin_s: int, end_s: int, step: str
 ) -> Iterator[tuple[dict[str, str], list[int]]]:
