@@ -11,8 +11,9 @@ import pytest
 from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events_prometheus.linger import ask_to_leave
 from spark_events_prometheus.reporter import PrometheusReporter
+from spark_events_prometheus.server import MetricsServer
 
-from spark_events.api import ConfigError, Counter, ReporterConfig
+from spark_events.api import ConfigError, Counter, ReporterConfig, ServerAuthentication
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.pki import Pki
@@ -85,6 +86,16 @@ def test_the_end_is_scraped(serve: Callable[..., Served]) -> None:
     assert code_of(served.url.replace("/metrics", "/healthz")) == 404
     assert "spark_rows_total 7.0" in http_get(served.url)
     wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_expected_before_it_is_answered() -> None:
+    """However soon a driver closes after its page has arrived, the same server is waited for."""
+    everyone = ServerAuthentication("metrics", None, {})
+    server = MetricsServer("127.0.0.1", 0, lambda _: b"%d" % len(server.scrapers.expected), everyone, None)
+    try:
+        assert http_get(f"http://127.0.0.1:{server.port}/metrics") == "1"
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize("options", [{}, {"linger.timeout": "0"}])

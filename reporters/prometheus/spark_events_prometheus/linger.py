@@ -39,7 +39,7 @@ class Scrapers:
         self._lock = threading.Lock()
 
     def scraped(self, address: str) -> None:
-        """Called when an address has had the page."""
+        """Called when an address asks for the page."""
         with self._lock:
             self._seen.pop(address, None)
             self._seen[address] = time.monotonic()

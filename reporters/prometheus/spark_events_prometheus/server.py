@@ -131,10 +131,11 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             hint = b"see auth.username, auth.password, auth.token\n"
             self._answer(401, "text/plain", hint, challenge=authentication.challenge)
         elif path == "/metrics":
+            # Before the answer: a driver that closes as soon as the answer has arrived still waits for the next.
+            self.server.scrapers.scraped(self.client_address[0])
             openmetrics = _wants_openmetrics(self.headers.get("Accept", ""))
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
             self._answer(200, content_type, self.server.render(openmetrics))
-            self.server.scrapers.scraped(self.client_address[0])
         elif path == "/healthz":
             self._answer(200, "text/plain", b"ok\n")
         else:
