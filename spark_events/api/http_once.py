@@ -7,13 +7,13 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
 
 import requests
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import HTTPConnectionPool, PoolManager
 from urllib3.exceptions import ReadTimeoutError
 
 from spark_events.api.timed_http import TimedResponse
@@ -21,22 +21,6 @@ from spark_events.api.timed_http import TimedResponse
 LONGEST_BODY = 1 << 20
 _PIECE = 4_096
 _SECONDS = re.compile(r"[0-9]{1,9}")
-
-
-class _TimedHttpConnection(HTTPConnection):
-    response_class = TimedResponse
-
-
-class _TimedHttpsConnection(HTTPSConnection):
-    response_class = TimedResponse
-
-
-class _HttpPool(HTTPConnectionPool):
-    ConnectionCls = _TimedHttpConnection
-
-
-class _HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = _TimedHttpsConnection
 
 
 class OneTryAdapter(HTTPAdapter):  # type: ignore[misc] # requests has no types
@@ -53,8 +37,7 @@ class OneTryAdapter(HTTPAdapter):  # type: ignore[misc] # requests has no types
     def proxy_manager_for(self, *arguments: Any, **keywords: Any) -> PoolManager:
         """Make the connections by way of a proxy."""
         manager: PoolManager = super().proxy_manager_for(*arguments, **keywords)
-        if isinstance(manager, ProxyManager):  # not one of SOCKS, which has classes of its own
-            _time(manager)
+        _time(manager)
         return manager
 
     def send(self, request: PreparedRequest, *arguments: Any, **keywords: Any) -> Response:
@@ -91,7 +74,15 @@ def innermost(error: BaseException) -> str:
 
 
 def _time(manager: PoolManager) -> None:
-    manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+    pools = manager.pool_classes_by_scheme
+    manager.pool_classes_by_scheme = {scheme: _timed(pool) for scheme, pool in pools.items()}
+
+
+@cache
+def _timed(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+    """Return a kind of connections, also by way of SOCKS, whose answers are read within one timeout."""
+    connection = type("TimedConnection", (pool.ConnectionCls,), {"response_class": TimedResponse})
+    return type("TimedConnectionPool", (pool,), {"ConnectionCls": connection})
 
 
 def _beginning(answer: Response) -> bytes:

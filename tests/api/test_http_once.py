@@ -9,6 +9,7 @@ import requests
 
 from spark_events.api.http_once import OneTryAdapter, innermost
 from tests.support.raw_http import DRIPS, dripping, raw_http
+from tests.support.socks import socks_proxy
 
 
 def post(url: str, timeout_s: float | None = 20.0) -> requests.Response:
@@ -45,6 +46,18 @@ def test_a_proxy_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
                 post(f"{scheme}://collector.invalid", 0.3)
 
             assert innermost(caught.value) == "the whole answer was not there within 0.3 s"
+
+
+@pytest.mark.parametrize("what", ["head", "body"])
+def test_a_proxy_of_socks(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connections are of classes of their own."""
+    pytest.importorskip("socks", reason="PySocks is missing")
+    with dripping(what) as url, socks_proxy(int(url.rpartition(":")[2])) as proxy:
+        monkeypatch.setenv("http_proxy", proxy)
+        with pytest.raises(requests.RequestException) as caught:
+            post("http://collector.invalid", 0.3)
+
+    assert innermost(caught.value) == "the whole answer was not there within 0.3 s"
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -131,7 +131,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             hint = b"see auth.username, auth.password, auth.token\n"
             self._answer(401, "text/plain", hint, challenge=authentication.challenge)
         elif path == "/metrics":
-            # Before the answer: a driver that closes as soon as the answer has arrived still waits for the next.
+            # Before the answer: a driver that closes right after it still waits for the next scrape.
             self.server.scrapers.scraped(self.client_address[0])
             openmetrics = _wants_openmetrics(self.headers.get("Accept", ""))
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
