@@ -13,6 +13,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.runtime.settings import key_of
 from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
+from spark_events.why.heap_use import HeapUse
 from spark_events.why.run_figures import RunFigures
 
 SMALL_MS = 1_000
@@ -29,6 +30,8 @@ class Explanation:
         parts: how long each account of the ledger took, in ms; they add up to all of it. None if only its
             events are known.
         core_ms: the same of its cores, in ms; None where it is not known.
+        heap_byte_s: what became of its executors' heap, in byte-seconds, by ``HEAP_ACCOUNTS``; empty where
+            it has none of its own, or it is not known.
         issues: by what they cost, the costliest first.
         critical_path_ms: the least time with endless cores; None as above.
         estimates: with other numbers of cores.
@@ -45,6 +48,7 @@ class Explanation:
     issues: list[FoundIssue]
     parts: Mapping[str, int] | None = None
     core_ms: Mapping[str, int] | None = None
+    heap_byte_s: Mapping[str, int] = field(default_factory=dict)
     critical_path_ms: int | None = None
     estimates: list[Estimate] = field(default_factory=list)
     figures: RunFigures | None = None
@@ -87,6 +91,7 @@ def explain(
     app_id: str,
     timeline: ApplicationTimeline,
     figures: RunFigures,
+    heap: HeapUse,
     ended: bool,
     issues: Iterable[Event],
     least_ms: int,
@@ -98,6 +103,7 @@ def explain(
         app_name, app_id: its own.
         timeline: what happened in it.
         figures: what it read, wrote and was given.
+        heap: what became of its executors' heap.
         ended: whether its end is known.
         issues: the events of its issues.
         least_ms: what an issue costs at least that was looked for, in ms.
@@ -115,6 +121,7 @@ def explain(
         by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues),
         parts=booked.time_ms,
         core_ms=booked.core_ms,
+        heap_byte_s=heap.booked(timeline.ended_ms),
         critical_path_ms=critical_path_ms(timeline.run) if timeline.run else None,
         estimates=estimates(timeline.run) if timeline.run else [],
         figures=figures,

@@ -20,6 +20,7 @@ from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import LEAST, SMALL_MS, Explanation, explain
+from spark_events.why.heap_use import HeapUse
 from spark_events.why.run_figures import RunFigures
 
 
@@ -85,6 +86,7 @@ class _Reading:
         self._failures: deque[str] = deque(maxlen=_MOST_FAILURES)
         self._timeline = ApplicationTimeline(bounded=False)
         self._figures = RunFigures()
+        self._heap = HeapUse()
         self._replay = LogReplay(files, log, self._listeners, self._take_event)
 
     def run(self) -> Iterator[int]:
@@ -105,7 +107,15 @@ class _Reading:
         name, app_id = result.application.name, result.application.id
         least_ms = read_settings(self._conf)[0].thresholds.min_time_ms
         return explain(
-            name, app_id, self._timeline, self._figures, result.ended, self._events, least_ms, self._failures
+            name,
+            app_id,
+            self._timeline,
+            self._figures,
+            self._heap,
+            result.ended,
+            self._events,
+            least_ms,
+            self._failures,
         )
 
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
@@ -114,7 +124,7 @@ class _Reading:
 
         def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Sequence[Listener]:
             self._figures.spark_version = spark_version
-            return self._timeline, self._figures
+            return self._timeline, self._figures, self._heap
 
         return SparkListeners(
             registry,

@@ -25,6 +25,7 @@ COLORS = {
 """The color of each account of time, a class of the page: related ones share one."""
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[._]")
 _UNITS = {"Ms": duration, "Bytes": size}
+_GIB, _LEAST_HOURS = 1 << 30, 0.1
 
 
 def whole_percent(share: float) -> str:
@@ -32,6 +33,15 @@ def whole_percent(share: float) -> str:
     if share < 1:
         return "< 1 %"
     return f"{99 if 99 < share < 100 else round(share)} %"
+
+
+def held(byte_seconds: float) -> str:
+    """Return ``2.5 GiB·h``, or ``40 GiB·s`` where that is less than a tenth of it."""
+    gib_hours = byte_seconds / _GIB / 3_600
+    if gib_hours >= _LEAST_HOURS:
+        return f"{gib_hours:,.1f} GiB·h"
+    gib_seconds = byte_seconds / _GIB
+    return f"{gib_seconds:.1f} GiB·s" if gib_seconds < 10 else f"{gib_seconds:.0f} GiB·s"
 
 
 def shown_evidence(name: str, value: Any) -> tuple[str, str]:

@@ -8,14 +8,18 @@ from typing import Any
 import orjson
 
 from spark_events.api.errors import needs_extra
+from spark_events.diagnosis.times.heap_ledger import HEAP_ACCOUNTS
 from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
-from spark_events.why.shown import COLORS, SEVERITIES, shown_evidence, whole_percent
+from spark_events.why.shown import COLORS, SEVERITIES, held, shown_evidence, whole_percent
 
 
 def as_json(explanations: Sequence[Explanation], compared: Comparison | None = None) -> bytes:
-    """Return all figures: ``applications``, and ``against`` another run; times in ms, sizes in bytes."""
+    """Return all figures: ``applications``, and ``against`` another run.
+
+    Times are in ms, sizes in bytes, and what was held of heap in byte-seconds.
+    """
     against = None
     if compared is not None:
         against = {
@@ -39,6 +43,7 @@ def as_values(explanation: Explanation) -> dict[str, Any]:
         "failures": list(explanation.failures),
         "parts": explanation.parts,
         "core_ms": explanation.core_ms,
+        "heap_byte_s": explanation.heap_byte_s,
         "critical_path_ms": explanation.critical_path_ms,
         "estimates": [estimate._asdict() for estimate in explanation.estimates],
         "issues": [
@@ -66,10 +71,11 @@ def page(explanations: Sequence[Explanation], compared: Comparison | None = None
     with needs_extra("report", "jinja2", "an HTML page"):
         from spark_events.history.page.page import environment
     templates = environment("spark_events.why")
-    templates.filters["whole_percent"] = whole_percent
+    templates.filters.update(whole_percent=whole_percent, held=held)
     return templates.get_template("why.html.j2").render(
         explanations=explanations,
         accounts=ACCOUNTS,
+        heap_accounts=HEAP_ACCOUNTS,
         colors=COLORS,
         compared=compared,
         severities=SEVERITIES,

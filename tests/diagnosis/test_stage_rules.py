@@ -10,7 +10,9 @@ from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
-from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
+from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.long_tail import lagging_task
+from spark_events.diagnosis.stages.stage_rules import stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.python_times import StagesInPython
 from tests.support.measured_tasks import measured

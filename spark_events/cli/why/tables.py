@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
@@ -14,7 +16,7 @@ from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue
-from spark_events.why.shown import whole_percent
+from spark_events.why.shown import held, whole_percent
 
 _MOST_ISSUES = 20
 _BAR, _SHORT_BAR = 24, 12
@@ -36,6 +38,8 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
         say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:
         show_table(_parts_table(explanation, out.width >= _WIDE or not has_width(out)), out)
+    if explanation.heap_byte_s:
+        say(_heap_sentence(explanation.heap_byte_s), out)
     if explanation.issues:
         _print_issues(explanation.issues, out)
     else:
@@ -63,6 +67,14 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
             figures = duration(part_ms), whole_percent(100 * share), *of_cores
             table.add_row(part, *figures, f"[cyan]{bar}[/]", *meaning)
     return table
+
+
+def _heap_sentence(heap_byte_s: Mapping[str, int]) -> str:
+    """Return what became of the executors' heap, the largest part first."""
+    whole = max(1, sum(heap_byte_s.values()))
+    parts = sorted(((amount, account) for account, amount in heap_byte_s.items() if amount), reverse=True)
+    shares = ", ".join(f"{whole_percent(100 * amount / whole)} {account}" for amount, account in parts)
+    return f"Heap that executors held: {held(whole)}; {shares}"
 
 
 def _print_issues(issues: list[FoundIssue], out: Console) -> None:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spark_events.api import Severity
-from spark_events.api.toolkit.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
-from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS, Thresholds
+from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.times.driver_issues import (
+    AFTER,
+    AT_END,
+    AT_START,
+    Collected,
+    Jobs,
+    Pauses,
+    collect_issue,
+    driver_issue,
+    is_loop,
+    loop_issue,
+)
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
@@ -17,63 +28,13 @@ _ROWS_PER_MS, _ARROW_PER_MS = 4 << 10, 16 << 10
 """Python takes rows from the JVM at 4 MB a second or faster, and what Arrow brings at four times that; longer
 pauses are for something else."""
 _TO_PANDAS = "toPandas at "
-_LOOP, _MAY_BE_LOOP, _SMALL_MS = 20, 3, 5_000
-"""From so many jobs of one place on, it is a loop, or may become one; and how long each takes at most."""
+_LOOP, _MAY_BE_LOOP = 20, 3
+"""From so many jobs of one place on, it is a loop, or may become one."""
 _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
 _STARTS = 8
 """So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
-_AT_START = "before its first stage, beyond the usual "
-_AFTER = "after "
-_AT_END, _OTHERS = "after its last stage", "others"
-
-
-@dataclass(slots=True)
-class _Pauses:
-    """The time in which no stage ran before those of one place, in ms.
-
-    Attributes:
-        number: how often.
-        within_ms: how much of it belonged to SQL executions.
-    """
-
-    number: int = 0
-    time_ms: int = 0
-    within_ms: int = 0
-
-
-@dataclass(slots=True)
-class _Jobs:
-    """The jobs of one place, each of which may be the one before with another of its stages.
-
-    Attributes:
-        number: how many there were.
-        last: the latest.
-        stages_ms: for how long any stage ran since the pauses before their stages, in ms.
-        run_ms: how long their tasks ran, in all.
-    """
-
-    number: int = 0
-    last: str = ""
-    stages_ms: int = 0
-    run_ms: int = 0
-
-
-@dataclass(slots=True)
-class _Collected:
-    """The results that came to the driver from one place.
-
-    Attributes:
-        times: how often.
-        size_bytes: how much.
-        taken_ms: how long that may have taken.
-        pauses_ms: for how long no stage ran after them.
-    """
-
-    times: int = 0
-    size_bytes: int = 0
-    taken_ms: int = 0
-    pauses_ms: int = 0
+_OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +69,19 @@ class DriverTime:
         self._usual_start_ms = thresholds.usual_start_ms
         self._executors: dict[str, int] = {}
         # With the pause before each, where that was, if not before the stage's own place, and when it ended.
-        self._stages: dict[tuple[int, int], tuple[str, _Pauses, int]] = {}
+        self._stages: dict[tuple[int, int], tuple[str, Pauses, int]] = {}
         self._queries: set[str] = set()
         self._ending = False
         self._executions = 0
         self._last_ms: int | None = None
         self._wall_ms = self._busy_ms = 0
         self._after = ""  # what brought a large result before the pause
-        self._pause = _Pauses()
-        self._before: dict[str, _Pauses] = {}
+        self._pause = Pauses()
+        self._before: dict[str, Pauses] = {}
         # Those within SQL executions that run on: at their end, another issue may tell what they were for.
-        self._undecided: list[tuple[str, _Pauses, int]] = []
-        self._jobs: dict[str, _Jobs] = {}
-        self._collected: dict[str, _Collected] = {}
+        self._undecided: list[tuple[str, Pauses, int]] = []
+        self._jobs: dict[str, Jobs] = {}
+        self._collected: dict[str, Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
         self._any_stage = self._has_ended = False
         self.cores = 0
@@ -180,9 +141,9 @@ class DriverTime:
         self._advance(time_ms)
         pause = self._ended_pause()
         if not self._any_stage:
-            pause = _Pauses(1, max(0, pause.time_ms - self._usual_start_ms), 0)
-        at = f"{_AFTER}{self._after}" if self._after else ""
-        at_start = f"{_AT_START}{duration(self._usual_start_ms)}"
+            pause = Pauses(1, max(0, pause.time_ms - self._usual_start_ms), 0)
+        at = f"{AFTER}{self._after}" if self._after else ""
+        at_start = f"{AT_START}{duration(self._usual_start_ms)}"
         self._stages[key] = at if self._any_stage else at_start, pause, time_ms
         self._after = ""
         self._any_stage = True
@@ -196,7 +157,7 @@ class DriverTime:
             time_ms: when, in ms since the epoch.
         """
         self._advance(time_ms)
-        at, pause, paused_until_ms = self._stages.pop(key, ("", _Pauses(), 0))
+        at, pause, paused_until_ms = self._stages.pop(key, ("", Pauses(), 0))
         self._book(at or work.place or _ANYWHERE, pause, paused_until_ms)
         busy_ms, self._busy_ms = self._busy_ms, 0
         if work.place and not at and not is_fetch(work.place):
@@ -213,14 +174,14 @@ class DriverTime:
         self._stages.clear()
         if self._any_stage:
             pause = self._ended_pause()
-            self._book(f"{_AFTER}{self._after}" if self._after else _AT_END, pause, time_ms)
+            self._book(f"{AFTER}{self._after}" if self._after else AT_END, pause, time_ms)
         self._decide()
 
     def issues(self, time_ms: int) -> Iterator[Issue]:
         """Yield what the time of the driver alone has cost so far, however little."""
         self._advance(time_ms)
         for place, collected in self._collected.items():
-            yield self._of_collect(place, collected)
+            yield collect_issue(place, collected)
         least_ms = max(
             self._thresholds.least_idle_ms,
             self._thresholds.idle_share * self._wall_ms,
@@ -228,74 +189,21 @@ class DriverTime:
         )
         others = dict(self._before)
         for place, jobs in self._jobs.items():
-            pauses = others.get(place, _Pauses())
-            if _is_loop(pauses, jobs, _LOOP) and pauses.time_ms + jobs.stages_ms >= least_ms:
-                yield _of_loop(place, others.pop(place), jobs, self.cores)
-            elif not self._has_ended and _is_loop(pauses, jobs, _MAY_BE_LOOP):
+            pauses = others.get(place, Pauses())
+            if is_loop(pauses, jobs, _LOOP) and pauses.time_ms + jobs.stages_ms >= least_ms:
+                yield loop_issue(place, others.pop(place), jobs, self.cores)
+            elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 del others[place]
         alone_ms = sum(pause.time_ms for pause in others.values())
         if alone_ms >= least_ms:
-            yield self._of_driver(alone_ms, others)
+            yield driver_issue(alone_ms, self._wall_ms, self.cores, others)
 
-    def _of_driver(self, alone_ms: int, pauses: dict[str, _Pauses]) -> Issue:
-        longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
-        parts = [
-            _described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20
-        ]
-        first = pauses[longest[0]]
-        if longest[0].startswith(_AFTER) and longest[0] != _AT_END:
-            advice = (
-                "Python may still unpack the rows of that result, or the program works on them: aggregate "
-                "or filter in Spark, so that fewer rows come; for pandas, let Arrow bring them "
-                "(spark.sql.execution.arrow.pyspark.enabled=true)."
-            )
-        elif first.within_ms * 2 > first.time_ms:
-            advice = (
-                "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
-                "partitions, and a plan that is not built up in a loop make it shorter."
-            )
-        else:
-            advice = (
-                "The program computes, waits or calls something else there: move that work into Spark, or "
-                "run it beside the jobs. If it builds a DataFrame in a loop, each withColumn() analyzes the "
-                "whole plan again: one select() or withColumns() does not."
-            )
-        return Issue(
-            IDLE_CORES,
-            IDLE_CORES,
-            alone_ms,
-            None,
-            f"only the driver works for {duration(alone_ms)} of {duration(self._wall_ms)}: "
-            f"{'; '.join(parts)}",
-            advice,
-            Severity.INFO,
-            {
-                "driverAloneMs": alone_ms,
-                "driverAlone.pauses": sum(pause.number for pause in pauses.values()),
-                "driverAlone.inExecutionsMs": sum(pause.within_ms for pause in pauses.values()),
-                "cores": self.cores,
-            },
-        )
-
-    def _of_collect(self, place: str, collected: _Collected) -> Issue:
-        return Issue(
-            COLLECT,
-            f"{COLLECT} {place}",
-            collected.taken_ms,
-            None,
-            f"{place} brings {size(collected.size_bytes)} to the driver, which takes up to "
-            f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
-            "Aggregate or filter in Spark, and collect only the result; write large results to a table. For "
-            "pandas, see that spark.sql.execution.arrow.pyspark.enabled is true.",
-            evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},
-        )
-
-    def _ended_pause(self) -> _Pauses:
+    def _ended_pause(self) -> Pauses:
         """Return the pause that ends now, without the part in which a result came to the driver."""
-        pause, self._pause = self._pause, _Pauses()
+        pause, self._pause = self._pause, Pauses()
         return self._settle_collect(pause) if self._collects is not None and pause.time_ms else pause
 
-    def _book(self, place: str, pause: _Pauses, ended_ms: int) -> None:
+    def _book(self, place: str, pause: Pauses, ended_ms: int) -> None:
         if not pause.time_ms:
             return
         self._undecided.append((place, pause, ended_ms))
@@ -309,7 +217,7 @@ class DriverTime:
                 continue  # another issue has told all of it
             if place not in self._before and len(self._before) >= _MOST_PLACES:
                 place = _OTHERS
-            before = self._before.setdefault(place, _Pauses())
+            before = self._before.setdefault(place, Pauses())
             before.number += 1
             before.time_ms += pause.time_ms
             before.within_ms += pause.within_ms
@@ -318,13 +226,13 @@ class DriverTime:
     def _add_job(self, work: WorkDone, busy_ms: int) -> None:
         if work.place not in self._jobs and len(self._jobs) >= _MOST_PLACES:
             return
-        jobs = self._jobs.setdefault(work.place, _Jobs())
+        jobs = self._jobs.setdefault(work.place, Jobs())
         jobs.number += work.job != jobs.last
         jobs.last = work.job
         jobs.stages_ms += busy_ms
         jobs.run_ms += work.run_ms
 
-    def _settle_collect(self, pause: _Pauses) -> _Pauses:
+    def _settle_collect(self, pause: Pauses) -> Pauses:
         """Book the part of a pause in which a result came to the driver, and return the rest of it."""
         assert self._collects is not None  # asked before
         place, result_bytes = self._collects
@@ -332,13 +240,13 @@ class DriverTime:
         per_ms = _ARROW_PER_MS if place.startswith(_TO_PANDAS) else _ROWS_PER_MS
         taken_ms = min(pause.time_ms, result_bytes // per_ms)
         if place in self._collected or len(self._collected) < _MOST_PLACES:
-            collected = self._collected.setdefault(place, _Collected())
+            collected = self._collected.setdefault(place, Collected())
             collected.times += 1
             collected.size_bytes += result_bytes
             collected.taken_ms += taken_ms
             collected.pauses_ms += pause.time_ms
         self._after = place
-        return _Pauses(1, pause.time_ms - taken_ms, max(0, pause.within_ms - taken_ms))
+        return Pauses(1, pause.time_ms - taken_ms, max(0, pause.within_ms - taken_ms))
 
     def _advance(self, time_ms: int) -> None:
         passed_ms = max(0, time_ms - self._last_ms) if self._last_ms is not None else 0
@@ -352,37 +260,3 @@ class DriverTime:
         if not self._stages:
             self._pause.time_ms += passed_ms
             self._pause.within_ms += passed_ms if self._executions else 0
-
-
-def _is_loop(pauses: _Pauses, jobs: _Jobs, least: int) -> bool:
-    """Return whether a loop runs small jobs at a place, so many at least, one after the other."""
-    in_turn = min(pauses.number, jobs.number) >= least
-    return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
-
-
-def _of_loop(place: str, pauses: _Pauses, jobs: _Jobs, cores: int) -> Issue:
-    whole_ms = pauses.time_ms + jobs.stages_ms
-    # What their tasks do would have to be done by one job as well, at best by all cores.
-    needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
-    return Issue(
-        SMALL_JOBS,
-        f"{SMALL_JOBS} {place}",
-        (whole_ms - needed_ms) * (jobs.number - 1) // jobs.number,
-        None,
-        f"{jobs.number:,} small jobs of {place} run one after the other, {duration(whole_ms)} in all; all "
-        f"cores could do what their tasks do in {duration(needed_ms)}",
-        "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
-        "window in place of the loop), or run the jobs at the same time in threads.",
-        evidence={
-            "loop.jobs": jobs.number,
-            "loop.driverAloneMs": pauses.time_ms,
-            "loop.runTimeMs": jobs.run_ms,
-        },
-    )
-
-
-def _described(place: str, pauses: _Pauses) -> str:
-    if place == _AT_END or place.startswith((_AT_START, _AFTER)):
-        return f"{duration(pauses.time_ms)} {place}"
-    pauses_of = f" in {pauses.number:,} pauses" if pauses.number > 1 else ""
-    return f"{duration(pauses.time_ms)}{pauses_of} before {place}"

@@ -16,7 +16,7 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
-from spark_events.diagnosis.stage_rules import EndedStage
+from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext

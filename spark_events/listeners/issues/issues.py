@@ -23,7 +23,9 @@ from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.rdds.schema_reads import schema_read
 from spark_events.diagnosis.small_files import small_files
-from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
+from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.long_tail import lagging_task
+from spark_events.diagnosis.stages.stage_rules import stage_issues
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.driver_time import WorkDone

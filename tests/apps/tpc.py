@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H, over the tables in a folder of Parquet files; prints the number of each that has run."""
+"""The queries of TPC-H or TPC-DS, over the tables in a folder of Parquet files; prints the number of each that has run."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 folder = Path(sys.argv[1])
-spark = SparkSession.builder.appName("tpch").getOrCreate()
+spark = SparkSession.builder.appName(folder.name).getOrCreate()
 for table in sorted(folder.glob("*.parquet")):
     spark.read.parquet(str(table)).createOrReplaceTempView(table.stem)
 for number, sql in json.loads((folder / "queries.json").read_text()).items():

@@ -1,0 +1,1 @@
+"""What the tasks of one stage say about why it is slow."""

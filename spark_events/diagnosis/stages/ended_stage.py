@@ -1,0 +1,93 @@
+"""A stage attempt that has ended, as the rules about stages see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TaskRun, TasksMeasured
+
+_DATA_RATIO = 2
+_TOGETHER_MS, _LEAST_WAVE = 500, 3
+"""Tasks that are launched within this time begin together."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedStage:
+    """A stage attempt that has ended.
+
+    Attributes:
+        cores: of all executors at its end; 0 if unknown.
+        measured: what its tasks measured.
+        python: how long they waited for Python.
+        retries_tasks: whether Spark tries a task again that has failed; it does not in most local modes.
+        warms_up: whether it is the first stage on its executors, or of their Python workers: its first tasks
+            load what all need.
+        repeats: whether it makes again what was lost.
+        failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
+        reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
+    """
+
+    cores: int
+    measured: TasksMeasured
+    python: PythonTimes = NO_PYTHON
+    retries_tasks: bool = True
+    warms_up: bool = False
+    repeats: bool = False
+    reads_cache: bool = False
+    failed_of: str = ""
+
+    @property
+    def wall_ms(self) -> int:
+        """From the start of the first task to the end of the last, in ms."""
+        return max(0, self.measured.last_ms - self.measured.first_ms)
+
+    @property
+    def slots(self) -> int:
+        """How many tasks ran at once; Spark may report a start before the end that made room for it."""
+        return min(self.measured.most_running, self.cores or self.measured.most_running)
+
+    def longest(self) -> tuple[TaskRun, int] | None:
+        """Return the task that takes longest for a reason of its own, and how long, in ms; None if unknown.
+
+        The first tasks of Python workers, and of executors, wait for what all of them need to be loaded. That
+        is as long as the second longest of those that began together, and does not count; unless Spark has
+        measured that less of their time went into it, or they read more than others. Where the first task of
+        each core takes long, it is for something that all of them do for the first time.
+        """
+        runs, median_ms = self.measured.longest_runs, self.measured.run.median
+        first = [run for run in runs if self._is_first(run) and not self.reads_more(run)]
+        usual_ms = max(0, first[1].run_ms - median_ms) if len(first) > 1 else 0
+        late = [run for run in first if run.run_ms > _DATA_RATIO * median_ms]
+        is_whole_wave = len(late) >= max(_LEAST_WAVE, self.slots)
+        if not self.warms_up and not is_whole_wave:
+            usual_ms = min(usual_ms, self.python.start_ms)
+        own_ms = [run.run_ms - usual_ms * (run in first) for run in runs]
+        if not own_ms:
+            return None
+        place = own_ms.index(max(own_ms))
+        return runs[place], own_ms[place]
+
+    def reads_more(self, run: TaskRun) -> bool:
+        """Return whether a task reads much more than others."""
+        return run.read_bytes > _DATA_RATIO * self.measured.read.median and self.measured.read.highest > 0
+
+    def ends_late(self, long_ms: float) -> bool:
+        """Return whether a task that is longer than this is among those that end last."""
+        runs, run = self.measured.longest_runs, self.measured.run
+        # A task does not run yet while it is sent and unpacked: the first ones for some seconds.
+        around_ms = max(0, self.measured.spreads["Duration"].highest - run.highest)
+        last_ms = self.measured.last_ms - run.median - around_ms
+        return any(run.run_ms > long_ms and run.launched_ms + run.run_ms >= last_ms for run in runs)
+
+    @property
+    def failed_share(self) -> float:
+        """The share of task attempts that failed."""
+        failed = self.measured.failed
+        return failed / (failed + self.measured.tasks) if failed else 0.0
+
+    def _is_first(self, run: TaskRun) -> bool:
+        return run.launched_ms - self.measured.first_ms <= _TOGETHER_MS
+
+    def as_wall_ms(self, task_ms: int) -> int:
+        """Return how long a time of tasks lasts if as many run at once as ran at most."""
+        return task_ms // self.slots

@@ -1,0 +1,200 @@
+"""The rules about one stage: each returns what it finds, or None.
+
+A measurement of zero is taken as none: native engines leave metrics of tasks at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_events.api import Severity
+from spark_events.api.toolkit.formatting import duration, size
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.long_tail import long_tail
+from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, TASK_COUNT, Thresholds
+
+_LEAST_TASK_MS = 4
+"""For so long a task runs, however little it does."""
+_KEEP_SHUFFLES = (
+    "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
+    "service, or spark.decommission.enabled, keeps it."
+)
+
+
+def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield the issues of a stage, however little they cost."""
+    for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions):
+        issue = rule(stage, thresholds)
+        if issue is not None:
+            yield issue
+
+
+def spill(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that tasks wrote to disk what did not fit into their memory."""
+    spilled = stage.measured.spreads["Disk Bytes Spilled"]
+    if spilled.total < max(1, thresholds.min_bytes):
+        return None
+    return Issue(
+        SPILL,
+        SPILL,
+        None,
+        spilled.total,
+        f"tasks spill {size(spilled.total)} to disk, up to {size(spilled.highest)} each",
+        "Give each task less data (more partitions: spark.sql.shuffle.partitions, or repartition), or more "
+        "memory (spark.executor.memory, or fewer spark.executor.cores).",
+        evidence={
+            "spilledBytes": spilled.total,
+            "task.spilledBytes": spilled.highest,
+            "readBytes": stage.measured.read.total,
+        },
+    )
+
+
+def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that garbage collection takes much of the tasks' time."""
+    run, gc = stage.measured.run, stage.measured.spreads["JVM GC Time"]
+    share = gc.total / run.total if run.total else 0.0
+    if share < thresholds.gc_warn or not gc.total:
+        return None
+    # A task that waits for Python, which has a heap of its own, is not held up.
+    in_jvm = max(0, run.total - stage.python.run_ms) / run.total
+    return Issue(
+        GC,
+        GC,
+        stage.as_wall_ms(int(gc.total * in_jvm)),
+        None,
+        f"garbage collection takes {share:.0%} of the tasks' run time",
+        "Give executors more heap (spark.executor.memory), or run fewer tasks at once in each "
+        "(spark.executor.cores); cache less, or serialized.",
+        Severity.ERROR if share >= thresholds.gc_error else Severity.WARN,
+        {"gcTimeMs": gc.total, "runTimeMs": run.total, "gcShare": round(share, 4)},
+    )
+
+
+def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that a stage has many tiny tasks, or too few for the cores that there are."""
+    measured, run = stage.measured, stage.measured.run
+    evidence = {"numTasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
+    if measured.tasks > thresholds.least_many_tasks and run.median < thresholds.short_task_ms:
+        delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
+        around_ms = delay.total + start.total
+        overhead_ms = around_ms + measured.tasks * min(run.median, _LEAST_TASK_MS)
+        return Issue(
+            TASK_COUNT,
+            TASK_COUNT,
+            stage.as_wall_ms(overhead_ms),
+            None,
+            f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
+            f"them takes {duration(around_ms)}, running them {duration(run.total)}",
+            "Use fewer partitions: coalesce(), spark.sql.shuffle.partitions, larger input files, or a larger "
+            "spark.sql.files.maxPartitionBytes.",
+            evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
+        )
+    if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:
+        # A worker starts once, whatever it is given to do.
+        own_ms = max(0, run.total - stage.python.start_ms)
+        lost_ms = max(0, run.highest - stage.python.start_ms // measured.tasks - own_ms // stage.cores)
+        count = "one task" if measured.tasks == 1 else f"{measured.tasks} tasks"
+        each = "" if measured.tasks == 1 else " each at the median"
+        return Issue(
+            TASK_COUNT,
+            TASK_COUNT,
+            lost_ms,
+            None,
+            f"{count} of {duration(run.median)}{each}, for {stage.cores} cores",
+            "Use more partitions: repartition(), spark.sql.shuffle.partitions, or files that can be split.",
+            evidence={**evidence, "fewTasks": True},
+        )
+    return None
+
+
+def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that many attempts of tasks failed, or that all of them do again what others had done."""
+    measured = stage.measured
+    if stage.repeats:
+        return _made_again(stage)
+    if stage.failed_share < thresholds.failed_share or not measured.failed:
+        return None
+    if not stage.retries_tasks and not measured.fetch_failures:
+        return None
+    because = (
+        f", {measured.fetch_failures} because shuffle output was gone" if measured.fetch_failures else ""
+    )
+    advice = "See this stage's failures for the cause; if executors were lost, see their ExecutorLostEvents."
+    return Issue(
+        RETRIES,
+        RETRIES,
+        _lost_to_failed(stage),
+        None,
+        f"{measured.failed} of {measured.failed + measured.tasks} task attempts failed{because}, after "
+        f"{duration(measured.failed_ms)} in all{f'; the last: {stage.failed_of}' if stage.failed_of else ''}",
+        _KEEP_SHUFFLES if measured.fetch_failures else advice,
+        evidence={
+            "failedTasks": measured.failed,
+            "failedTimeMs": measured.failed_ms,
+            "fetchFailures": measured.fetch_failures,
+            "numTasks": measured.tasks,
+        },
+    )
+
+
+def _lost_to_failed(stage: EndedStage) -> int:
+    """Return how much shorter the stage would be without its failed attempts, in ms.
+
+    Where other tasks are left to run, failed attempts take their share of the cores; at the end of a stage,
+    all cores wait for the task that has to begin again.
+    """
+    duration_ms, failed_ms = stage.measured.spreads["Duration"], stage.measured.failed_ms
+    without_ms = max(stage.as_wall_ms(duration_ms.total), duration_ms.highest)
+    return max(stage.as_wall_ms(failed_ms), min(failed_ms, stage.wall_ms - without_ms))
+
+
+def _made_again(stage: EndedStage) -> Issue:
+    measured = stage.measured
+    count = "one task runs" if measured.tasks == 1 else f"{measured.tasks:,} tasks run"
+    return Issue(
+        RETRIES,
+        RETRIES,
+        stage.wall_ms,
+        None,
+        f"{count} again for {duration(stage.wall_ms)}: what the stage had written was gone",
+        _KEEP_SHUFFLES,
+        evidence={"numTasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
+    )
+
+
+def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that most of the tasks' time is spent in Python functions.
+
+    How long the same would take without Python is known of no RDD, and of no function that takes whole groups
+    or batches: what is said of those is how long they take, not what they cost.
+    """
+    run, python = stage.measured.run, stage.python
+    started_ms = max(0, run.total - python.start_ms)  # workers start once, however much they do
+    share = min(1.0, python.run_ms / started_ms) if started_ms else 0.0
+    if share < thresholds.python_share or not python.run_ms:
+        return None
+    of_all = min(1.0, python.run_ms / run.total)
+    time_ms = stage.as_wall_ms(python.run_ms)
+    advice = (
+        "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
+        "call the function on fewer rows: filter before it."
+    )
+    if python.in_rdd:
+        advice = (
+            "Spark does not know what they do. If they call a service, let them send many rows at once, or "
+            "several calls at the same time; if they compute, DataFrames do in the JVM what they can."
+        )
+    return Issue(
+        PYTHON,
+        PYTHON,
+        None if python.in_rdd else time_ms,
+        None,
+        f"{of_all:.0%} of the tasks' run time is spent in Python functions"
+        f"{' of an RDD' if python.in_rdd else ''}",
+        advice,
+        Severity.INFO,
+        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(of_all, 4)},
+        share_ms=time_ms if python.in_rdd else None,
+    )

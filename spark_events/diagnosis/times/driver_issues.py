@@ -1,0 +1,161 @@
+"""What is said of time in which only the driver works, while the cores of all executors wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_events.api import Severity
+from spark_events.api.toolkit.formatting import duration, size
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
+
+AT_START = "before its first stage, beyond the usual "
+AFTER = "after "
+AT_END = "after its last stage"
+_SMALL_MS = 5_000
+"""How long a small job takes at most."""
+
+
+@dataclass(slots=True)
+class Pauses:
+    """The time in which no stage ran before those of one place, in ms.
+
+    Attributes:
+        number: how often.
+        within_ms: how much of it belonged to SQL executions.
+    """
+
+    number: int = 0
+    time_ms: int = 0
+    within_ms: int = 0
+
+
+@dataclass(slots=True)
+class Jobs:
+    """The jobs of one place, each of which may be the one before with another of its stages.
+
+    Attributes:
+        number: how many there were.
+        last: the latest.
+        stages_ms: for how long any stage ran since the pauses before their stages, in ms.
+        run_ms: how long their tasks ran, in all.
+    """
+
+    number: int = 0
+    last: str = ""
+    stages_ms: int = 0
+    run_ms: int = 0
+
+
+@dataclass(slots=True)
+class Collected:
+    """The results that came to the driver from one place.
+
+    Attributes:
+        times: how often.
+        size_bytes: how much.
+        taken_ms: how long that may have taken.
+        pauses_ms: for how long no stage ran after them.
+    """
+
+    times: int = 0
+    size_bytes: int = 0
+    taken_ms: int = 0
+    pauses_ms: int = 0
+
+
+def driver_issue(alone_ms: int, wall_ms: int, cores: int, pauses: Mapping[str, Pauses]) -> Issue:
+    """Return that only the driver works.
+
+    Args:
+        alone_ms: for how long, in all, in ms.
+        wall_ms: of how long.
+        cores: that wait meanwhile.
+        pauses: by what came after them.
+    """
+    longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
+    parts = [_described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20]
+    first = pauses[longest[0]]
+    if longest[0].startswith(AFTER) and longest[0] != AT_END:
+        advice = (
+            "Python may still unpack the rows of that result, or the program works on them: aggregate "
+            "or filter in Spark, so that fewer rows come; for pandas, let Arrow bring them "
+            "(spark.sql.execution.arrow.pyspark.enabled=true)."
+        )
+    elif first.within_ms * 2 > first.time_ms:
+        advice = (
+            "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
+            "partitions, and a plan that is not built up in a loop make it shorter."
+        )
+    else:
+        advice = (
+            "The program computes, waits or calls something else there: move that work into Spark, or "
+            "run it beside the jobs. If it builds a DataFrame in a loop, each withColumn() analyzes the "
+            "whole plan again: one select() or withColumns() does not."
+        )
+    return Issue(
+        IDLE_CORES,
+        IDLE_CORES,
+        alone_ms,
+        None,
+        f"only the driver works for {duration(alone_ms)} of {duration(wall_ms)}: {'; '.join(parts)}",
+        advice,
+        Severity.INFO,
+        {
+            "driverAloneMs": alone_ms,
+            "driverAlone.pauses": sum(pause.number for pause in pauses.values()),
+            "driverAlone.inExecutionsMs": sum(pause.within_ms for pause in pauses.values()),
+            "cores": cores,
+        },
+    )
+
+
+def collect_issue(place: str, collected: Collected) -> Issue:
+    """Return that large results came to the driver from one place."""
+    return Issue(
+        COLLECT,
+        f"{COLLECT} {place}",
+        collected.taken_ms,
+        None,
+        f"{place} brings {size(collected.size_bytes)} to the driver, which takes up to "
+        f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
+        "Aggregate or filter in Spark, and collect only the result; write large results to a table. For "
+        "pandas, see that spark.sql.execution.arrow.pyspark.enabled is true.",
+        evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},
+    )
+
+
+def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:
+    """Return whether a loop runs small jobs at a place, so many at least, one after the other."""
+    in_turn = min(pauses.number, jobs.number) >= least
+    return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
+
+
+def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
+    """Return that a loop runs small jobs one after the other, on so many cores."""
+    whole_ms = pauses.time_ms + jobs.stages_ms
+    # What their tasks do would have to be done by one job as well, at best by all cores.
+    needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
+    return Issue(
+        SMALL_JOBS,
+        f"{SMALL_JOBS} {place}",
+        (whole_ms - needed_ms) * (jobs.number - 1) // jobs.number,
+        None,
+        f"{jobs.number:,} small jobs of {place} run one after the other, {duration(whole_ms)} in all; all "
+        f"cores could do what their tasks do in {duration(needed_ms)}",
+        "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
+        "window in place of the loop), or run the jobs at the same time in threads.",
+        evidence={
+            "loop.jobs": jobs.number,
+            "loop.driverAloneMs": pauses.time_ms,
+            "loop.runTimeMs": jobs.run_ms,
+        },
+    )
+
+
+def _described(place: str, pauses: Pauses) -> str:
+    if place == AT_END or place.startswith((AT_START, AFTER)):
+        return f"{duration(pauses.time_ms)} {place}"
+    pauses_of = f" in {pauses.number:,} pauses" if pauses.number > 1 else ""
+    return f"{duration(pauses.time_ms)}{pauses_of} before {place}"
