@@ -20,7 +20,7 @@ _HEAD = (
     "`python -m docs.command_pages` writes this page.\n\n"
     "`-h` shows the help of each, with examples; `spark-events --version` the version; "
     "`spark-events --install-completion` completes names in your shell. Tables go to stdout, everything else "
-    "to stderr. Where the output is no terminal, tables are as wide as they are, unless `COLUMNS` is set; "
+    "to stderr. Where the output is not a terminal, tables are as wide as they are, unless `COLUMNS` is set; "
     "`NO_COLOR=1` and `FORCE_COLOR=1` turn colors off and on. All times are UTC.\n\n"
     "| exit code | meaning |\n| --- | --- |\n"
     "| 0 | success |\n"

@@ -28,7 +28,7 @@ _HEADING = re.compile(r"^(#+ .*|\w+:)$", re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """Return a text without what is no prose, with its lines where they were."""
+    """Return a text without what is not prose, with its lines where they were."""
     for pattern in (_FENCED, _HEADING):
         # A word between two paragraphs, so that both together are not read as a phrase.
         text = pattern.sub(lambda match: "Code." + "\n" * match.group().count("\n"), text)

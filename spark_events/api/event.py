@@ -30,7 +30,7 @@ class Severity(enum.IntEnum):
     def of(cls, value: Severity | str) -> Severity | None:
         """Return the severity of a name in any case, also of logging's ``warning`` and ``critical``.
 
-        None of what is no severity.
+        None of what is not a severity.
         """
         if is_a(value, str):
             name = text_of(value).upper()
@@ -122,7 +122,7 @@ class EventBuilder:
         """Set when it happened, in ms since the epoch; the default is the current time."""
         at_ms = time_of(time_ms)
         if at_ms is None:
-            drop("event", "EventBuilder.set_time_ms", time_ms, "is no time")
+            drop("event", "EventBuilder.set_time_ms", time_ms, "is not a time")
         else:
             self._time_ms = at_ms
         return self
@@ -133,7 +133,7 @@ class EventBuilder:
         if known is not None:
             self._severity = known
         else:
-            drop("event", "EventBuilder.set_severity", severity, "is no Severity")
+            drop("event", "EventBuilder.set_severity", severity, "is not a Severity")
         return self
 
     def set_body(self, body: str) -> EventBuilder:

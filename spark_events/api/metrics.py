@@ -55,7 +55,7 @@ def _growth_of(amount: Any, where: str) -> Any:
     number = finite_of(amount)
     if number is not None and 0 <= number <= LARGEST:
         return number
-    drop("metric", where, amount, "is no number from 0 to 2^63: for what also shrinks, use a gauge")
+    drop("metric", where, amount, "is not a number from 0 to 2^63: for what also shrinks, use a gauge")
     return None
 
 
@@ -161,11 +161,11 @@ class Histogram(Metric):
         self._lock = threading.Lock()
 
     def update(self, value: float) -> None:
-        """Add one value; what is no finite number is dropped."""
+        """Add one value; what is not a finite number is dropped."""
         if type(value) is not float or value - value:  # of an infinite one, the difference is NaN
             number = finite_of(value)
             if number is None:
-                drop("metric", "Histogram.update", value, "is no finite number")
+                drop("metric", "Histogram.update", value, "is not a finite number")
                 return
             value = number
         with self._lock:
@@ -182,7 +182,7 @@ class Histogram(Metric):
 def _bounds_of(bounds: Any) -> tuple[float, ...]:
     try:
         given = list(bounds)
-    except Exception:  # of what is no sequence
+    except Exception:  # of what is not a sequence
         given = [bounds]
     numbers = []
     for bound in given:
@@ -190,7 +190,7 @@ def _bounds_of(bounds: Any) -> tuple[float, ...]:
         if number is not None:
             numbers.append(number)
         elif type(bound) is not float or bound != math.inf:
-            drop("metric", "Histogram", bound, "is no bound of a bucket")
+            drop("metric", "Histogram", bound, "is not the bound of a bucket")
     return tuple(sorted(numbers))
 
 
@@ -216,7 +216,12 @@ class Meter(Metric):
         super().__init__(unit, description)
         span = finite_of(span_s)
         if span is None or span < 1:
-            drop("metric", "Meter", span_s, "is no time of a second or more; the rate is taken over a minute")
+            drop(
+                "metric",
+                "Meter",
+                span_s,
+                "is not a time of a second or more; the rate is taken over a minute",
+            )
             span = 60
         self._span_s = int(span)
         self._clock = clock

@@ -116,7 +116,7 @@ class SpanBuilder:
         """Set start and end in ms since the epoch; a span that ends before it starts has no length."""
         start, end = time_of(start_ms), time_of(end_ms)
         if start is None or end is None:
-            drop("span", "SpanBuilder.set_times_ms", start_ms if start is None else end_ms, "is no time")
+            drop("span", "SpanBuilder.set_times_ms", start_ms if start is None else end_ms, "is not a time")
             return self
         if end < start:
             drop("span", "SpanBuilder.set_times_ms", end, f"is {end}, before the start at {start}")
@@ -146,7 +146,7 @@ class SpanBuilder:
         if failure is None:
             return self
         if not is_a(failure, Failure):
-            drop("span", "SpanBuilder.set_failure", failure, "is no Failure")
+            drop("span", "SpanBuilder.set_failure", failure, "is not a Failure")
             return self
         attributes = {
             "exception.type": failure.exception_type,
@@ -174,7 +174,7 @@ class SpanBuilder:
         """Add something that happened at one moment, in ms since the epoch."""
         at_ms = time_of(time_ms)
         if at_ms is None:
-            drop("span", "SpanBuilder.add_event", time_ms, "is no time")
+            drop("span", "SpanBuilder.add_event", time_ms, "is not a time")
             return self
         known = {} if attributes is None else attributes_of(attributes, "span", "SpanBuilder.add_event")
         event = SpanEvent(text_of(name), at_ms, known)
@@ -193,7 +193,7 @@ class SpanBuilder:
         if is_a(child, SpanBuilder):
             self._children.append(child)
         else:
-            drop("span", "SpanBuilder.add_child", child, "is no SpanBuilder")
+            drop("span", "SpanBuilder.add_child", child, "is not a SpanBuilder")
         return self
 
     def build(self, variables: Mapping[str, str]) -> Span:

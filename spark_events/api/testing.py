@@ -383,7 +383,7 @@ def on_its_thread(call: Callable[[], None]) -> None:
     def run() -> None:
         try:
             call()
-        except BaseException as error:  # a TimeoutError of the reporter's own is no hang
+        except BaseException as error:  # a TimeoutError of the reporter's own is not a hang
             raised.append(error)
 
     try:

@@ -76,7 +76,7 @@ def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:
 
     Args:
         given: a mapping.
-        kind: see ``drop``, for what is no mapping.
+        kind: see ``drop``, for what is not a mapping.
         where: it was handed over.
     """
     try:

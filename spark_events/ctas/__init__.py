@@ -59,7 +59,7 @@ def table_of(spark: Any, descriptor: str) -> TwoPhaseCatalogTable:
         descriptor: what ``TwoPhaseCatalogTable.descriptor`` returned.
 
     Raises:
-        ValueError: it is no descriptor.
+        ValueError: it is not a descriptor.
         JournalError: the journal does not know the transaction.
     """
     return transactions_of(spark).table_of(descriptor)

@@ -109,7 +109,7 @@ class Transactions:
         """Return the table of a descriptor, in the state recorded in the journal.
 
         Raises:
-            ValueError: it is no descriptor.
+            ValueError: it is not a descriptor.
             JournalError: the journal does not know the transaction.
         """
         transaction = self.journal.read(Transaction.from_json(descriptor).txid)

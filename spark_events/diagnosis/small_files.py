@@ -44,7 +44,7 @@ def small_files(
     """
     for field, verb, advice in _WAYS:
         number, total = files.get(field, 0), files.get(f"{field} Bytes", 0)
-        # No size is no measurement.
+        # A size that is missing is not a measurement.
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]

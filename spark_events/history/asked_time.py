@@ -23,7 +23,7 @@ def time_of(name: str, text: str) -> int:
             or ``now``.
 
     Raises:
-        UsageError: it is no time.
+        UsageError: it is not a time.
     """
     now_ms = time.time_ns() // 1_000_000
     if text == "now":

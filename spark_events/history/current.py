@@ -84,7 +84,7 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
         token: that the endpoint asks for.
 
     Raises:
-        UsageError: it is no URL of HTTP.
+        UsageError: it is not a URL of HTTP.
         ConfigError: it cannot be reached, or serves something else.
         NothingToReadError: it serves no metric of an application.
     """

@@ -72,7 +72,7 @@ def _sla(sla: str | Mapping[str, str]) -> Sla:
     """Return the SLAs.
 
     Raises:
-        ConfigError: one is no duration.
+        ConfigError: one is not a duration.
     """
     by_query = {"": sla} if isinstance(sla, str) else dict(sla)
     read = {name: DURATION.read("sla", text) for name, text in by_query.items()}

@@ -139,7 +139,7 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
             notes.append(f"{reading.duplicates:,} repeated: they have the id of another, and count once")
         if reading.odd_numbers:
             notes.append(
-                f"{reading.odd_numbers:,} values are no numbers, or none that can be: taken as missing"
+                f"{reading.odd_numbers:,} values are not numbers, or impossible ones: taken as missing"
             )
         if reading.own:
             notes.append(f"{reading.own:,} events are your own code's: they show only that it ran")

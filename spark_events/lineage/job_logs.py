@@ -126,7 +126,7 @@ def _readable(paths: Iterable[Path], graph: DataFlow) -> Iterator[tuple[int, Pat
         if stat.S_ISREG(state.st_mode):
             yield state.st_mtime_ns, path
         else:
-            graph.torn[path] = "it is no file"
+            graph.torn[path] = "it is not a file"
 
 
 def _events(path: Path, graph: DataFlow) -> Iterator[LoggedEvent]:

@@ -142,7 +142,7 @@ class ScopeGroup(MetricGroup):
     def register(self, name: str, metric: M) -> M:
         """Add a metric; see ``MetricGroup``."""
         if not is_a(metric, Metric):
-            drop("metric", "MetricGroup.register", metric, "is no metric")
+            drop("metric", "MetricGroup.register", metric, "is not a metric")
             return metric
         name = text_of(name)
         with self._lock:

@@ -138,8 +138,8 @@ def _of_reporter(conf: Mapping[str, str], setup: ReporterSetup) -> Iterator[str]
         key = prefix + common[field].name if field in common else ""
         if special := _OF_REGULAR_EXPRESSIONS.search(conf.get(key, "")):
             yield (
-                f"{key}: '{conf[key]}' is no regular expression: {special.group()!r} stands for itself, and "
-                "only * for any text"
+                f"{key}: '{conf[key]}' is not a regular expression: {special.group()!r} means itself, "
+                "and only * means any text"
             )
 
 

@@ -22,7 +22,7 @@ class DriverLog(logging.Handler):
 
 
 def tell(message: str, *values: object) -> None:
-    """Log a sentence for whoever has started the application, though it is no warning.
+    """Log a sentence for whoever has started the application, though it is not a warning.
 
     An application that has set up its own logging gets it there, at its level; else it is on standard error.
     """

@@ -11,7 +11,7 @@ from spark_events.listeners.long_texts import whole_characters
 
 
 class NoRecordError(ValueError):
-    """JSON that is no object."""
+    """JSON that is not an object."""
 
 
 def load(line: bytes | str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def load(line: bytes | str) -> dict[str, Any]:
 
     Raises:
         NoRecordError: it is JSON, and no object.
-        ValueError: it is no JSON, or no UTF-8.
+        ValueError: it is not JSON, or not UTF-8.
     """
     try:
         record = orjson.loads(line)

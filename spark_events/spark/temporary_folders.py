@@ -89,7 +89,7 @@ def _sweep_once() -> None:
 
 
 def _remove_if_left(path: str) -> None:
-    """Remove a folder that nobody holds a lock on; what is no folder of this user's stays.
+    """Remove a folder that nobody holds a lock on; what is not a folder of this user's stays.
 
     Raises:
         OSError: somebody uses it, or it is not a folder.

@@ -77,7 +77,7 @@ def _refuse_what_cannot_be_moved(environment: Path, left_out: tuple[str, ...]) -
             else ""
         )
         raise ConfigError(
-            f"{sys.executable} is in no virtual environment, of which an archive could be made{conda}: "
+            f"{sys.executable} is not in a virtual environment that could be packed{conda}: "
             "python3 -m venv environment && environment/bin/pip install 'spark-events[otlp,prometheus]' "
             "your-packages, then environment/bin/spark-events pack"
         )

@@ -56,7 +56,7 @@ def submit(arguments: Sequence[str]) -> None:
         arguments: as for spark-submit: options, the application, its own arguments.
 
     Raises:
-        ConfigError: there is no application, no Spark, or it is no Python application; or the cluster runs
+        ConfigError: there is no application, no Spark, or it is not a Python application; or the cluster runs
             no Python drivers.
     """
     if not arguments:
@@ -72,7 +72,7 @@ def submit(arguments: Sequence[str]) -> None:
         driver_log.install()
         logger.warning("nothing is reported: %s turns spark-events off", off)
     elif sys.platform == "linux" and deploy_mode(options, conf) != "cluster":
-        # Elsewhere nothing tells the end of a driver that is killed; in cluster mode the driver is no child.
+        # Elsewhere nothing tells the end of a killed driver; in cluster mode, the driver is not a child.
         command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]
     try:
         os.execvpe(command[0], command, environment)

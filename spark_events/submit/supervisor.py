@@ -128,7 +128,7 @@ class Applications:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            with contextlib.suppress(Exception):  # whatever was sent that is no message
+            with contextlib.suppress(Exception):  # whatever was sent that is not a message
                 while message := receive(connection):
                     with self._changed:
                         self._take(message)

@@ -70,7 +70,7 @@ def say_once(what: str, why: str) -> None:
         _LOG.warning("%s: %s (said once; more are counted)", what, why)
 
 
-def drop_value(what: str, value: Any, why: str = "is no finite number") -> None:
+def drop_value(what: str, value: Any, why: str = "is not a finite number") -> None:
     """Count a value that cannot be reported, and say it once.
 
     Args:

@@ -58,7 +58,7 @@ class TaskMetric:
             own = report.metrics[self._key] = type(self)(self._key) if report.in_driver else self
         own.begin_or_add(first)
 
-    def _drop(self, value: Any, why: str = "is no finite number") -> None:
+    def _drop(self, value: Any, why: str = "is not a finite number") -> None:
         drop_value(f"task.metrics.{self.kind}", value, f"for {self._key[1]!r} {why}")
 
     def begin_or_add(self, first: Any) -> None:
@@ -69,7 +69,7 @@ class TaskMetric:
         raise NotImplementedError
 
     def take(self) -> Any:
-        """Return the value, in Python's own numbers, at the end of a task; None if it is no number."""
+        """Return the value, in Python's own numbers, at the end of a task; None if it is not a number."""
         now, self._now = self._now, None
         return None if now is None else self._plain(now)
 
@@ -93,7 +93,7 @@ class TaskCounter(TaskMetric):
         if type(amount) is not int or not 0 <= amount <= _LARGEST:
             number = finite_of(amount)  # small types of libraries would overflow
             if number is None or not 0 <= number <= _LARGEST:
-                self._drop(amount, "is no number from 0 to 2^63: for what also shrinks, use a gauge")
+                self._drop(amount, "is not a number from 0 to 2^63: for what also shrinks, use a gauge")
                 return
             amount = int(number)
         try:
@@ -115,7 +115,7 @@ class TaskGauge(TaskMetric):
     __slots__ = ()
 
     def set(self, value: float) -> None:
-        """Set the value; what is no finite number is dropped."""
+        """Set the value; what is not a finite number is dropped."""
         number = value if type(value) is float and value - value == 0 else finite_of(value)
         if number is None:
             self._drop(value)
@@ -140,7 +140,7 @@ class TaskHistogram(TaskMetric):
     __slots__ = ()
 
     def update(self, value: float) -> None:
-        """Add one value; what is no finite number is dropped."""
+        """Add one value; what is not a finite number is dropped."""
         if type(value) is not float or value - value:  # of an infinite one, the difference is NaN
             number = finite_of(value)
             if number is None:

@@ -23,7 +23,7 @@ def error_of(error: BaseException) -> tuple[str, str]:
 def text_of(value: Any) -> str:
     """Return the text of whatever the user's code has given, cut to its longest length."""
     try:
-        # Half a character, as in a file name of another encoding, is no text that can be sent.
+        # Half a character, as in a file name of another encoding, is not text that can be sent.
         return str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode()
     except Exception as error:  # it is the user's own method
         return f"<its str raised {type(error).__name__}>"

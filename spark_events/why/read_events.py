@@ -103,7 +103,7 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
     cut += [name for name in of_spans.cut if name not in cut]
     if cut:
         notes.append(f"{len(cut):,} skipped: {PROBLEMS[CUT]} (one is {path_without_secrets(cut[0])})")
-    # The database has counted those of the other files that are no JSON.
+    # The database has counted those of the other files that are not JSON.
     lines = of_spans.odd + Counter({name: of_spans.torn[name] for name in files.spans})
     if lines:
         notes.append(_skipped_lines(lines.total(), next(iter(lines))))

@@ -94,7 +94,7 @@ class _Reading:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be read; that an application has no end is no fault of the log."""
+        """What could not be read; that an application has no end is not a fault of the log."""
         result = self._replay.result
         skipped = [f"{count} lines skipped: {reason}" for reason, count in result.counts.lost().items()]
         whole = result.application is not None and not result.unreadable

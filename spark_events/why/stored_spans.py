@@ -57,7 +57,7 @@ class Skipped(NamedTuple):
     """How many lines of each file were skipped.
 
     Attributes:
-        torn: those that are no JSON object.
+        torn: those that are not JSON objects.
         odd: those with a span that is not as it was written.
         cut: files that cannot be unpacked to their end.
     """

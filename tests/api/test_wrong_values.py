@@ -105,7 +105,7 @@ def test_the_first_is_said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest
     for _ in range(3):
         Counter().inc(-1)
     assert [record.message for record in caplog.records] == [
-        "Counter.inc: what was given (int) is no number from 0 to 2^63: for what also shrinks, use a gauge; it is "
+        "Counter.inc: what was given (int) is not a number from 0 to 2^63: for what also shrinks, use a gauge; it is "
         "dropped (repeats are counted, not logged)"
     ]
 

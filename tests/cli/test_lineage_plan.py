@@ -194,7 +194,7 @@ def clone(java: str, tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in the clone", "elsewhere"])
 def test_what_a_branch_changes(clone: Clone, inside: bool) -> None:
-    """Wherever the command runs, jobs are named after the same files; a folder that is new is no mistake."""
+    """Wherever the command runs, jobs are named after the same files; a folder that is new is not a mistake."""
     at, paths = (clone.folder, "") if inside else (clone.folder.parent, f"{clone.folder.name}/")
 
     done = run(at, f"{paths}sql", f"{paths}more", "--base", "main", "--fail-on", "base", "--format", "json")

@@ -25,8 +25,8 @@ F = "spark.events.reporter.f."
             FILE | {"spark.events.reporters": "f", "spark.events.reporter.g.path": "/tmp/y"},
             "spark.events.reporter.g.path: no effect, because spark.events.reporters is 'f', without 'g'",
         ),
-        (FILE | {f"{F}filter.includes": "[["}, f"{F}filter.includes: '[[' is no regular expression"),
-        (FILE | {f"{F}filter.excludes": "job.+"}, f"{F}filter.excludes: 'job.+' is no regular expression"),
+        (FILE | {f"{F}filter.includes": "[["}, f"{F}filter.includes: '[[' is not a regular expression"),
+        (FILE | {f"{F}filter.excludes": "job.+"}, f"{F}filter.excludes: 'job.+' is not a regular expression"),
     ],
 )
 def test_what_can_hardly_be_meant(conf: dict[str, str], expected: str) -> None:

@@ -85,7 +85,7 @@ def test_its_reader_takes_it(of: type, name: str, declared: Declared) -> None:
 
 @pytest.mark.parametrize("declared", [*OF_THE_FRAMEWORK, *OF_CTAS], ids=lambda each: each.option.name)
 def test_check_knows_it(declared: Declared) -> None:
-    """It is no unknown key, a letter more is, and a value that cannot be is a problem of that key."""
+    """It is not an unknown key, a letter more is, and a value that cannot be is a problem of that key."""
     key = declared.option.name + ("nightly" if declared.placeholder else "")
     misspelled = declared.option.name.removesuffix(".") + "x"
     wrong = {"duration": "soon", "size": "big", "ratio": "2", "scope format": "..", "choice": "perhaps"}

@@ -54,7 +54,7 @@ def test_panel_has_data(demo: Demo, panel: Panel) -> None:
     for target in panel.targets:
         found = demo.ask(target["expr"])
         if "app:spark_application_streaming:group" in target["expr"] and "vector(0)" not in target["expr"]:
-            assert not found, "the demo has a query: it is no batch application"
+            assert not found, "the demo has a query: it is not a batch application"
             continue
         assert found, target["expr"]
         for labels in found:

@@ -61,7 +61,7 @@ def test_a_join_of_all_with_all(name: str) -> None:
     issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
     assert issue.lost_ms == 40 * S
     assert "each of 2,000 rows with each of 1,000: 2,000,000 pairs" in issue.sentence
-    assert ("condition on a, b is no equality" in issue.sentence) == ("Nested" in name)
+    assert ("condition on a, b is not an equality" in issue.sentence) == ("Nested" in name)
     assert "cross-join" not in told(joins, executed(join(10, name, right=49), s3=(5, 45)))
 
 

@@ -1,4 +1,4 @@
-"""The rule about small files: many, and small; what has no size is no measurement."""
+"""The rule about small files: many, and small; what has no size is not a measurement."""
 
 from __future__ import annotations
 

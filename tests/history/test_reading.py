@@ -139,7 +139,7 @@ def test_what_does_not_fit(database: Database, tmp_path: Path) -> None:
         return json.dumps({**whole, "eventId": json.dumps(attributes)})
 
     bad = [
-        "this is no JSON",
+        "this is not JSON",
         event[:100],
         "[1, 2]",
         '{"other": "json"}',

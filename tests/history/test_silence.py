@@ -110,7 +110,7 @@ def test_a_query_that_is_lost_alone(duckdb: DuckDb, tmp_path: Path) -> None:
 
 
 def test_an_outage_that_nobody_saw_end(duckdb: DuckDb, tmp_path: Path) -> None:
-    """It failed, began again, and was not heard of since: that is no recovery."""
+    """It failed, began again, and was not heard of since: that is not a recovery."""
     story = streaming().query(30 * MIN, "FAILED").run("run-2").query(31 * MIN, "RESTARTING")
     tables = tables_of(duckdb, tmp_path, story, until(HOUR + 5 * MIN))
     assert states(tables)["query"][-2:] == [("RESTARTING", "down", 31, 60), ("UNKNOWN", "unknown", 60, 65)]

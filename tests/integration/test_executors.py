@@ -169,7 +169,7 @@ def test_the_names_of_the_collectors_receiver(lost: Lost) -> None:
     """All of them, with the receiver's attributes, and what Spark's status store says."""
     of_receiver = [line for line in lost.while_a_stage_runs.splitlines() if "spark_application_id=" in line]
     served = {line.split("{")[0] for line in of_receiver}
-    # This driver compiles no code, and a mean of nothing is no measurement.
+    # This driver compiles no code, and a mean of nothing is not a measurement.
     without = {name for name in METRICS if "code_generator" in name and ".average_" in name}
     assert served == {prometheus_name(name) for name in METRICS.keys() - without}
     assert all('spark_application_name="executors"' in line for line in of_receiver)

@@ -85,7 +85,7 @@ def test_failure_of_the_query(live: Live) -> None:
 
 
 def test_failure_of_the_job(live: Live) -> None:
-    """A failed job says the error class and the message; its tasks' failure is no global one."""
+    """A failed job says the error class and the message; its tasks' failure is not a global one."""
     (failure,) = of_name(live.events, "JobFailureEvent", job_kind="job")
     attributes = failure["attributes"]
 
@@ -311,7 +311,7 @@ def test_collector_has_the_same_events(sent: dict[str, Event], collector: Collec
         assert {**event["attributes"], "event.id": key, "sent_by": protocol} == record["attributes"]
     spans = [span for span in collector.spans() if own.items() <= span["attributes"].items()]
     _check_tree(spans, TRACE_ID)
-    # The query was stopped in the middle of a batch, perhaps; that is no event.
+    # The query was stopped in the middle of a batch, perhaps; that is not an event.
     ended = [s for s in spans if s["attributes"].get("checkpointStatus") in ("COMPLETED", "FAILED")]
     assert len(ended) == len(of_name(events.values(), "CheckpointEvent"))
     _check_metrics(collector, own)

@@ -89,7 +89,7 @@ def is_aligned(span: dict[str, Any], account: dict[str, dict[str, Any]]) -> bool
 
     No part ends after the whole, by what was told of first. Spark posts from several threads, each to one queue after
     the other, so the driver's listeners and the event log may meet two ends in either order; and a query's own end,
-    and so that of what it left running, is no time that a log tells.
+    and so that of what it left running, is not a time that a log tells.
     """
     around, above = span, []
     while around := account.get(around.get("parentSpanId", ""), {}):

@@ -31,7 +31,7 @@ def test_no_issue_is_told(name: str, java: str, tmp_path: Path) -> None:
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": logs.as_uri(),
         "spark.driver.memory": "2g",
-        # A heap that begins small collects garbage three times as often, which is no fault of a query.
+        # A heap that begins small collects garbage three times as often, which is not a fault of a query.
         "spark.driver.extraJavaOptions": "-Xms2g -XX:+AlwaysPreTouch",
     }
     run = App(cli("run", "--master", "local[2]", str(APPS / "tpc.py"), str(data)), conf, tmp_path).end(1_200)

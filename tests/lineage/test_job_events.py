@@ -120,7 +120,7 @@ def test_boundedness_is_the_triggers(shop: Shop) -> None:
 
 
 def test_nothing_is_told_of_the_batches_of_a_query(shop: Shop) -> None:
-    """They are the query's; so are the writes of its function, and they are no jobs of their own."""
+    """They are the query's; so are the writes of its function, and they are not jobs of their own."""
     statements = {event["jobName"] for event in shop.jobs if event["jobKind"] == "statement"}
     assert not {name for name in statements if "most" in name or "copy" in name or "streamed" in name}
 

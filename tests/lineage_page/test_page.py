@@ -119,7 +119,7 @@ def test_a_columns_path_is_what_impact_answers(open_page: OPEN_PAGE, tmp_path: P
                 [f"shop.{name}", column],
             )
             expected = {
-                # Of a column that is reached in two ways, the page tells the first that is no mere filter.
+                # Of a column that is reached in two ways, the page tells the first that is not a mere filter.
                 (affected.data, affected.column, affected.how == "rows")
                 for affected in impact.affected
             }

@@ -193,7 +193,7 @@ def test_one_that_somebody_wanted_gone_is_no_warning() -> None:
 
 
 def test_a_cause_that_the_cluster_names_comes_before_the_exit_code() -> None:
-    """Which says only how it was ended; what else may have been the cause is no guess of ours then."""
+    """Which says only how it was ended; what else may have been the cause is not a guess of ours then."""
     feed = Feed()(r.application_start(), r.executor("Added", 0, "1"))
     sentence = (
         "\nThe executor with id 1 exited with exit code 137(SIGKILL, possible container OOM).\nThe API gave the "

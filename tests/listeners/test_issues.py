@@ -208,7 +208,7 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
 
 
 def test_a_statement_is_no_name_of_an_execution() -> None:
-    """What its plan says is told under a name that is no statement's text; a call site may be told."""
+    """What its plan says is told under a name that is not a statement's text; a call site may be told."""
     plan = [
         [0, "BroadcastNestedLoopJoin", "BroadcastNestedLoopJoin BuildRight, Cross", {}, [[0, 1]]],
         [1, "Range", "Range (0, 1000)", {}, [[0, 2]]],

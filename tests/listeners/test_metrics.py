@@ -192,7 +192,7 @@ def test_checkpoints() -> None:
 
 
 def test_rows_rates_watermark_and_state() -> None:
-    """What a progress says; ``NaN``, which Spark writes as text, is no value."""
+    """What a progress says; ``NaN``, which Spark writes as text, is not a value."""
     first = {"numInputRows": 5, "inputRowsPerSecond": "NaN", "processedRowsPerSecond": 10.0}
     second = {"numInputRows": 2, "inputRowsPerSecond": 4.0, "processedRowsPerSecond": 20.0}
     state = {"numRowsTotal": 7, "memoryUsedBytes": 100, "numRowsDroppedByWatermark": 3}

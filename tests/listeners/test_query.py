@@ -98,7 +98,7 @@ def test_resumed_counts_once() -> None:
 
 
 def test_found_running() -> None:
-    """A query that ran already at attach is at some batch: that is no restart."""
+    """A query that ran already at attach is at some batch: that is not a restart."""
     started = r.query_started(0, **{FOUND_RUNNING: True})
     feed = Feed()(r.application_start(), started, r.batch_begins(50, 7), r.progress(40, 7))
 

@@ -80,7 +80,7 @@ def test_what_failed_has_an_error_and_an_exception() -> None:
 
 
 def test_ids_are_the_same_in_every_replay() -> None:
-    """A replay repeats them, and what it sends again is no second span."""
+    """A replay repeats them, and what it sends again is not a second span."""
     first, again = ([(s.trace_id, s.span_id) for s in Feed()(*batch_application()).spans()] for _ in range(2))
 
     assert first == again
@@ -182,7 +182,7 @@ def test_a_run_that_comes_to_nothing() -> None:
 
 
 def test_a_query_that_is_stopped_within_a_batch() -> None:
-    """Its jobs have a span above them, which is no failure."""
+    """Its jobs have a span above them, which is not a failure."""
     feed = Feed(extra={LEVEL: DETAIL_LEVELS[2]})(
         r.application_start(), r.query_started(0), r.batch_begins(10, 0)
     )

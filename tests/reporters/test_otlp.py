@@ -151,7 +151,7 @@ def test_unclear(backend: Backend, protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_who_is_not_let_in_keeps_its_records(backend: Backend, protocol: str) -> None:
-    """A token that is out of date is no fault of the records: they wait for a new one."""
+    """A token that is out of date is not a fault of the records: they wait for a new one."""
     backend.behave = lambda request: Answer(401)
     with pytest.raises(RetryLater, match=r"see exporter\.headers") as caught:
         send_one(config(getattr(backend, protocol), protocol))
@@ -169,7 +169,7 @@ def test_who_is_not_let_in_keeps_its_records(backend: Backend, protocol: str) ->
     ids=["redirect", "page", "not-found"],
 )
 def test_something_that_is_no_collector(backend: Backend, answer: Answer) -> None:
-    """A login page with 200 is no acknowledgement, and a redirect is not followed."""
+    """A login page with 200 is not an acknowledgement, and a redirect is not followed."""
     backend.behave = lambda request: answer
     with pytest.raises(RetryLater, match=r"see exporter\.endpoint"):
         send_one(config(backend.http, "http"))
@@ -351,7 +351,7 @@ def test_a_field_around_a_message(size: int) -> None:
 
 @pytest.mark.parametrize("endpoint", ["localhost:4317", "ftp://x", "http://", "http://x:99999", "nonsense"])
 def test_wrong_endpoint(endpoint: str) -> None:
-    """An endpoint that is no URL is refused with an example."""
+    """An endpoint that is not a URL is refused with an example."""
     with pytest.raises(
         ConfigError, match=r"exporter\.endpoint: .* expected a URL such as http://localhost:4317"
     ):

@@ -152,12 +152,12 @@ def test_a_gauge_that_raises_costs_itself_alone() -> None:
 
 
 def cancelled() -> float:
-    """Of a gauge that reads what somebody has cancelled; it is no Exception."""
+    """Of a gauge that reads what somebody has cancelled; it is not an Exception."""
     raise asyncio.CancelledError
 
 
 def test_a_lone_surrogate_costs_nothing() -> None:
-    """One label that is no UTF-8 does not cost the scrape."""
+    """One label that is not UTF-8 does not cost the scrape."""
     reporter = reporter_at("0")
     reporter.notify_of_added_metric(Gauge(lambda: 1), "odd", group(query_name="\ud800"))
     text = scrape(reporter)

@@ -144,7 +144,7 @@ def test_an_application_without_an_id(tmp_path: Path) -> None:
 
 
 def test_folders_and_globs(tmp_path: Path) -> None:
-    """Hidden and empty files are no logs; others are, by whatever name."""
+    """Hidden and empty files are not logs; others are, by whatever name."""
     for name in ("b", "a.inprogress", ".hidden", "_tmp", "c.lz4"):
         (tmp_path / name).write_bytes(small_log())
     (tmp_path / "empty").touch()

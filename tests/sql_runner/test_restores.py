@@ -31,7 +31,7 @@ def hosted(bench: Bench) -> Iterator[Bench]:
 
 
 def read_at_once(bench: Bench) -> None:
-    """Let the source give all its files in one micro-batch; that is no change of a query."""
+    """Let the source give all its files in one micro-batch; that is not a change of a query."""
     bench.shop.definitions = bench.shop.definitions.replace("= '1'", "= '100'")
     bench.define("")
 

@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 
 
 def without_jvms_words(err: str) -> list[str]:
-    """Return the lines of what came on stderr, but for those of the JVM itself, which are no log."""
+    """Return the lines of what came on stderr, but for those of the JVM itself, which are not the program's."""
     return [line for line in err.splitlines() if not line.startswith(("NOTE: ", "WARNING: Using"))]
 
 

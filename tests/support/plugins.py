@@ -173,7 +173,7 @@ class Away(EventReporterFactory):
 
 
 class WrongKind(EventReporterFactory):
-    """Makes something that is no event reporter."""
+    """Makes something that is not an event reporter."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
         return CollectingSpans()  # type: ignore[return-value]

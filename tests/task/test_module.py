@@ -103,7 +103,7 @@ class TornError(Exception):
 
 
 def test_numbers_of_libraries(worker: Worker) -> None:
-    """They become Python's; what is no number is counted as dropped."""
+    """They become Python's; what is not a number is counted as dropped."""
     task.metrics.counter("rows").inc(NumberOfALibrary(3))  # type: ignore[arg-type]
     task.metrics.counter("rows").inc(4)
     task.metrics.gauge("size").set(NumberOfALibrary(2.5))  # type: ignore[arg-type]

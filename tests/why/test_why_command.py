@@ -114,7 +114,7 @@ def test_of_stored_spans(folder: Path) -> None:
     for stored, issues, code in (("both", 1, 0), ("exported", 0, 1)):
         done = why(folder, stored, "--json", "stored.json")
         assert done.returncode == code, done.stderr
-        assert ("2 skipped: lines that are no JSON" in done.stderr) == (code == 1)
+        assert ("2 skipped: lines that are not JSON" in done.stderr) == (code == 1)
         (explained,) = json.loads((folder / "stored.json").read_text())["applications"]
         assert len(explained["issues"]) == issues
         for name in ("app_name", "app_id", "begun_ms", "ended_ms", "parts", "critical_path_ms", "estimates"):
@@ -134,7 +134,7 @@ def test_a_stored_line_that_cannot_be_read(folder: Path) -> None:
     (explained,) = json.loads((folder / "marked.json").read_text())["applications"]
     assert explained["issues"] == []
     assert done.returncode == 1
-    assert "1 skipped: lines that are no JSON, or not such as events are (one is in" in done.stderr
+    assert "1 skipped: lines that are not JSON, or not events (one is in" in done.stderr
 
 
 STATUS = {
@@ -195,7 +195,7 @@ def test_stored_events_whose_attributes_are_none(tmp_path: Path, attributes: Any
     done = why(tmp_path, ".", "--json", "why.json")
 
     assert done.returncode == 1, done.stderr[-2_000:]
-    assert "2 skipped: lines that are no JSON, or not such as events are (one is in" in done.stderr
+    assert "2 skipped: lines that are not JSON, or not events (one is in" in done.stderr
     (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
     assert explained["app_name"] == "a"
 

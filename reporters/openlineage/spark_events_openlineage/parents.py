@@ -78,7 +78,7 @@ def parent_of_properties(conf: Mapping[str, str], role: str) -> ParentRun | None
         The run; None without its id, which alone makes a job's name a run.
 
     Raises:
-        ConfigError: the id is no UUID, or the job has no name or no namespace.
+        ConfigError: the id is not a UUID, or the job has no name or no namespace.
     """
     keys = [f"{_PREFIX}{role}{part}" for part in ("JobNamespace", "JobName", "RunId")]
     namespace, name, run_id = (conf.get(key, "") for key in keys)

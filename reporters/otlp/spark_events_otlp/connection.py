@@ -24,7 +24,7 @@ def transport_from(config: ReporterConfig, signal: Signal) -> OtlpTransport:
     """Return the configured transport; nothing is connected yet.
 
     Raises:
-        ConfigError: the endpoint is no URL, a file of TLS cannot be read, or one of certificate and key is
+        ConfigError: the endpoint is not a URL, a file of TLS cannot be read, or one of certificate and key is
             given without the other.
     """
     over_http = config.get(PROTOCOL) == "http"

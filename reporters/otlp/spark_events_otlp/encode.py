@@ -148,7 +148,7 @@ def _id(digits: str, length: int) -> bytes:
     """
     decoded = bytes.fromhex(digits)
     if len(decoded) != length:
-        raise ValueError(f"{digits[:40]!r} is no id of {2 * length} hexadecimal digits")
+        raise ValueError(f"{digits[:40]!r} is not an id of {2 * length} hexadecimal digits")
     return decoded
 
 

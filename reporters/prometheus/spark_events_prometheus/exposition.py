@@ -208,7 +208,7 @@ def _lines(prefixes: Sequence[str], values: Sequence[Any], scale: float) -> str:
     """Return a line for each value that is not None.
 
     Raises:
-        TypeError: a value is no number.
+        TypeError: a value is not a number.
     """
     if None in values:
         known = [pair for pair in zip(prefixes, values, strict=True) if pair[1] is not None]

@@ -157,6 +157,6 @@ class _MetricsHandler(BaseHTTPRequestHandler):
 def _wants_openmetrics(accept: str) -> bool:
     try:
         _, chosen = choose_encoder(accept)
-    except Exception:  # a version that is no number: then all that is there can be had as plain text
+    except Exception:  # a version that is not a number: then all that is there can be had as plain text
         return False
     return bool(chosen.startswith("application/openmetrics-text"))

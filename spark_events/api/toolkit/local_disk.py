@@ -53,7 +53,7 @@ def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file that somebody may be reading: it has all of this, or what it had before.
 
-    What is no file, such as ``/dev/stdout`` or a pipe, is written to.
+    What is not a file, such as ``/dev/stdout`` or a pipe, is written to.
 
     Raises:
         ConfigError: it cannot be written; the disk is full, say.
@@ -63,7 +63,7 @@ def write_whole(path: Path, content: bytes) -> None:
             path.write_bytes(content)
             return
         target = path.resolve()  # a link stays one
-        if target.is_symlink():  # from Python 3.13 on, links in a circle are no error
+        if target.is_symlink():  # from Python 3.13 on, links in a circle are not errors
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         new = target.with_name(f".{uuid.uuid4().hex}.new")
         try:

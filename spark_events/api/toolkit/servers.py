@@ -23,7 +23,7 @@ class ServerTls:
         files: these three.
 
     Raises:
-        OSError: a file cannot be read, or is no PEM file of its kind.
+        OSError: a file cannot be read, or is not a PEM file of its kind.
     """
 
     def __init__(self, certificate: Path, key: Path, client_authorities: Path | None) -> None:

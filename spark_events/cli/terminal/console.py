@@ -121,7 +121,7 @@ def show_table(table: RenderableType, console: Console = out) -> None:
 
 
 def log_to_terminal(level: int = logging.WARNING) -> None:
-    """Let what the framework and its reporters log go to stderr; plain lines where that is no terminal."""
+    """Let what the framework and its reporters log go to stderr; plain lines where that is not a terminal."""
     logger = logging.getLogger("spark_events")
     handler: logging.Handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

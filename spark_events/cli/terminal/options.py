@@ -56,7 +56,7 @@ def duration_of(option: str, text: str) -> int:
     """Return the milliseconds of a duration that an option gives.
 
     Raises:
-        UsageError: it is no duration.
+        UsageError: it is not a duration.
     """
     try:
         return DURATION.read(option, text)
@@ -68,7 +68,7 @@ def parse_sla(texts: Sequence[str]) -> Sla:
     """Return the SLAs that options give: ``60s``, or ``query=60s``.
 
     Raises:
-        UsageError: one is no duration, or 0.
+        UsageError: one is not a duration, or 0.
     """
     sla_ms: dict[str, int] = {}
     for text in texts:

@@ -66,7 +66,7 @@ def _stages_of_rows(node: Node, rows: int) -> frozenset[int]:
 
 
 def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
-    """A join whose condition is no equality compares each row of one side with each of the other."""
+    """A join whose condition is not an equality compares each row of one side with each of the other."""
     left, right = (child.rows or 0 for child in node.children) if len(node.children) == 2 else (0, 0)
     pairs = left * right
     if pairs < thresholds.explosion_rows:
@@ -80,7 +80,9 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         f"the join{of_tables(tables or _sides(node))} compares each of {left:,} rows with each of {right:,}: "
         f"{pairs:,} pairs"
         + (
-            f", because its condition on {condition} is no equality" if condition else ", without a condition"
+            f", because its condition on {condition} is not an equality"
+            if condition
+            else ", without a condition"
         ),
         "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value "
         "(an hour of a time, say), so that only rows of one bucket are compared.",

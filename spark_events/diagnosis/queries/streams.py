@@ -117,7 +117,7 @@ class SourceStopped:
             None,
             f"no rows have come{f' from {sources}' if sources else ''} for {duration(silent_ms)}; before, "
             f"the longest pause was {duration(self._longest_ms)}",
-            "See whether whoever writes to the source still does, and whether the query may still read it "
+            "See whether the source is still written to, and whether the query may still read it "
             "(its path, topic, subscription and credentials).",
             Severity.WARN,
             {"source.silentMs": silent_ms, "source.longestPauseMs": self._longest_ms},

@@ -140,7 +140,7 @@ class OneByOne:
         Args:
             place: in the user's code, or the stage's name.
             fetch: the stage.
-            beside_ms: for how long stages ran at that time that are no fetches.
+            beside_ms: for how long stages ran at that time that are not fetches.
             cores: of all executors; 0 if unknown.
         """
         if place not in self._places and len(self._places) >= _MOST_PLACES:

@@ -54,7 +54,7 @@ class EventLines:
         paths: files, folders or globs on this machine.
 
     Attributes:
-        skipped: lines so far that are no events.
+        skipped: lines so far that are not events.
         cut: files that cannot be unpacked to their end.
         left_out: files in a form that is not read.
     """
@@ -107,7 +107,7 @@ class EventLines:
             block = _block_at(path, position)
             end = block.rfind(b"\n") + 1
             if not end and len(block) > _BLOCK:
-                end = len(block)  # of a line that is no event's: it is counted as such
+                end = len(block)  # of a line that is not an event's: it is counted as such
             if not end:
                 return
             position += end
@@ -118,7 +118,7 @@ class EventLines:
         """Yield the lines of a file that does not grow any more, in one go: seeking would unpack it anew."""
         with gzip.open(path, "rb") as file:
             while line := file.readline(_LONGEST_LINE):
-                yield line  # a part of one that is longer is no event, either
+                yield line  # a part of one that is longer is not an event, either
 
 
 def events_of_line(line: bytes) -> Iterator[StoredEvent]:

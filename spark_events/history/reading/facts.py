@@ -84,7 +84,7 @@ def _of_event() -> str:
         # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
         f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job_kind'] IN ('job', 'stage') "
         f"THEN '{SEEN}' "
-        # An executor that somebody wanted gone is no failure.
+        # An executor that somebody wanted gone is not a failure.
         f"WHEN {_IS_EXECUTOR} AND attributes['reason'] IN ({_list(sorted(EXPECTED))}) "
         f"THEN '{EXECUTOR}' "
         # A warning; what it was about, the stage's end says.
@@ -174,7 +174,7 @@ COLUMNS = {column.name: column.of_type if column.most is None else "BIGINT" for 
 """Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
 CUT = "cut"
 PROBLEMS = {
-    "unreadable": "lines that are no JSON, or not such as events are",
+    "unreadable": "lines that are not JSON, or not events",
     CUT: "files that cannot be read to their end",
     "no_id": "events without an id",
     "no_time": "events without a time",
@@ -259,7 +259,7 @@ def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
 
     Returns:
         A query for ``COLUMNS``, and ``file``; ``problem``: a key of ``PROBLEMS`` where the record cannot be
-        used; ``odd_numbers``: how many of its values are no numbers; ``own``: whether it is a user's event.
+        used; ``odd_numbers``: how many of its values are not numbers; ``own``: whether it is a user's event.
     """
     texts = ", ".join(
         f"{column.sql.replace('{labels}', dialect.labels)} AS {_as_text(column)}" for column in _COLUMNS

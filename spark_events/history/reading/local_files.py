@@ -150,7 +150,7 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
             for inside in LocalFileSystem().find(f"{path}/", detail=True).values():
                 yield from _readable(inside, seen)
     else:
-        logger.warning("%s is left out: it is no file, or a link to none", path)
+        logger.warning("%s is left out: it is not a file, or a link to none", path)
 
 
 def _is_utf8(name: str) -> bool:
@@ -221,7 +221,7 @@ class LocalFiles:
         """
         path = self._folder / name
         if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "it is no file", str(path))
+            raise OSError(errno.EINVAL, "it is not a file", str(path))
         return path.read_bytes()
 
     def create(self, name: str, content: bytes) -> bool:

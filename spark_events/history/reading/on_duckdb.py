@@ -93,7 +93,7 @@ class DuckDb(DuckDbTables):
         """Look at all records at some paths, and leave files out, from now on, that cannot be read.
 
         Returns:
-            How many records are no JSON, or not such as events are; a file with one; and the files that
+            How many records are not JSON, or not such as events are; a file with one; and the files that
             cannot be read to their end.
 
         Raises:

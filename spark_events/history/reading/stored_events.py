@@ -45,7 +45,7 @@ def read_stored_events(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     Returns:
         ``event_id``, ``event_name``: strings, null where the record lacks them; ``time_ms``: long, since the
         epoch; ``attributes``: map of strings; ``file``: that has the record; ``unreadable``: whether the
-        line is no JSON, or not such as events are; ``other``: whether it is a record of another kind, a span
+        line is not JSON, or not such as events are; ``other``: whether it is a record of another kind, a span
         or a metric.
 
     Raises:

@@ -14,7 +14,7 @@ _OF_ONE_BYTE_REPEATED = 1
 
 
 def ends_in_the_middle(file: IO[bytes]) -> bool:
-    """Return whether the last frame of a file lacks its end; what is no frame is left to whoever reads it."""
+    """Return whether the last frame of a file lacks its end; anything else is left to the reader."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     while (at := file.tell()) < size:

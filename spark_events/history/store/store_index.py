@@ -168,10 +168,10 @@ class StoreIndex:
         except (ValueError, OSError) as error:
             raise _DamagedIndexError(f"{self._path}/{name}: cannot be read ({error})") from error
         if not whole:
-            raise _DamagedIndexError(f"{self._path}/{name}: is no index of a store")
+            raise _DamagedIndexError(f"{self._path}/{name}: is not the index of a store")
         if content.get("version") == version and (odd := _odd_part(content)):
             raise _DamagedIndexError(
-                f"{self._path}/{name}: is no index of a store: {odd} is not as it was written"
+                f"{self._path}/{name}: is not the index of a store: {odd} is not as it was written"
             )
         if content.get("version") != version:
             raise ConfigError(f"{self._path}/{name}: version {content.get('version')!r}; {version} is known")

@@ -206,7 +206,7 @@ class StatusMetrics:
         if tracker is not self._watched:
             return
         if status in _ENDED_ON_PURPOSE:
-            self._left_running_ms = None  # a start after that is no outage, however long it takes
+            self._left_running_ms = None  # a start after that is not an outage, however long it takes
         elif self.status is JobStatus.RUNNING:
             self._left_running_ms = time_ms
         self._stays.enter(status, time_ms)

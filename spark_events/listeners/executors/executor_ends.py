@@ -47,15 +47,15 @@ APPLICATION_ENDED = "application_ended"
 EXPECTED = frozenset(
     ("decommissioned", "preempted", "drained", "killed_by_driver", "shutdown", APPLICATION_ENDED)
 )
-"""Reasons that are no failure: somebody wanted the executor gone."""
+"""Reasons that are not failures: somebody wanted the executor gone."""
 _EXIT_CODE = re.compile(r"(?i)\b(?:code|status):? (-?\d{1,4})\b")
 
 # Spark's SparkExitCode and ExecutorExitCode, and YARN's ContainerExitStatus.
 _MEANINGS = {
     0: "ended by itself, without an error",
     1: "ended by an error; its log has it",
-    50: "an exception that nobody caught",
-    51: "an exception that nobody caught, and another one while that was logged",
+    50: "an uncaught exception",
+    51: "an uncaught exception, and another one while it was logged",
     52: "Java's OutOfMemoryError: its heap was full",
     53: "no folder for blocks could be made on its disk",
     56: "the driver did not answer its heartbeats",

@@ -126,7 +126,7 @@ def thrown_by_task(failure: Failure) -> bool:
 
 
 def users_place(text: str) -> CodePlace | None:
-    """Return the innermost frame of the last Python traceback that is no library's, or else not PySpark's."""
+    """Return the innermost frame of the last Python traceback outside libraries, or else outside PySpark."""
     if _PYTHON_TRACEBACK not in text:
         return None
     frames = _PYTHON_FRAME.findall(text.rsplit(_PYTHON_TRACEBACK, 1)[1])[-_MOST_FRAMES:]

@@ -96,7 +96,7 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
             return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
     if issue.kind == STRAGGLER and (exploded := _exploded(nodes)):
         made, of, by = exploded
-        known = f"{by} makes {made:,} rows of {of:,} here, and nobody counts how many of each"
+        known = f"{by} makes {made:,} rows of {of:,} here, and Spark does not count how many of each"
         return replace(
             issue,
             lost_ms=issue.lost_ms if issue.uneven_ms is None else min(issue.lost_ms or 0, issue.uneven_ms),

@@ -234,5 +234,5 @@ class RestartCounts:
 
 def _count(value: object) -> int:
     if not isinstance(value, int) or not 0 <= value < _IMPOSSIBLE:
-        raise ValueError(f"{str(value)[:40]!r} is no number of restarts")
+        raise ValueError(f"{str(value)[:40]!r} is not a number of restarts")
     return value

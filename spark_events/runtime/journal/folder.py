@@ -148,7 +148,9 @@ def own_folder(folder: Path) -> Path:
                 f"{folder} of {_user(state.st_uid)} has mode {stat.S_IMODE(state.st_mode):04o}, so any user "
                 "can remove or forge records; remove it, or give it to this user with mode 0700"
             )
-        _say_once(folder, "is on a file system without modes, so whoever can enter it can change the journal")
+        _say_once(
+            folder, "is on a file system without modes, so anyone who can enter it can change the journal"
+        )
     elif state.st_uid not in (0, os.geteuid()):
         # A mount may show another owner than the user who writes, such as NFS with root_squash.
         _say_once(folder, f"belongs to {_user(state.st_uid)}, who can remove or forge the journal's records")

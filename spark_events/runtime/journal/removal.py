@@ -27,7 +27,7 @@ def make_again(lock: Lock | None, cursor: JournalCursor, segments: Sequence[Jour
     for segment in removed:
         segment.write_again()
     if removed:
-        logger.warning("somebody removed the journal in %s; it is written again", removed[0].path.parent)
+        logger.warning("the journal in %s was removed; it is written again", removed[0].path.parent)
     return bool(removed)
 
 
@@ -37,7 +37,7 @@ def lost_by(error: OSError, segments: Sequence[JournalSegment], head: int) -> in
     lost = sum(max(0, each.first + each.count - max(head, each.first)) for each in removed)
     if lost:
         logger.error(
-            "somebody removed the journal in %s, and it cannot be written again (%s), which loses %s",
+            "the journal in %s was removed, and cannot be written again (%s), which loses %s",
             removed[0].path.parent,
             error,
             counted(lost, "item"),

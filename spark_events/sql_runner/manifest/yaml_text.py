@@ -18,7 +18,7 @@ _MOST_NODES = 50_000
 _MOST_CHARACTERS = 4 * MOST_BYTES
 _LARGEST = 2**63
 _NO_VALUE = (ValueError, KeyError, AttributeError)
-"""Raised by PyYAML on a text that is no value of its type, beside errors of its own."""
+"""Raised by PyYAML on a text that is not a value of its type, beside errors of its own."""
 _MERGE = "tag:yaml.org,2002:merge"
 Keys = tuple["str | int", ...]
 

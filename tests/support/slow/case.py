@@ -28,7 +28,7 @@ class Truth:
         cause: a word of ``expected.KINDS``.
         cost_ms: how much shorter the run would be without it, from what was injected; None if the
             stopwatch has to say it.
-        costed: False where the cost is no time: memory, growth, silence.
+        costed: False where the cost is not a time: memory, growth, silence.
         places: texts of which a finding has to name one: columns, tables, paths, keys, lines of the code.
     """
 

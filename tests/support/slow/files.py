@@ -107,7 +107,7 @@ def read_twice_to_find_the_types(work: Work) -> None:
         read = read.schema("parcel long, weight double, note string")
     begun = time.monotonic()
     deliveries = read.csv(str(path), inferSchema=work.bad) if form == "csv" else read.json(str(path))  # slow
-    # What the twin takes longer for, because nothing has read the files before, is no cost of the defect.
+    # What the twin takes longer for, because nothing has read the files before, is not a cost of the defect.
     work.defect("schema-inference", 1_000 * (time.monotonic() - begun), "deliveries")
     deliveries.groupBy("weight").count().write.format("noop").mode("overwrite").save()  # slow
 

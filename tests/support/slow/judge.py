@@ -22,7 +22,7 @@ class Verdict:
 
     Attributes:
         cause: that was injected.
-        true_ms: what it cost; None if that is no time, or too little for the stopwatch.
+        true_ms: what it cost; None if that is not a time, or too little for the stopwatch.
         measured: whether the cost is by the stopwatch.
         rank: of the issue that says it, from 1; None if none does.
         first: the issue that was said to be the costliest; empty if none was.

@@ -77,7 +77,7 @@ def several_actions_for_each_batch(work: Work) -> None:
 def slow_to_say_what_is_new(work: Work) -> None:
     """A source takes seconds to say up to where a micro-batch goes, as if it listed a large folder.
 
-    Before its query begins, the driver starts Python for it, which is no defect.
+    Before its query begins, the driver starts Python for it, which is not a defect.
     """
     from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 

@@ -48,7 +48,7 @@ def receive(connection: socket.socket) -> dict[str, Any] | None:
 
     Raises:
         OSError: the connection is broken.
-        ValueError: it is no message.
+        ValueError: it is not a message.
     """
     head = _read(connection, _LENGTH.size)
     if head is None:

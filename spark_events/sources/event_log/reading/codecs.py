@@ -107,7 +107,7 @@ class _Blocks(Codec):
 
 
 class Lz4(_Blocks):
-    """The blocks of lz4-java's ``LZ4BlockOutputStream``, which are no LZ4 frames."""
+    """The blocks of lz4-java's ``LZ4BlockOutputStream``, which are not LZ4 frames."""
 
     name = "lz4"
     magic = b"LZ4Block"
@@ -138,7 +138,7 @@ class Lz4(_Blocks):
 
 
 class Snappy(_Blocks):
-    """The blocks of snappy-java's ``SnappyOutputStream``, which are no Snappy frames."""
+    """The blocks of snappy-java's ``SnappyOutputStream``, which are not Snappy frames."""
 
     name = "snappy"
     magic = b"\x82SNAPPY\x00"

@@ -153,7 +153,7 @@ class LogPositions:
 
 
 def _key_of(name: str) -> str | bytes:
-    """Return a log's name as SQLite takes it: its bytes, if it is no text."""
+    """Return a log's name as SQLite takes it: its bytes, if it is not text."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -46,7 +46,7 @@ def shortened(info: Info, metrics: int) -> Info | None:
     return match_details(line[:_DETAILS_END] + line[metrics:], info.start())
 
 
-class UnexpectedForm(ValueError):  # noqa: N818 - it is no error: such a line is parsed as a whole
+class UnexpectedForm(ValueError):  # noqa: N818 - it is not an error: such a line is parsed as a whole
     """A line does not have the form in which Spark writes it."""
 
 
