@@ -49,7 +49,11 @@ NO_TASKS = WithoutInput()
 
 
 class TaskRun(NamedTuple):
-    """When a task was launched, in ms since the epoch, how long it ran, in ms, what it read, and where."""
+    """When a task was launched, in ms since the epoch, how long it ran, in ms, what it read, and where.
+
+    Attributes:
+        read_rows: how many rows it read; Spark counts those of all sources.
+    """
 
     number: int
     launched_ms: int
@@ -57,6 +61,7 @@ class TaskRun(NamedTuple):
     read_bytes: int
     executor: str
     host: str
+    read_rows: int = 0
 
 
 class PythonTimes(NamedTuple):
@@ -120,6 +125,11 @@ class TasksMeasured:
         """How much tasks read, from sources and from shuffles, in bytes."""
         return self.spreads[_BYTES_READ]
 
+    @property
+    def rows(self) -> Spread:
+        """How many rows tasks read, from sources and from shuffles."""
+        return self.spreads["Records Read"]
+
 
 def misses_reads(stage_info: Mapping[str, Any]) -> bool:
     """Return whether Spark measures next to nothing of what a stage reads from files.
@@ -174,8 +184,10 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
         },
         hosts={host: HostWork(*work) for host, work in statistics["Hosts"].items()},
         longest_runs=tuple(
-            TaskRun(int(number), int(launched), int(run), int(read), str(executor), str(host))
-            for number, launched, run, read, executor, host in statistics.get("Longest Runs") or ()
+            TaskRun(
+                int(number), int(launched), int(run), int(read), str(executor), str(host), *map(int, rows)
+            )
+            for number, launched, run, read, executor, host, *rows in statistics.get("Longest Runs") or ()
         ),
         last_failure=str(statistics.get("Last Failure") or ""),
         executors={

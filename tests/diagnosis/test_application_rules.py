@@ -143,6 +143,18 @@ def test_the_driver_alone() -> None:
     assert "14 min of 25 min: 9 min before save at b.py:9; 5 min before others" in issue.sentence
 
 
+def test_what_was_told_goes_on() -> None:
+    """After an hour of work, nine minutes are a small share, and told as what they are by then."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, MIN)
+    ran(time, 10 * MIN, 11 * MIN)
+    assert "9 min of 11 min" in told(time, 11 * MIN)["idle-cores"].sentence
+    ran(time, 12 * MIN, 72 * MIN)
+    issue = told(time, 72 * MIN)["idle-cores"]
+    assert issue.lost_ms == 10 * MIN
+    assert "10 min of 1 h 12 min" in issue.sentence
+
+
 def test_what_is_left_of_a_stage_that_never_ended() -> None:
     time = driver(idle_time_ms=1)
     ran(time, 0, MIN)
@@ -158,6 +170,14 @@ def test_a_loop_of_small_jobs() -> None:
     assert issue.lost_ms == 98 * 3 * S
     assert "99 small jobs of count at loop.py:3 run one after the other, 4 min 57 s in all" in issue.sentence
     assert issue.advice.startswith("A loop in the driver")
+
+
+def test_a_loop_that_reads_schemas() -> None:
+    """Of files, each with a job of its own."""
+    time = driver(idle_time_ms=MIN)
+    for number in range(99):
+        ran(time, number * 3 * S, number * 3 * S + S, "parquet at loop.py:3")
+    assert "give the schema" in told(time, 298 * S)["loop-of-small-jobs"].advice
 
 
 def test_planning() -> None:

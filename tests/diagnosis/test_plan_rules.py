@@ -49,6 +49,15 @@ def test_an_exploding_join() -> None:
     assert "orders" in issue.sentence
 
 
+def test_a_join_of_all_with_few() -> None:
+    """With a total, say: however many rows the other side has, each is compared with nine at most."""
+    name = "BroadcastNestedLoopJoin BuildRight, Inner, (a#1 < b#2)"
+    plan = Plan()(0, name, 3, rows=9)
+    for side, rows in ((1, 2_000_000), (2, 9)):
+        plan(1, "BroadcastExchange" if side == 2 else "InputAdapter")(2, "Scan parquet db.t", side, rows=rows)
+    assert "cross-join" not in told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 45)))
+
+
 @pytest.mark.parametrize(("rows", "right"), [(19_999, 1_000), (1_000_000, 100_001), (99_999, 10)])
 def test_a_join_that_makes_few_rows_more(rows: int, right: int) -> None:
     assert "exploding-join" not in told(joins, executed(join(rows, right=right), s3=(5, 45)))
@@ -402,18 +411,35 @@ def test_no_full_scan(healthy: EndedExecution) -> None:
     assert told(full_scans, healthy) == {}
 
 
-def window(exchange: str) -> EndedExecution:
-    plan = Plan()(0, "Window [row_number() AS n#5], [at#3 ASC NULLS FIRST]", 2)(
+def window(exchange: str, rows: int = 90_000, name: str = "Window") -> EndedExecution:
+    plan = Plan()(0, f"{name} [row_number() AS n#5], [at#3 ASC NULLS FIRST]", 2)(
         1, "Sort [at#3 ASC NULLS FIRST]", 2, sort_time=5
-    )(2, f"Exchange {exchange}, ENSURE_REQUIREMENTS", 1, shuffle_records_written=900)(3, "Range", 1, rows=900)
+    )(2, f"Exchange {exchange}, ENSURE_REQUIREMENTS", 1, shuffle_records_written=rows)(
+        3, "Range", 1, rows=rows
+    )
     return executed(plan, s1=(0, 1), s2=(1, 41))
 
 
 def test_a_window_over_all_rows() -> None:
     issue = told(windows_over_all, window("SinglePartition"))["window"]
     assert issue.lost_ms == 30 * S
-    assert "ordered by at, runs over all 900 rows in one task" in issue.sentence
+    assert "ordered by at, runs over all 90,000 rows in one task" in issue.sentence
     assert told(windows_over_all, window("hashpartitioning(k#1, 8)")) == {}
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("Window", False), ("ArrowWindowPython", True)])
+def test_a_window_over_few_rows(name: str, is_told: bool) -> None:
+    """That takes no time, unless the function is the user's own."""
+    assert ("window" in told(windows_over_all, window("SinglePartition", 13, name))) == is_told
+
+
+@pytest.mark.parametrize(("above", "is_told"), [("(n#5 <= 10)", False), ("slow(n#5)", True)])
+def test_what_is_done_with_few_rows_behind_a_window(above: str, is_told: bool) -> None:
+    """A function that is called for each of them in one task may take long."""
+    plan = Plan()(0, f"Filter {above}", 2, rows=9)(1, "Window [rank(n#5)], [at#3 ASC NULLS FIRST]", 2)(
+        2, "Exchange SinglePartition", 1, shuffle_records_written=13
+    )(3, "Range", 1, rows=13)
+    assert ("window" in told(windows_over_all, executed(plan, s1=(0, 1), s2=(1, 41)))) == is_told
 
 
 def test_why_there_are_few_tasks() -> None:
@@ -492,6 +518,46 @@ def test_what_is_computed_again() -> None:
     (issue,) = again(*(scored(number, number) for number in range(3)))
     assert (issue.kind, issue.lost_ms) == ("recomputation", 40 * S)
     assert "the same Project of db.t is computed 3 times, for collect at a.py:0, collect" in issue.sentence
+
+
+def joined(number: int, computed: str) -> EndedExecution:
+    """Return an execution that joins what it reads, and computes of it, within one stage of 20 s."""
+    plan = Plan()(0, f"HashAggregate(keys=[k#{number}], functions=[partial_sum(v#2)])", number, rows=1)
+    plan(1, f"BroadcastHashJoin [k#{number}], [d#{number + 100}], Inner", number, rows=9)
+    plan(2, f"{computed} [isnotnull(k#{number})]", number, rows=90)
+    plan(3, f"Scan parquet db.t [k#{number}]", number, rows=90, scan_time=4 * S)
+    plan(2, "BroadcastExchange")(3, f"Scan parquet db.d{number} [d#{number + 100}]", number + 100, rows=5)
+    return executed(plan, **{f"s{number}": (0, 20), f"s{number + 100}": (0, 0)})
+
+
+def test_what_is_read_again_costs_no_more_than_reading() -> None:
+    """The joins above are other ones each time; of the stages' 20 s, a tenth is spent on reading."""
+    (issue,) = again(*(joined(number, "Filter") for number in range(3)))
+    run_ms = joined(0, "Filter").stages[0].run_ms
+    assert "the same Filter of db.t is computed 3 times" in issue.sentence
+    assert issue.lost_ms == 2 * (20 * S * 4 * S // run_ms)
+
+
+def test_what_may_take_all_of_the_time_costs_so_much_at_most() -> None:
+    """A generator, which nobody measures: it may be that, or the join."""
+    (issue,) = again(*(joined(number, "Generate") for number in range(3)))
+    assert (issue.lost_ms, issue.share_ms) == (None, 40 * S)
+
+
+def test_of_stages_that_run_side_by_side_a_part_is_saved() -> None:
+    """The small stage waits for cores that the large one has: without it, those would be free a little sooner."""
+
+    def execution(number: int) -> EndedExecution:
+        plan = Plan()(0, f"BroadcastHashJoin [k#{number}], [d#9], Inner", number)
+        plan(1, f"Scan parquet db.large{number} [k#{number}]", number, rows=900)
+        plan(1, "BroadcastExchange")(2, "Filter [isnotnull(d#9)]", number + 100, rows=9)
+        plan(3, "Scan parquet db.small [d#9]", number + 100, rows=9)
+        return executed(plan, **{f"s{number}": (0, 20), f"s{number + 100}": (0, 10)})
+
+    one = execution(1)
+    (issue,) = again(one, execution(2), execution(3))
+    assert "the same Filter of db.small" in issue.sentence
+    assert issue.lost_ms == 2 * (one.stages[101].run_ms // one.cores)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,24 @@ def test_a_long_tail(read: list[int], kind: str, lost_ms: int) -> None:
     assert issue.evidence["task.runTimeMs"] == 90 * S
 
 
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        ([2_800_000, 0, 0, 0], "skew"),
+        ([5_000, 100, 100, 100], "skew"),
+        ([3, 1, 1, 1], "straggler"),
+        ([9] * 4, "straggler"),
+    ],
+    ids=["all rows", "as much more", "three rows that take a hundred times as long", "as many"],
+)
+def test_a_long_tail_by_rows(rows: list[int], kind: str) -> None:
+    """Where Spark does not measure bytes: those of files whose few row groups cannot be divided, say."""
+    tasks = measured([100 * S, S, S, S], rows=rows)
+    (issue,) = issues(tasks).values()
+    assert issue.kind == kind
+    assert (f"task 0 reads {rows[0]:,} rows, the median" in issue.sentence) == (kind == "skew")
+
+
 def test_a_long_task_among_many_costs_nothing() -> None:
     """While it runs, the other cores have something to do."""
     (issue,) = issues(measured([90 * S, *[10 * S] * 100], [MIB * 900, *[MIB] * 100])).values()

@@ -14,6 +14,7 @@ def statistics(
     read: Sequence[int] = (),
     at_once: int = 4,
     hosts: Mapping[str, tuple[int, int, int]] | None = None,
+    rows: Sequence[int] = (),
     **others: Any,
 ) -> dict[str, Any]:
     """Return a record's Task Statistics, of tasks that began at the same time, at 1,000 ms."""
@@ -22,6 +23,7 @@ def statistics(
         "Duration": run_ms,
         "Executor Run Time": run_ms,
         "Bytes Read": read or [0] * len(run_ms),
+        "Records Read": rows or [0] * len(run_ms),
     }
     summaries = {}
     for name in QUANTITIES:
@@ -40,7 +42,15 @@ def statistics(
         "Killed Time": 0,
         **summaries,
         "Longest Runs": [
-            [number, 1_000, run_ms[number], quantities["Bytes Read"][number], "1", "a"]
+            [
+                number,
+                1_000,
+                run_ms[number],
+                quantities["Bytes Read"][number],
+                "1",
+                "a",
+                quantities["Records Read"][number],
+            ]
             for number in longest[:8]
         ],
         "Hosts": {host: list(work) for host, work in (hosts or {}).items()},

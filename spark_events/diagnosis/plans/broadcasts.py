@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
-from spark_events.diagnosis.plans.join_keys import EQUAL, calls_light, join_keys, key_ids, made_of, of_tables
+from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, key_ids, made_of, of_tables
 from spark_events.diagnosis.plans.node import CUT, DATA_SIZE, EXCHANGE, Node, listed
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, above, is_light
 from spark_events.diagnosis.thresholds import LARGE_BROADCAST, MISSING_BROADCAST, Thresholds
 
 _LARGER_SIDE = 8
@@ -19,8 +20,6 @@ _LONG_BYTES = 8
 _IDENTIFIER = re.compile(r"[\w.]+")
 _BUILD_MS = ("time to build", "time to broadcast")
 _INNER = "Inner"
-_SCAN_TIME = "scan time"
-_COMMANDS, _SINKS = ("WriteFiles", "Sort"), ("Execute", "Overwrite", "Append", "WriteToDataSource")
 _CAN_BROADCAST = {
     "Inner": (0, 1),
     "Cross": (0, 1),
@@ -154,7 +153,7 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
     of_large = dropped * (1 - _reading_share(node, large, written_in))
     write_ms = sum(max(_write_ms(stage), int(of_large * stage.wall_ms)) for stage in written_in)
     sort_ms = sum(below.metrics.get("sort time", 0) for below in node.within_stage() if below.name == "Sort")
-    of_join = dropped if all(map(_is_light, _above(node))) else 0.0
+    of_join = dropped if all(map(is_light, above(node))) else 0.0
     join_ms = 0
     for stage in node.stages & execution.stages.keys():
         run_ms, wall_ms = execution.stages[stage].run_ms, execution.stages[stage].wall_ms
@@ -182,27 +181,13 @@ def _reading_share(join: Node, large: Node, written_in: list[ExecutedStage]) -> 
             return 1.0
         if below.name == "Range":
             return 0.0
-        if _SCAN_TIME in below.metrics and run_ms:
-            return min(1.0, below.metrics[_SCAN_TIME] / run_ms)
+        if SCAN_TIME in below.metrics and run_ms:
+            return min(1.0, below.metrics[SCAN_TIME] / run_ms)
         if below.name == "Project":
             keys = made_of(keys, below)
-        elif not _is_light(below):
+        elif not is_light(below):
             return 1.0
     return 1.0
-
-
-def _above(node: Node) -> Iterator[Node]:
-    """Yield what is done with the rows of a join within its stage."""
-    while node.parent is not None and not node.parent.is_exchange:
-        node = node.parent
-        yield node
-
-
-def _is_light(node: Node) -> bool:
-    """Return whether what a node does takes next to no time: no function that might take long is called."""
-    if node.name in ("Project", "Filter", "HashAggregate"):
-        return calls_light(node.text.partition(" ")[2])
-    return node.name in _COMMANDS or node.name.startswith(_SINKS)
 
 
 def _write_ms(stage: ExecutedStage) -> int:

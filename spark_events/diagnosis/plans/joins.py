@@ -69,7 +69,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     """A join whose condition is not an equality compares each row of one side with each of the other."""
     left, right = (child.rows or 0 for child in node.children) if len(node.children) == 2 else (0, 0)
     pairs = left * right
-    if pairs < thresholds.explosion_rows:
+    # To compare each row with a few others, such as a total, takes no longer than any condition.
+    if pairs < thresholds.explosion_rows or min(left, right) < thresholds.explosion_factor:
         return
     tables, condition = node.tables(), _condition(node)
     yield Issue(

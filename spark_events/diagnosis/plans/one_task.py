@@ -8,9 +8,14 @@ from typing import NamedTuple
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
+from spark_events.diagnosis.plans.work_in_stage import above, is_light
 from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
 _SINGLE = "SinglePartition"
+_OF_PYTHON = ("ArrowWindowPython", "WindowInPandas")
+_QUICK = ("Window", "Union", "TakeOrderedAndProject", "GlobalLimit", "LocalLimit", "CollectLimit")
+_FEW_ROWS = 10_000
+"""Fewer rows than this take no time in one task, unless a function that is slow is called for each."""
 _TEXTS = ("Scan csv", "Scan json", "Scan text", "Scan xml")
 _FILES = "number of files read"
 _PACKED = (".gz", ".gzip", ".zip", ".zst", ".snappy", ".xz")
@@ -26,9 +31,11 @@ class FewTasks(NamedTuple):
 def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each window function without PARTITION BY: one task has all rows."""
     for node in execution.nodes():
-        if not node.name.startswith("Window") or not _is_single(node):
+        if not _is_window(node) or not _is_single(node):
             continue
         rows, stages = node.rows or 0, node.stages
+        if rows < _FEW_ROWS and not any(map(_may_take_long, (node, *above(node)))):
+            continue
         wall_ms = execution.wall_ms(stages)
         cores = max(1, execution.cores)
         by = ", ".join(columns(node.text.rpartition("[")[2]))
@@ -104,6 +111,15 @@ def _of_scan(node: Node, tasks: int) -> FewTasks | None:
 
 def _packed(node: Node) -> str:
     return next((ending for ending in _PACKED if node.table().endswith(ending)), "")
+
+
+def _is_window(node: Node) -> bool:
+    return node.name.startswith("Window") or node.name in _OF_PYTHON
+
+
+def _may_take_long(node: Node) -> bool:
+    """Return whether a node may take long even for few rows."""
+    return node.name in _OF_PYTHON or not (node.name.startswith(_QUICK) or is_light(node))
 
 
 def _is_single(window: Node) -> bool:

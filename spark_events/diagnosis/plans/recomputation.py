@@ -12,6 +12,7 @@ from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
+from spark_events.diagnosis.plans.work_in_stage import work_time
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
@@ -30,7 +31,8 @@ class _Part:
         size: how many nodes it has.
         cached: whether a cache is to keep it.
         times: how often it was computed.
-        total_ms: how long its stages took, each time.
+        total_ms: how long that took, in all.
+        is_known: whether it took as long; else that is an upper limit.
         last: the stages that computed it last.
         wholes: the digests of two of the plans that it is a part of.
         rows: how many rows were computed, in all.
@@ -44,6 +46,7 @@ class _Part:
     cached: bool
     times: int = 0
     total_ms: int = 0
+    is_known: bool = True
     last: tuple[int, ...] = ()
     places: dict[str, None] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
@@ -184,7 +187,9 @@ class Recomputation:
         if stages != part.last:
             part.last = stages
             part.times += 1
-            part.total_ms += where.execution.wall_ms(stages)
+            time = work_time(node, where.execution)
+            part.total_ms += time.time_ms
+            part.is_known = part.is_known and time.is_known
             part.rows += node.rows or 0
         if len(part.wholes) < 2:
             part.wholes.add(where.whole)
@@ -241,7 +246,7 @@ def _issue(part: _Part) -> Issue:
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} {part.digest}",
-        part.lost_ms,
+        part.lost_ms if part.is_known else None,
         None,
         sentence,
         advice,
@@ -250,6 +255,7 @@ def _issue(part: _Part) -> Issue:
             "recomputation.cached": part.cached,
             "recomputation.what": part.title,
         },
+        share_ms=None if part.is_known else part.lost_ms,
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TaskRun, TasksMeasured
 
 _DATA_RATIO = 2
+_PER_ROW = 4
+"""How many times as long a row takes at most as one of the median task."""
 _TOGETHER_MS, _LEAST_WAVE = 500, 3
 """Tasks that are launched within this time begin together."""
 
@@ -68,8 +70,15 @@ class EndedStage:
         return runs[place], own_ms[place]
 
     def reads_more(self, run: TaskRun) -> bool:
-        """Return whether a task reads much more than others."""
-        return run.read_bytes > _DATA_RATIO * self.measured.read.median and self.measured.read.highest > 0
+        """Return whether a task reads much more than others: by rows, where Spark has not measured the bytes.
+
+        Rows are of any size, so they have to explain how much longer the task runs.
+        """
+        read, rows, run_ms = self.measured.read, self.measured.rows, self.measured.run
+        if read.highest:
+            return run.read_bytes > _DATA_RATIO * read.median
+        explained_ms = _PER_ROW * run_ms.median * run.read_rows // max(1, rows.median)
+        return run.read_rows > _DATA_RATIO * rows.median and run.run_ms <= explained_ms
 
     def ends_late(self, long_ms: float) -> bool:
         """Return whether a task that is longer than this is among those that end last."""

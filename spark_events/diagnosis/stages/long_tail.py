@@ -37,22 +37,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if not stage.ends_late(thresholds.skew_factor * run.median):
         lost_ms = uneven_ms  # others end later: nothing waits for a long one
     times = f"{duration(own_ms)}, the median {duration(run.median)}"
-    if skewed:
-        sentence = (
-            f"task {longest.number} reads {size(longest.read_bytes)}, the median {size(read.median)}; "
-            f"it takes {times}"
-        )
-        advice = (
-            "A few keys hold most of the rows. For a join, let Spark split them "
-            "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
-            "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice."
-        )
-    else:
-        known = f"it reads {size(longest.read_bytes)}, like the others" if read.highest else ""
-        because = "Its data is not larger, so" if read.highest else _NOT_MEASURED
-        at, look = _place(longest, measured)
-        sentence = "; ".join(filter(None, (f"task {longest.number}{at} takes {times}", known)))
-        advice = f"{because} {look}"
+    sentence, advice = (_uneven_data if skewed else _held_up)(longest, times, measured)
     return Issue(
         SKEW if skewed else STRAGGLER,
         _TAIL,
@@ -66,12 +51,52 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "task.executorId": longest.executor,
             "task.runTimeMs": longest.run_ms,
             "task.readBytes": longest.read_bytes,
+            "task.readRows": longest.read_rows,
             "median.runTimeMs": run.median,
             "p95.runTimeMs": run.p95,
             "median.readBytes": read.median,
+            "median.readRows": measured.rows.median,
         },
         uneven_ms=uneven_ms,
     )
+
+
+def _uneven_data(longest: TaskRun, times: str, measured: TasksMeasured) -> tuple[str, str]:
+    """Return what to say of a task with more data than others, and what to do."""
+    read, rows = measured.read, measured.rows
+    if read.highest:
+        return (
+            f"task {longest.number} reads {size(longest.read_bytes)}, the median {size(read.median)}; "
+            f"it takes {times}",
+            "A few keys hold most of the rows. For a join, let Spark split them "
+            "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
+            "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice.",
+        )
+    return (
+        f"task {longest.number} reads {longest.read_rows:,} rows, the median {rows.median:,}; "
+        f"it takes {times}",
+        "Its part of the files has most of the rows: a task reads whole row groups, and files that cannot be "
+        "split. Write more files, or smaller row groups (parquet.block.size), or repartition() after it.",
+    )
+
+
+def _held_up(longest: TaskRun, times: str, measured: TasksMeasured) -> tuple[str, str]:
+    """Return the same of a task that takes longer for another reason than its data."""
+    at, look = _place(longest, measured)
+    if measured.read.highest:
+        reads, because = (
+            f"; it reads {size(longest.read_bytes)}, like the others",
+            "Its data is not larger, so",
+        )
+    elif measured.rows.highest:
+        median = f"the median {measured.rows.median:,}"
+        reads, because = (
+            f"; it reads {longest.read_rows:,} rows, {median}",
+            "Its rows do not explain that, so",
+        )
+    else:
+        reads, because = "", _NOT_MEASURED
+    return f"task {longest.number}{at} takes {times}{reads}", f"{because} {look}"
 
 
 def _place(run: TaskRun, measured: TasksMeasured) -> tuple[str, str]:

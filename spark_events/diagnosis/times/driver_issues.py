@@ -13,6 +13,8 @@ from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
 AT_START = "before its first stage, beyond the usual "
 AFTER = "after "
 AT_END = "after its last stage"
+_READERS = ("parquet", "orc", "csv", "json", "xml", "text", "load")
+"""What Spark calls the jobs of its readers of files, which run where they are called."""
 _SMALL_MS = 5_000
 """How long a small job takes at most."""
 
@@ -137,6 +139,15 @@ def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
     whole_ms = pauses.time_ms + jobs.stages_ms
     # What their tasks do would have to be done by one job as well, at best by all cores.
     needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
+    advice = (
+        "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
+        "window in place of the loop), or run the jobs at the same time in threads."
+    )
+    if place.split(" ")[0] in _READERS:
+        advice = (
+            "Each reads files to find out which columns they have: give the schema (spark.read.schema(…)), "
+            "or read several paths at once, as one table."
+        )
     return Issue(
         SMALL_JOBS,
         f"{SMALL_JOBS} {place}",
@@ -144,8 +155,7 @@ def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
         None,
         f"{jobs.number:,} small jobs of {place} run one after the other, {duration(whole_ms)} in all; all "
         f"cores could do what their tasks do in {duration(needed_ms)}",
-        "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
-        "window in place of the loop), or run the jobs at the same time in threads.",
+        advice,
         evidence={
             "loop.jobs": jobs.number,
             "loop.driverAloneMs": pauses.time_ms,

@@ -84,6 +84,9 @@ class DriverTime:
         self._collected: dict[str, Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
         self._any_stage = self._has_ended = False
+        # What has once been told goes on: its cost is that of the whole application.
+        self._is_told = False
+        self._loops_told: set[str] = set()
         self.cores = 0
 
     def spark_started(self, took_ms: int) -> None:
@@ -190,12 +193,15 @@ class DriverTime:
         others = dict(self._before)
         for place, jobs in self._jobs.items():
             pauses = others.get(place, Pauses())
-            if is_loop(pauses, jobs, _LOOP) and pauses.time_ms + jobs.stages_ms >= least_ms:
+            is_large = pauses.time_ms + jobs.stages_ms >= least_ms or place in self._loops_told
+            if is_large and is_loop(pauses, jobs, _LOOP):
+                self._loops_told.add(place)
                 yield loop_issue(place, others.pop(place), jobs, self.cores)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 del others[place]
         alone_ms = sum(pause.time_ms for pause in others.values())
-        if alone_ms >= least_ms:
+        if alone_ms >= least_ms or (self._is_told and alone_ms):
+            self._is_told = True
             yield driver_issue(alone_ms, self._wall_ms, self.cores, others)
 
     def _ended_pause(self) -> Pauses:

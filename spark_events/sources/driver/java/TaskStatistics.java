@@ -89,17 +89,17 @@ public class TaskStatistics {
         long fetched = info.gettingResultTime() > 0 ? Math.max(0, info.finishTime() - info.gettingResultTime()) : 0;
         long busy = run + metrics.executorDeserializeTime() + metrics.resultSerializationTime() + fetched;
         long read = metrics.inputMetrics().bytesRead() + metrics.shuffleReadMetrics().totalBytesRead();
+        long rows = metrics.inputMetrics().recordsRead() + metrics.shuffleReadMetrics().recordsRead();
         long[] values = {
             duration, run, metrics.jvmGCTime(), metrics.executorDeserializeTime(), Math.max(0, duration - busy),
-            metrics.shuffleReadMetrics().fetchWaitTime(), read,
-            metrics.inputMetrics().recordsRead() + metrics.shuffleReadMetrics().recordsRead(),
+            metrics.shuffleReadMetrics().fetchWaitTime(), read, rows,
             metrics.outputMetrics().bytesWritten() + metrics.shuffleWriteMetrics().bytesWritten(),
             metrics.diskBytesSpilled()
         };
         for (int i = 0; i < values.length; i++) {
             distributions[i].add(values[i]);
         }
-        keepLongest(info, run, read);
+        keepLongest(info, run, read, rows);
         if (metrics.inputMetrics().bytesRead() == 0) {
             withoutInput++;
             withoutInputMs += run;
@@ -155,7 +155,7 @@ public class TaskStatistics {
     }
 
     /** Keeps a task if it is among the longest; of those that are equally long, the first. */
-    private void keepLongest(TaskInfo info, long run, long read) {
+    private void keepLongest(TaskInfo info, long run, long read, long rows) {
         int place = longestRuns.size();
         while (place > 0 && ((Long) ((Object[]) longestRuns.get(place - 1))[2]).longValue() < run) {
             place--;
@@ -163,7 +163,7 @@ public class TaskStatistics {
         if (place < MOST_LONGEST) {
             longestRuns.add(place, new Object[] {
                 Integer.valueOf(info.index()), Long.valueOf(info.launchTime()), Long.valueOf(run), Long.valueOf(read),
-                info.executorId(), info.host()
+                info.executorId(), info.host(), Long.valueOf(rows)
             });
             if (longestRuns.size() > MOST_LONGEST) {
                 longestRuns.remove(MOST_LONGEST);

@@ -100,6 +100,10 @@ class TaskColumns(NamedTuple):
         """Return how much each has read, from sources and from shuffles, in bytes."""
         return list(map(add, map(add, self.input_bytes, self.remote_bytes), self.local_bytes))
 
+    def rows(self) -> list[int]:
+        """Return how many rows each has read, from sources and from shuffles."""
+        return list(map(add, self.input_records, self.shuffle_records))
+
     def quantities(self) -> Iterable[Sequence[int]]:
         """Return the values of each of the ``QUANTITIES``."""
         durations = _not_negative(list(map(sub, self.finished, self.launched)))
@@ -118,7 +122,7 @@ class TaskColumns(NamedTuple):
             _not_negative(list(map(sub, durations, busy))),
             self.fetch_wait,
             self.read(),
-            list(map(add, self.input_records, self.shuffle_records)),
+            self.rows(),
             list(map(add, self.output_bytes, self.shuffle_written)),
             self.disk_spilled,
         )

@@ -81,7 +81,7 @@ class TaskStatistics:
         self._without_input = [0, 0]
         self._first_ms: int | None = None
         self._last_ms = 0
-        self._longest_runs: list[tuple[int, int, int, int, str, str]] = []
+        self._longest_runs: list[tuple[int, int, int, int, str, str, int]] = []
         self._failed, self._killed, self._fetch_failures = [0, 0], [0, 0], 0
         self._last_failure = ""
 
@@ -214,6 +214,7 @@ class TaskStatistics:
                 read[row],
                 tasks.executor[row].decode(errors="replace"),
                 tasks.host[row].decode(errors="replace"),
+                tasks.input_records[row] + tasks.shuffle_records[row],
             )
             for row in rows[:_MOST_LONGEST]
         ]
