@@ -128,6 +128,22 @@ def test_files_that_are_read_for_their_schema(execution: int | None, kinds: set[
     assert set(told(job(0, S, [40 * S], "csv at nightly.py:3", TEXT, execution))) == kinds
 
 
+FOOTERS = [{"RDD ID": 1, "Name": "ParallelCollectionRDD"}, {"RDD ID": 2, "Name": "MapPartitionsRDD"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("parquet at nightly.py:3", set()),
+        ("load at nightly.py:3", set()),
+        ("count at a.py:3", {"task-count"}),
+    ],
+)
+def test_footers_that_are_read_for_a_schema(name: str, kinds: set[str]) -> None:
+    """One task reads them, for one file: more tasks would not help."""
+    assert set(told(job(0, S, [40 * S], name, FOOTERS))) == kinds
+
+
 LEVEL = {"Use Memory": True, "Use Disk": False}
 CACHED = [{"RDD ID": 5, "Name": "pictures", "Number of Partitions": 4, "Storage Level": LEVEL}]
 

@@ -15,6 +15,8 @@ from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.thresholds import FULL_SCAN
 
 _FORMATS = ("csv", "json", "xml")
+_WITH_FOOTERS = ("parquet", "orc")
+_OF_FOOTERS = {"ParallelCollectionRDD", "MapPartitionsRDD"}
 _ANY = "load"
 """What Spark calls a job of ``spark.read.format(…).load(…)``."""
 _FILES = "FileScanRDD"
@@ -58,6 +60,16 @@ class _Source:
     times: int = 0
     wall_ms: int = 0
     read_bytes: int = 0
+
+
+def reads_footers(stage_info: Mapping[str, Any]) -> bool:
+    """Return whether a stage that belongs to no SQL execution reads the footers of Parquet or ORC files.
+
+    Those say which columns the files have; few tasks read them, and that is all that these do.
+    """
+    verb = str(stage_info.get("Stage Name") or "").split(" ")[0]
+    names = {str(rdd.get("Name") or "") for rdd in stage_info.get("RDD Info") or ()}
+    return verb in (*_WITH_FOOTERS, _ANY) and bool(names) and names <= _OF_FOOTERS
 
 
 def schema_read(stage_info: Mapping[str, Any], wall_ms: int, read_bytes: int) -> SchemaRead | None:

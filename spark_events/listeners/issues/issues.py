@@ -21,7 +21,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
-from spark_events.diagnosis.rdds.schema_reads import schema_read
+from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
@@ -253,7 +253,7 @@ class IssueListener(Timeless):
             return None
         read = schema_read(info, executed.wall_ms, executed.read_bytes)
         if read is None:
-            return None
+            return 0 if reads_footers(info) else None
         alone_ms = max(0, read.wall_ms - self._other_work.beside_ms(key, *span))
         return self._application.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
 
