@@ -5,6 +5,7 @@ import io.sparkevents.jvm.Reflect;
 import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -69,6 +70,37 @@ public class Statement {
 
     public boolean hasSinks() {
         return !sinks.all().isEmpty();
+    }
+
+    /** Tells whether it makes a table whose place is not known before its catalog has it. */
+    boolean isProvisional() {
+        for (int i = 0; i < sinks.all().size(); i++) {
+            if (identity(i).get("provisional") != null) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Tells whether it writes all that another one does: files at the same place, or a table of the same name. */
+    boolean writesAll(Statement other) {
+        HashSet places = new HashSet();
+        for (int i = 0; i < sinks.all().size(); i++) {
+            places.add(identity(i).get("paths"));
+            places.add(identity(i).get("table"));
+        }
+        places.remove(null);
+        for (int i = 0; i < other.sinks.all().size(); i++) {
+            Map identity = other.identity(i);
+            if (!places.contains(identity.get("paths")) && !places.contains(identity.get("table"))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private Map identity(int sink) {
+        return (Map) ((Map) sinks.all().get(sink)).get("identity");
     }
 
     /** Keeps what was read and written; a part of the statement may tell it before the whole, with the same scans. */
