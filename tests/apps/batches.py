@@ -1,6 +1,7 @@
 """Functions of foreachBatch that write in all ways; the argument is a folder."""
 
 import sys
+import threading
 
 import pandas
 from pyspark.sql import DataFrame, SparkSession, functions
@@ -97,5 +98,23 @@ for function in (
     query.processAllAvailable()
     add_orders()
     query.processAllAvailable()
+    query.stop()
+
+
+def often(batch: DataFrame, number: int) -> None:
+    """Each batch commits another version; one that is late writes something else, too."""
+    batch.select("value").writeTo("ice.db.often").append()
+    if number == 110:
+        batch.write.mode("append").parquet(at("seldom"))
+    if number > 110:
+        enough.set()
+
+
+if WITH_DELTA_AND_ICEBERG:
+    enough = threading.Event()
+    spark.sql("CREATE TABLE ice.db.often (value BIGINT) USING iceberg")
+    numbers = spark.readStream.format("rate-micro-batch").options(rowsPerBatch=1, numPartitions=1).load()
+    query = numbers.writeStream.foreachBatch(often).queryName("often").start()
+    enough.wait()
     query.stop()
 spark.stop()

@@ -139,6 +139,12 @@ def test_it_is_told_once(batches: Shop) -> None:
     assert told == [0, 1, 2]
 
 
+@LAKEHOUSE
+def test_a_write_of_a_late_batch(batches: Shop) -> None:
+    """Though each batch before it has written another version of a table."""
+    assert batches.lineage("often")[1] == ["iceberg/db/often", "data/seldom"]
+
+
 def test_openlineage_is_told(batches: Shop) -> None:
     events = [event for event in batches.openlineage if event["job"]["name"] == "batches.two_writes"]
     names = [{output["name"] for output in event["outputs"]} for event in events]

@@ -164,17 +164,28 @@ public class Statement {
         return record(facts, sinks);
     }
 
-    /** Returns what tells it from another one: all but the texts of its expressions, in which literals may differ. */
+    /**
+     * Returns what tells it from another one: all but the texts of its expressions, in which literals may differ, and
+     * the properties of its tables, of which the number of the last commit is one.
+     */
     String shape() {
         LinkedHashMap record = record();
-        ArrayList shapes = new ArrayList();
-        for (int i = 0; i < sinks.all().size(); i++) {
-            LinkedHashMap sink = new LinkedHashMap((Map) sinks.all().get(i));
-            sink.remove("expressions");
-            shapes.add(sink);
-        }
-        record.put("sinks", shapes);
+        record.put("sources", shapes(facts.sources()));
+        record.put("sinks", shapes(sinks.all()));
         return record.toString();
+    }
+
+    private static List shapes(List all) {
+        ArrayList shapes = new ArrayList();
+        for (int i = 0; i < all.size(); i++) {
+            LinkedHashMap shape = new LinkedHashMap((Map) all.get(i));
+            LinkedHashMap identity = new LinkedHashMap((Map) shape.get("identity"));
+            identity.remove("properties");
+            shape.put("identity", identity);
+            shape.remove("expressions");
+            shapes.add(shape);
+        }
+        return shapes;
     }
 
     static LinkedHashMap record(PlanFacts facts, Sinks sinks) {
