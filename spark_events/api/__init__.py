@@ -2,6 +2,7 @@
 
 from spark_events.api import option_types
 from spark_events.api.config import ApplicationInfo, Option, ReporterConfig
+from spark_events.api.dataset_facets import DatasetOwner, DatasetTag, OwnershipFacet, TagsFacet
 from spark_events.api.errors import (
     ConfigError,
     MissingExtraError,
@@ -86,6 +87,8 @@ __all__ = [
     "Counter",
     "DataRead",
     "DataWritten",
+    "DatasetOwner",
+    "DatasetTag",
     "Event",
     "EventBuilder",
     "EventReporter",
@@ -126,6 +129,7 @@ __all__ = [
     "Option",
     "OptionType",
     "Outbox",
+    "OwnershipFacet",
     "PartlyRefused",
     "ReadOnlyGroup",
     "Refused",
@@ -156,6 +160,7 @@ __all__ = [
     "TableLineageDataset",
     "TableLineageEdge",
     "TableSinkLineageVertex",
+    "TagsFacet",
     "Transformation",
     "append_whole",
     "at_scale",

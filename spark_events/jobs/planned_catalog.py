@@ -34,7 +34,7 @@ _OWN_COLUMNS = {
 """The columns of sources that have the same ones always."""
 _OF_CATALOG = re.compile(r"(?:CREATE|REPLACE|DECLARE|ALTER|COMMENT|DROP|USE|SET)\b", re.IGNORECASE)
 """Statements that change the catalog alone, which is of the analysis and ends with it."""
-_OF_VIEW = re.compile(r"(?:CREATE|DROP)\b.*?\bVIEW\b", re.IGNORECASE | re.DOTALL)
+_OF_VIEW = re.compile(r"(?:CREATE|ALTER|DROP)\b.*?(?P<view>\bVIEW\b)", re.IGNORECASE | re.DOTALL)
 _TABLE = re.compile(
     r"(?P<replace>CREATE\s+OR\s+REPLACE\s+|REPLACE\s+)?(?:CREATE\s+)?(?:EXTERNAL\s+)?TABLE\s+"
     r"(?:IF\s+NOT\s+EXISTS\s+)?",
@@ -136,19 +136,23 @@ class PlannedCatalog:
         return graph
 
     def _without_view(self, text: str) -> str:
-        """Return a statement that makes or drops a table where it would a view of another catalog.
+        """Return a statement that makes, alters or drops a table where it would a view of another catalog.
 
         Spark has views in its own catalog alone; a table of the same columns feeds the same data.
         """
-        if not _OF_VIEW.match(text):
+        match = _OF_VIEW.match(_without_texts(text))
+        if match is None:
             return text
         names = self._others.names_of(text)
         if names.dropped and self._is_of_other(names.dropped):
             return f"DROP TABLE IF EXISTS {quoted(names.dropped)}"
+        if names.altered and self._is_of_other(names.altered):
+            return _changed(text, [(match.span("view"), "TABLE")])
         if names.view is None or not self._is_of_other(names.view.name):
             return text
         if names.view.replaces:
-            self._spark.sql(f"DROP TABLE IF EXISTS {quoted(names.view.name)}")
+            exists = "" if names.view.must_exist else "IF EXISTS "
+            self._spark.sql(f"DROP TABLE {exists}{quoted(names.view.name)}")
         return names.view.as_table(text)
 
     def _is_of_other(self, name: list[str]) -> bool:

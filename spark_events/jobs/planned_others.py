@@ -28,7 +28,7 @@ _Name = list[str]
 
 @dataclass(frozen=True, slots=True)
 class CreatedView:
-    """A statement that creates a view.
+    """A statement that creates a view, or gives one another query.
 
     Attributes:
         name: by its parts.
@@ -36,6 +36,7 @@ class CreatedView:
         query: its text.
         replaces: whether the view may exist, and is another one then.
         may_exist: whether it may, and stays as it is.
+        must_exist: whether it has to exist.
     """
 
     name: _Name
@@ -43,6 +44,7 @@ class CreatedView:
     query: str
     replaces: bool
     may_exist: bool
+    must_exist: bool
 
     def as_table(self, text: str) -> str:
         """Return the statement that creates a table of the same columns, with the query on the same lines."""
@@ -64,8 +66,9 @@ class StatementNames:
         namespaces: databases.
         created: those of them that it creates.
         catalogs: catalogs that it makes the current one.
-        view: that it creates; None if it creates none, or a temporary one.
+        view: that it creates or gives another query; None if it does neither, or if the view is temporary.
         dropped: the view that it drops; None if it drops none.
+        altered: the view that it alters in another way; None if it alters none.
     """
 
     tables: list[_Name] = field(default_factory=list)
@@ -74,6 +77,7 @@ class StatementNames:
     catalogs: list[str] = field(default_factory=list)
     view: CreatedView | None = None
     dropped: _Name | None = None
+    altered: _Name | None = None
 
 
 class OtherCatalogs:

@@ -71,7 +71,9 @@ class JavaUnit:
 
 
 SHARED = JavaUnit(
-    "spark_events.jvm", "io.sparkevents.jvm", ("Reflect", "Identities", "Written", "Calls", "Products")
+    "spark_events.jvm",
+    "io.sparkevents.jvm",
+    ("Reflect", "Identities", "TableProperties", "Written", "Calls", "Products"),
 )
 """The Java that several packages share."""
 FILES = JavaUnit("spark_events.jvm", "io.sparkevents.jvm", ("ExclusiveFile",), SHARED)

@@ -18,6 +18,7 @@ from spark_events.api import (
 )
 from spark_events.lineage import naming
 from spark_events.lineage.naming import Name
+from spark_events.lineage.table_facets import facets_of_table
 
 NAME_PROPERTY, NAMESPACE_PROPERTY = "openlineage.dataset.name", "openlineage.dataset.namespace"
 """Properties by which a table of a connector names itself, as OpenLineage's integration reads them."""
@@ -178,6 +179,7 @@ def _facets(
         symlink = catalogs.name_of(identity)
         if symlink not in names:
             facets.append(SymlinksFacet((symlink,)))
+    facets += facets_of_table(identity)
     return {facet.name: facet for facet in facets}
 
 

@@ -35,6 +35,8 @@ _BITS = {
     512: Transformation.SORT,
 }
 """As in ``Inputs.java``."""
+_UNKNOWN_WRITES = "what the query's function of foreachBatch writes is not known"
+"""As in ``QueryRecords.java``."""
 
 
 class _Column(NamedTuple):
@@ -195,9 +197,14 @@ def _transformations(kinds: int) -> tuple[Transformation, ...]:
 
 def merged(graphs: Sequence[LineageGraph]) -> LineageGraph:
     """Return several graphs merged into one."""
+    sinks = tuple(dict.fromkeys(vertex for graph in graphs for vertex in graph.sinks))
+    reasons = dict.fromkeys(reason for graph in graphs for reason in graph.incomplete.split("; ") if reason)
+    if sinks:
+        # A first batch may have had nothing to write.
+        reasons.pop(_UNKNOWN_WRITES, None)
     return LineageGraph(
         tuple(dict.fromkeys(vertex for graph in graphs for vertex in graph.sources)),
-        tuple(dict.fromkeys(vertex for graph in graphs for vertex in graph.sinks)),
+        sinks,
         tuple(dict.fromkeys(edge for graph in graphs for edge in graph.relations)),
-        "; ".join(dict.fromkeys(graph.incomplete for graph in graphs if graph.incomplete)),
+        "; ".join(reasons),
     )

@@ -63,7 +63,7 @@ if of_format == "USING delta":
     run(f"OPTIMIZE {table}")  # a command that is not known
 run(
     f"TRUNCATE TABLE {table}",
-    f"ALTER TABLE {table} RENAME TO {renamed if database.count('.') == 0 else renamed.partition('.')[2]}",
+    f"ALTER TABLE {table} RENAME TO {renamed if database.count('.') == 0 else 'renamed'}",
 )
 if of_spark:
     (Path(folder) / "elsewhere").mkdir()

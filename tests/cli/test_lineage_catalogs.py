@@ -90,6 +90,37 @@ def test_tables_of_the_same_name_in_several_catalogs(folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
 
 
+def test_views_of_another_catalog_are_altered(folder: Path) -> None:
+    """As Spark's own are: by another query, properties and names, whether or not the catalog is the current one."""
+    (folder / "views.sql").write_text(
+        "CREATE VIEW ice.shop.recent AS SELECT id, price FROM ice.shop.orders;\n"
+        "ALTER VIEW ice.shop.recent AS\nSELECT id, price * 2 AS doubled FROM ice.shop.orders;\n"
+        "ALTER /* no TABLE */ VIEW ice.shop.recent SET TBLPROPERTIES ('k' = 'VIEW');\n"
+        "ALTER VIEW ice.shop.recent UNSET TBLPROPERTIES ('k');\n"
+        "ALTER VIEW ice.shop.recent RENAME TO ice.shop.newest;\n"
+        "USE ice.shop; ALTER VIEW newest RENAME TO last;\n"
+        "CREATE VIEW spark_catalog.shop.own AS SELECT id FROM spark_catalog.shop.orders;\n"
+        "ALTER VIEW spark_catalog.shop.own AS SELECT paid FROM spark_catalog.shop.orders;\n"
+        "ALTER VIEW spark_catalog.shop.own RENAME TO shop.own2;\n"
+        "CREATE TABLE sums AS SELECT doubled, paid FROM last, spark_catalog.shop.own2;\n"
+    )
+    done = run(folder, "tables.sql", "views.sql", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = edges(done)
+    assert found["ice.shop.orders", "ice.shop.recent"] == {"id": ["id"], "doubled": ["price"]}
+    assert found["ice.shop.last", "ice.shop.sums"] == {"doubled": ["doubled"]}
+    assert found["shop.orders", "ice.shop.sums"] == {"paid": ["paid"]}
+
+
+@pytest.mark.parametrize("change", ["AS SELECT 1", "SET TBLPROPERTIES ('k' = 'v')", "RENAME TO shop.there"])
+def test_a_view_of_another_catalog_that_is_missing(folder: Path, change: str) -> None:
+    (folder / "views.sql").write_text(f"ALTER VIEW ice.shop.missing {change};")
+    done = run(folder, "tables.sql", "views.sql")
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert "views.sql:1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `ice`.`shop`.`missing`" in said
+
+
 def test_what_a_change_affects_across_catalogs(folder: Path) -> None:
     done = run(
         folder, "tables.sql", "jobs.sql", "--impact", "ice.shop.orders.price", "--fail-on", "impact",

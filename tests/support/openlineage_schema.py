@@ -40,6 +40,8 @@ FACETS = {
         "schema": facet_v2.schema_dataset.SchemaDatasetFacet,
         "dataSource": facet_v2.datasource_dataset.DatasourceDatasetFacet,
         "symlinks": facet_v2.symlinks_dataset.SymlinksDatasetFacet,
+        "ownership": facet_v2.ownership_dataset.OwnershipDatasetFacet,
+        "tags": facet_v2.tags_dataset.TagsDatasetFacet,
         "catalog": facet_v2.catalog_dataset.CatalogDatasetFacet,
         "columnLineage": facet_v2.column_lineage_dataset.ColumnLineageDatasetFacet,
         "version": facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet,

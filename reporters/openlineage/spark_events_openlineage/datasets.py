@@ -18,8 +18,10 @@ from openlineage.client.facet_v2 import (
     input_statistics_input_dataset,
     lifecycle_state_change_dataset,
     output_statistics_output_dataset,
+    ownership_dataset,
     schema_dataset,
     symlinks_dataset,
+    tags_dataset,
 )
 
 from spark_events.api import (
@@ -30,6 +32,7 @@ from spark_events.api import (
     LineageGraph,
     LineageVertex,
     ModifyType,
+    OwnershipFacet,
     RenamedFromFacet,
     SchemaFacet,
     SourceColumn,
@@ -37,6 +40,7 @@ from spark_events.api import (
     TableLineageDataset,
     TableLineageEdge,
     TableSinkLineageVertex,
+    TagsFacet,
     Transformation,
 )
 from spark_events_openlineage.data_facets import column_metrics, commit_report, scan_report
@@ -189,9 +193,30 @@ def _facets(dataset: LineageDataset) -> dict[str, Any]:
                 ],
                 producer=PRODUCER,
             )
+        elif isinstance(facet, OwnershipFacet):
+            facets["ownership"] = _ownership(facet)
+        elif isinstance(facet, TagsFacet):
+            facets["tags"] = _tags(facet)
     if isinstance(dataset, TableLineageDataset):
         facets["catalog"] = _catalog(dataset)
     return facets
+
+
+def _ownership(facet: OwnershipFacet) -> ownership_dataset.OwnershipDatasetFacet:
+    owners = [ownership_dataset.Owner(name=owner.name, type=owner.type or None) for owner in facet.owners]
+    return ownership_dataset.OwnershipDatasetFacet(owners=owners, producer=PRODUCER)
+
+
+def _tags(facet: TagsFacet) -> tags_dataset.TagsDatasetFacet:
+    return tags_dataset.TagsDatasetFacet(
+        tags=[
+            tags_dataset.TagsDatasetFacetFields(
+                tag.key, tag.value, source=tag.source or None, field=tag.column or None
+            )
+            for tag in facet.tags
+        ],
+        producer=PRODUCER,
+    )
 
 
 def _catalog(dataset: TableLineageDataset) -> catalog_dataset.CatalogDatasetFacet:

@@ -104,6 +104,12 @@ SOURCE_CODE = Option(
     True,
     "say where the code of the jobs is: repository, commit and pull request, as the environment of CI tells",
 )
+DATASET_OWNERS = Option(
+    "include-dataset-owners",
+    option_types.BOOL,
+    True,
+    "say who owns each table: what its property says, or else its catalog",
+)
 UPSTREAM: Option[tuple[str, ...]] = Option(
     "upstream-runs",
     option_types.LIST,
@@ -135,6 +141,7 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         OWNERS,
         TAGS,
         SOURCE_CODE,
+        DATASET_OWNERS,
         UPSTREAM,
         *JOURNAL_OPTIONS,
     )
@@ -166,6 +173,7 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
                 if config.get(SOURCE_CODE) and not destination.tells_source_code
                 else None
             ),
+            dataset_owners=config.get(DATASET_OWNERS),
             upstream=tuple(_dependency(config, text) for text in upstream),
         )
         return OpenLineageListener(settings, destination)

@@ -61,6 +61,7 @@ class Settings:
         owners: of the jobs.
         tags: of the jobs.
         source_code: where their code is; None if that is unknown.
+        dataset_owners: whether to say who owns tables.
         upstream: what has to complete before the application may begin.
     """
 
@@ -73,6 +74,7 @@ class Settings:
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     source_code: source_code_location_job.SourceCodeLocationJobFacet | None = None
+    dataset_owners: bool = True
     upstream: tuple[Dependency, ...] = ()
 
 
@@ -183,6 +185,11 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
     ) -> None:
         graph = running.graph
         with_columns = graph.input_count <= self._settings.most_inputs
+        inputs = inputs_of(graph, read)
+        outputs = outputs_of(graph, state is RunState.COMPLETE, written or {}, made, with_columns)
+        if not self._settings.dataset_owners:
+            for facets in (dataset.facets for dataset in (*inputs, *outputs)):
+                (facets or {}).pop("ownership", None)
         event = RunEvent(
             eventTime=_time(time_ms).isoformat().replace("+00:00", "Z"),
             producer=PRODUCER,
@@ -193,8 +200,8 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
                 name=running.run.name,
                 facets=self._job_facets(running.created),
             ),
-            inputs=inputs_of(graph, read),
-            outputs=outputs_of(graph, state is RunState.COMPLETE, written or {}, made, with_columns),
+            inputs=inputs,
+            outputs=outputs,
         )
         self._destination.prepare(event, self.outbox.put)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from spark_events.api.dataset_facets import OwnershipFacet, TagsFacet
 from spark_events.api.failure import Failure
 from spark_events.api.job_listener import (
     JobCreatedEvent,
@@ -63,6 +64,8 @@ class DatasetJson(TypedDict, total=False):
     config: dict[str, str]
     symlinks: list[dict[str, str]]
     renamedFrom: dict[str, str]
+    owners: list[dict[str, str]]
+    tags: list[dict[str, str]]
 
 
 class VertexJson(TypedDict, total=False):
@@ -213,7 +216,18 @@ def _dataset(dataset: LineageDataset) -> DatasetJson:
         elif isinstance(facet, RenamedFromFacet):
             namespace, name = facet.previous
             record["renamedFrom"] = {"namespace": namespace, "name": name}
+        elif isinstance(facet, OwnershipFacet):
+            record["owners"] = [_filled(name=owner.name, type=owner.type) for owner in facet.owners]
+        elif isinstance(facet, TagsFacet):
+            record["tags"] = [
+                _filled(key=tag.key, value=tag.value, column=tag.column, source=tag.source)
+                for tag in facet.tags
+            ]
     return record
+
+
+def _filled(**values: str) -> dict[str, str]:
+    return {key: value for key, value in values.items() if value}
 
 
 def _relation(edge: LineageEdge, source: int | None, sink: int | None) -> RelationJson:

@@ -118,8 +118,24 @@ public final class PlannedTables implements TableCatalog, SupportsNamespaces {
     public void renameTable(Identifier before, Identifier after)
         throws NoSuchTableException, TableAlreadyExistsException {
         PlannedTable table = (PlannedTable) loadTable(before);
-        createTable(after, table.schema, table.partitions, table.properties);
+        createTable(withoutCatalog(after), table.schema, table.partitions, table.properties);
         tables.remove(before);
+    }
+
+    /** Spark does not take the catalog off a new name; Iceberg does, where it keeps its tables in Hive. */
+    private Identifier withoutCatalog(Identifier identifier) {
+        String[] names = identifier.namespace();
+        if (names.length < 2 || !names[0].equals(name)) {
+            return identifier;
+        }
+        Object[] arguments = {Arrays.copyOfRange(names, 1, names.length), identifier.name()};
+        try {
+            // Janino cannot call an interface's static methods itself.
+            Class[] types = {String[].class, String.class};
+            return (Identifier) Identifier.class.getMethod("of", types).invoke(null, arguments);
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
     }
 
     // -- namespaces --------------------------------------------------------------------------------------------

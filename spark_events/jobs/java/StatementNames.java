@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 
-/** The names of tables and namespaces in a statement, as it was parsed, and the view that it creates. */
+/** The names of tables and namespaces in a statement, as it was parsed, and the view that it creates or alters. */
 public final class StatementNames {
     private static final int MOST_NODES = 100000;
     private static final List TABLES = Arrays.asList(
@@ -40,7 +40,14 @@ public final class StatementNames {
         record.put("catalogs", catalogs);
         record.put("view", view(plan));
         record.put("dropped", Reflect.isA(plan, "DropView") ? name(Reflect.get(plan, "child")) : null);
+        record.put("altered", altersView(plan) ? name(Reflect.get(plan, "child")) : null);
         return new ObjectMapper().writeValueAsString(record);
+    }
+
+    /** Tells whether a statement alters a view, other than by another query. */
+    private static boolean altersView(Object plan) {
+        return Reflect.isA(plan, "SetViewProperties") || Reflect.isA(plan, "UnsetViewProperties")
+            || Reflect.isA(plan, "RenameTable") && Boolean.TRUE.equals(Reflect.get(plan, "isView"));
     }
 
     private static void addElements(scala.Product product, ArrayList elements) {
@@ -67,7 +74,8 @@ public final class StatementNames {
     }
 
     private static LinkedHashMap view(Object plan) {
-        if (!Reflect.isA(plan, "CreateView")) {
+        boolean alters = Reflect.isA(plan, "AlterViewAs");
+        if (!alters && !Reflect.isA(plan, "CreateView")) {
             return null;
         }
         ArrayList columns = new ArrayList();
@@ -79,8 +87,9 @@ public final class StatementNames {
         view.put("name", name(Reflect.get(plan, "child")));
         view.put("columns", columns);
         view.put("query", Reflect.text(Reflect.get(plan, "originalText")));
-        view.put("replaces", Reflect.get(plan, "replace"));
-        view.put("may_exist", Reflect.get(plan, "allowExisting"));
+        view.put("replaces", Boolean.valueOf(alters || Boolean.TRUE.equals(Reflect.get(plan, "replace"))));
+        view.put("may_exist", Boolean.valueOf(Boolean.TRUE.equals(Reflect.get(plan, "allowExisting"))));
+        view.put("must_exist", Boolean.valueOf(alters));
         return view;
     }
 }

@@ -50,6 +50,7 @@ public class Identities {
             String format = isDelta ? "delta" : nameOr(Reflect.get(fileFormat, "shortName"), fileFormat);
             identity = ofOptions(format, Reflect.get(relation, "options"));
             identity.put("paths", paths(Reflect.path(relation, "location.rootPaths")));
+            TableProperties.add(identity, Reflect.path(fileFormat, "metadata.configuration"), null);
         } else if (Reflect.get(relation, "jdbcOptions") != null) {
             identity = ofJdbc(Reflect.get(relation, "jdbcOptions"));
         } else {
@@ -97,6 +98,7 @@ public class Identities {
         addIdentifier(identity, catalog, identifier);
         if (table == null) {
             identity.put("format", Reflect.text(Reflect.get(spec, "provider")));
+            TableProperties.add(identity, Reflect.get(spec, "properties"), null);
             Object location = Reflect.get(spec, "location");
             if (location != null) {
                 identity.put("paths", paths(new Object[] {location}));
@@ -196,6 +198,7 @@ public class Identities {
 
     private void addTable(LinkedHashMap identity, Object table) {
         addNames(identity, Reflect.get(table, "identifier"), table);
+        TableProperties.add(identity, Reflect.get(table, "properties"), Reflect.text(Reflect.get(table, "owner")));
         Object txid = Reflect.map(Reflect.get(table, "properties")).get(TRANSACTION);
         ArrayList paths = (ArrayList) identity.get("paths");
         for (int i = 0; txid != null && paths != null && i < paths.size(); i++) {

@@ -114,8 +114,10 @@ public class PlanWalker {
         }
         if (facts.sources().size() > before) {
             facts.setIncomplete("a DataFrame was made of an RDD: which columns that reads is not known");
+            remembered.nameSources(facts, before);
         } else if (rdd != null && !Reflect.isA(rdd, "EmptyRDD") || isOfProgram(leaf)) {
             facts.setIncomplete("a DataFrame was made of the program's own data: where that is from is not known");
+            remembered.nameSources(facts, before);
         }
     }
 

@@ -5,6 +5,7 @@ import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,8 @@ import org.apache.spark.sql.execution.QueryExecution;
  */
 class QueryRecords {
     private static final int MOST_BATCH_WRITES = 100;
+    /** Python takes it back once a write is known. */
+    private static final String UNKNOWN_WRITES = "what the query's function of foreachBatch writes is not known";
     /** Of an interval, within which a version is looked for once: that of a batch of the last moments is known. */
     private static final long PARTS_OF_INTERVAL = 10L;
     private final PlanRecords records;
@@ -27,6 +30,8 @@ class QueryRecords {
         final boolean bounded;
         final Remembered.Batch batch;
         final HashSet batchWrites = new HashSet();
+        /** What the function of foreachBatch writes just now, by the execution that does. */
+        final HashMap openWrites = new HashMap();
         final Map sink;
         ArrayList tags = null;
         /** The last batch, of a query whose versions are known. */
@@ -34,6 +39,7 @@ class QueryRecords {
         long lastBatchMs = 0L;
         long previousBatchMs = 0L;
         boolean isLastTold = true;
+        boolean isUnknownTold = false;
         long toldMs = 0L;
 
         /**
@@ -44,6 +50,16 @@ class QueryRecords {
             this.bounded = bounded;
             this.batch = batch;
             this.sink = sink;
+        }
+
+        /** Tells whether a statement is how Spark carries out another one, which has begun and writes the same. */
+        boolean isPartOfOpenWrite(Statement statement) {
+            for (Iterator open = openWrites.values().iterator(); open.hasNext();) {
+                if (((Statement) open.next()).writesAll(statement)) {
+                    return true;
+                }
+            }
+            return false;
         }
     }
 
@@ -86,7 +102,7 @@ class QueryRecords {
     }
 
     /** What a function of foreachBatch writes is written by the query. */
-    void addBatchWrite(String run, QueryExecution plan) {
+    void addBatchWrite(String run, Object execution, QueryExecution plan) {
         RunningQuery query = (RunningQuery) queriesByRun.get(run);
         if (query == null || query.batch == null || query.batchWrites.size() >= MOST_BATCH_WRITES) {
             return;
@@ -94,7 +110,34 @@ class QueryRecords {
         LinkedHashMap record = create("SparkEventsQueryLineage", run);
         record.put("bounded", query.bounded);
         Statement statement = records.addLineage(record, plan, TableChange.begun(plan), query.batch);
-        if (statement != null && statement.hasSinks() && query.batchWrites.add(statement.shape())) {
+        if (statement == null) {
+            return;
+        }
+        if (!statement.hasSinks()) {
+            records.remember(statement);
+        } else if (!query.isPartOfOpenWrite(statement)) {
+            query.openWrites.put(execution, statement);
+            if (!statement.isProvisional()) {
+                sendBatchWrite(query, statement, record);
+            }
+        }
+    }
+
+    /** Tells of a new table once its catalog knows where it is. */
+    void endBatchWrite(String run, Object execution) {
+        RunningQuery query = (RunningQuery) queriesByRun.get(run);
+        Statement statement = query == null ? null : (Statement) query.openWrites.remove(execution);
+        if (statement != null && statement.isProvisional()) {
+            statement.writes.locateNewTables();
+            LinkedHashMap record = create("SparkEventsQueryLineage", run);
+            record.put("bounded", query.bounded);
+            record.put("lineage", statement.record());
+            sendBatchWrite(query, statement, record);
+        }
+    }
+
+    private void sendBatchWrite(RunningQuery query, Statement statement, LinkedHashMap record) {
+        if (query.batchWrites.add(statement.shape())) {
             records.send(record);
         }
     }
@@ -128,6 +171,9 @@ class QueryRecords {
     /** Takes the plan of a batch that has ended, and tells the version that it has written, if it is time. */
     void endBatch(String run, QueryExecution batch, long time) {
         RunningQuery query = (RunningQuery) queriesByRun.get(run);
+        if (query != null && query.batch != null) {
+            endBatchOfFunction(run, query);
+        }
         if (query == null || query.sink == null || BatchCommit.number(batch) == null) {
             return;
         }
@@ -139,6 +185,17 @@ class QueryRecords {
             query.toldMs = time;
             LinkedHashMap record = create("SparkEventsQueryVersion", run);
             addVersion(record, query);
+            records.send(record);
+        }
+    }
+
+    /** Says that what the function writes is not known, unless one of its writes is. */
+    private void endBatchOfFunction(String run, RunningQuery query) {
+        query.openWrites.clear();
+        if (query.batchWrites.isEmpty() && !query.isUnknownTold) {
+            query.isUnknownTold = true;
+            LinkedHashMap record = create("SparkEventsQueryLineage", run);
+            record.put("incomplete", UNKNOWN_WRITES);
             records.send(record);
         }
     }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
  * The origins of columns whose plan was cut: by checkpoint, after which they keep their expression ids, or by
- * foreachBatch, after which they keep their names.
+ * foreachBatch, after which they keep their names, and their ids only until the batch is joined with itself.
  */
 public class Remembered {
     private static final int MOST_COLUMNS = 20000;
@@ -26,22 +26,27 @@ public class Remembered {
         final List sources;
         final List columns;
         final Inputs inputs;
+        /** What decided which rows there were. */
+        final Inputs indirect;
 
         Origin(PlanFacts facts, Attribute attribute) {
             this.sources = facts.sources();
             this.columns = facts.columns();
             this.inputs = facts.of(attribute);
+            this.indirect = facts.indirect();
         }
     }
 
     /** What the columns of a streaming query's batches are computed from, in their order. */
     static final class Batch {
         final List names;
+        final List ids;
         final ArrayList origins = new ArrayList();
-        private final List sources;
+        final List sources;
 
         Batch(PlanFacts facts, Attribute[] output) {
             this.names = Trees.names(output);
+            this.ids = ids(output);
             this.sources = facts.sources();
             for (int i = 0; i < output.length; i++) {
                 origins.add(new Origin(facts, output[i]));
@@ -108,34 +113,64 @@ public class Remembered {
     /** Gives a leaf without a source the columns that are known of it; tells whether any is. */
     public boolean restore(PlanFacts facts, LogicalPlan leaf) {
         Attribute[] output = Trees.output(leaf);
-        boolean isBatch = batch != null && Reflect.isA(leaf, "LogicalRDD") && Trees.names(output).equals(batch.names);
+        boolean isBatch = isBatch(leaf, output);
         boolean isKnown = isBatch;
         IdentityHashMap numbers = new IdentityHashMap();
         for (int i = 0; i < output.length; i++) {
-            Object origin = isBatch ? batch.origins.get(i) : originsById.get(output[i].exprId().id());
+            Origin origin = (Origin) (isBatch ? batch.origins.get(i) : originsById.get(output[i].exprId().id()));
             isKnown = isKnown || origin != null;
-            facts.put(output[i], origin == null ? Inputs.NONE : restored(facts, (Origin) origin, numbers));
+            facts.put(output[i], origin == null ? Inputs.NONE : restored(facts, origin, origin.inputs, numbers));
+            if (origin != null && numbers.put(origin.columns, Boolean.TRUE) == null) {
+                facts.addIndirect(restored(facts, origin, origin.indirect, numbers));
+            }
         }
         if (isBatch) {
-            restoreSources(facts, numbers);
+            // A batch depends on a source even if it uses none of its columns.
+            addSources(facts, numbers);
         }
         return isKnown;
     }
 
-    /** A batch depends on a source even if it uses none of its columns. */
-    private void restoreSources(PlanFacts facts, Map numbers) {
-        for (int i = 0; i < batch.origins.size(); i++) {
-            List sources = ((Origin) batch.origins.get(i)).sources;
-            for (int j = 0; j < sources.size(); j++) {
-                sourceNumber(facts, (LinkedHashMap) sources.get(j), numbers);
+    /** Tells whether a leaf is the batch, and no DataFrame of another origin that has columns of the same names. */
+    private boolean isBatch(LogicalPlan leaf, Attribute[] output) {
+        // An RDD, or data of the program's own, has no plan that statistics would come from.
+        if (batch == null || Reflect.field(leaf, "originStats") == null || !Trees.names(output).equals(batch.names)) {
+            return false;
+        }
+        List ids = ids(output);
+        for (int i = 0; i < ids.size(); i++) {
+            if (originsById.containsKey(ids.get(i)) && !ids.equals(batch.ids)) {
+                return false;
             }
+        }
+        return true;
+    }
+
+    private static List ids(Attribute[] output) {
+        ArrayList ids = new ArrayList();
+        for (int i = 0; i < output.length; i++) {
+            ids.add(output[i].exprId().id());
+        }
+        return ids;
+    }
+
+    /** Tells of sources without a name whose rows a batch's function made, of RDDs or by itself: of the batch. */
+    void nameSources(PlanFacts facts, int before) {
+        if (batch != null) {
+            batch.nameSources(facts.sources().subList(before, facts.sources().size()));
         }
     }
 
-    /** Returns an origin's inputs in new facts; the numbers are those that its sources and columns have there. */
-    private static Inputs restored(PlanFacts facts, Origin origin, Map numbers) {
+    private void addSources(PlanFacts facts, Map numbers) {
+        for (int i = 0; i < batch.sources.size(); i++) {
+            sourceNumber(facts, (LinkedHashMap) batch.sources.get(i), numbers);
+        }
+    }
+
+    /** Returns inputs of an origin in new facts; the numbers are those that its sources and columns have there. */
+    private static Inputs restored(PlanFacts facts, Origin origin, Inputs inputs, Map numbers) {
         Inputs sum = Inputs.NONE;
-        for (Iterator entries = origin.inputs.kinds().entrySet().iterator(); entries.hasNext();) {
+        for (Iterator entries = inputs.kinds().entrySet().iterator(); entries.hasNext();) {
             Map.Entry input = (Map.Entry) entries.next();
             List column = (List) origin.columns.get((Integer) input.getKey());
             int source = sourceNumber(facts, (LinkedHashMap) origin.sources.get((Integer) column.get(0)), numbers);

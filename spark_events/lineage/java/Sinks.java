@@ -1,6 +1,7 @@
 package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.TableProperties;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -89,15 +90,17 @@ class Sinks {
     /** Replaces the only sink by the table as it is now, under its new name if it has one; tells whether it differs. */
     boolean updateTable(TableState table, boolean isRenamed) {
         Map sink = (Map) sinks.get(0);
-        Object identity = sink.get("identity");
+        Map identity = (Map) sink.get("identity");
+        // The entry of a catalog may not have all properties: those of Delta are in the table's log.
+        LinkedHashMap now = TableProperties.completed(table.identity, identity);
         List columns = columns(table);
-        if (identity.equals(table.identity) && columns.equals(sink.get("columns"))) {
+        if (identity.equals(now) && columns.equals(sink.get("columns"))) {
             return false;
         }
         if (isRenamed) {
             sink.put("renamedFrom", identity);
         }
-        sink.put("identity", table.identity);
+        sink.put("identity", now);
         sink.put("columns", columns);
         return true;
     }

@@ -5,6 +5,7 @@ import io.sparkevents.jvm.Reflect;
 import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -71,6 +72,37 @@ public class Statement {
         return !sinks.all().isEmpty();
     }
 
+    /** Tells whether it makes a table whose place is not known before its catalog has it. */
+    boolean isProvisional() {
+        for (int i = 0; i < sinks.all().size(); i++) {
+            if (identity(i).get("provisional") != null) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Tells whether it writes all that another one does: files at the same place, or a table of the same name. */
+    boolean writesAll(Statement other) {
+        HashSet places = new HashSet();
+        for (int i = 0; i < sinks.all().size(); i++) {
+            places.add(identity(i).get("paths"));
+            places.add(identity(i).get("table"));
+        }
+        places.remove(null);
+        for (int i = 0; i < other.sinks.all().size(); i++) {
+            Map identity = other.identity(i);
+            if (!places.contains(identity.get("paths")) && !places.contains(identity.get("table"))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private Map identity(int sink) {
+        return (Map) ((Map) sinks.all().get(sink)).get("identity");
+    }
+
     /** Keeps what was read and written; a part of the statement may tell it before the whole, with the same scans. */
     void addAmounts(QueryExecution execution) {
         List nodes = PhysicalPlan.nodes(execution);
@@ -132,17 +164,28 @@ public class Statement {
         return record(facts, sinks);
     }
 
-    /** Returns what tells it from another one: all but the texts of its expressions, in which literals may differ. */
+    /**
+     * Returns what tells it from another one: all but the texts of its expressions, in which literals may differ, and
+     * the properties of its tables, of which the number of the last commit is one.
+     */
     String shape() {
         LinkedHashMap record = record();
-        ArrayList shapes = new ArrayList();
-        for (int i = 0; i < sinks.all().size(); i++) {
-            LinkedHashMap sink = new LinkedHashMap((Map) sinks.all().get(i));
-            sink.remove("expressions");
-            shapes.add(sink);
-        }
-        record.put("sinks", shapes);
+        record.put("sources", shapes(facts.sources()));
+        record.put("sinks", shapes(sinks.all()));
         return record.toString();
+    }
+
+    private static List shapes(List all) {
+        ArrayList shapes = new ArrayList();
+        for (int i = 0; i < all.size(); i++) {
+            LinkedHashMap shape = new LinkedHashMap((Map) all.get(i));
+            LinkedHashMap identity = new LinkedHashMap((Map) shape.get("identity"));
+            identity.remove("properties");
+            shape.put("identity", identity);
+            shape.remove("expressions");
+            shapes.add(shape);
+        }
+        return shapes;
     }
 
     static LinkedHashMap record(PlanFacts facts, Sinks sinks) {

@@ -33,7 +33,7 @@ class StatementRecords {
         int batch = description.indexOf(RUN_OF_BATCH);
         if (root != null && !root.equals(id)) {
             rootsByPart.put(id, root);
-            beginPart(root, plan, event.time());
+            beginPart(id, root, plan, event.time());
         } else if (batch >= 0) {
             String run = description.substring(batch + RUN_OF_BATCH.length()).split("\\s")[0];
             runsByBatch.put(id, run);
@@ -62,13 +62,13 @@ class StatementRecords {
         }
     }
 
-    private void beginPart(Object root, QueryExecution plan, long time) {
+    private void beginPart(Long id, Object root, QueryExecution plan, long time) {
         if (plan == null) {
             return;
         }
         String run = (String) runsByBatch.get(root);
         if (run != null) {
-            queries.addBatchWrite(run, plan);
+            queries.addBatchWrite(run, id, plan);
         } else {
             addPart(root, plan, time);
         }
@@ -111,7 +111,9 @@ class StatementRecords {
             queries.endBatch(run, plan, event.time());
         }
         Map rows = (Map) rowsByRoot.remove(id);
-        Statement whole = (Statement) statements.get(rootsByPart.remove(id));
+        Object root = rootsByPart.remove(id);
+        queries.endBatchWrite((String) runsByBatch.get(root), id);
+        Statement whole = (Statement) statements.get(root);
         if (whole != null && plan != null) {
             whole.addAmounts(plan);
         }

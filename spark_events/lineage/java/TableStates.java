@@ -3,6 +3,8 @@ package io.sparkevents.lineage;
 import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.TableProperties;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -118,7 +120,11 @@ final class TableStates {
             return of(isWhole ? renamed : new TableIdentifier(renamed.table(), database));
         }
         Object catalog = Reflect.get(target, "catalog");
-        Identifier identifier = identifier(Reflect.list(newName));
+        ArrayList names = Reflect.list(newName);
+        if (names.size() == 1) {
+            names.addAll(0, Reflect.list(Reflect.path(target, "identifier.namespace")));
+        }
+        Identifier identifier = identifier(names);
         if (SESSION_CATALOG.equals(Reflect.get(catalog, "name"))) {
             return of(identifier(identifier));
         }
@@ -136,8 +142,9 @@ final class TableStates {
         }
         StructType schema = (StructType) Reflect.get(node, "tableSchema");
         Object[] place = place(target);
-        LinkedHashMap identity = before != null
-            ? before.identity : identities.ofIdentifier(place[0], place[1], null, Reflect.get(node, "tableSpec"));
+        Object spec = Reflect.get(node, "tableSpec");
+        LinkedHashMap identity = before == null ? identities.ofIdentifier(place[0], place[1], null, spec)
+            : TableProperties.replaced(before.identity, Reflect.get(spec, "properties"));
         return new TableState(identity, schema);
     }
 
@@ -184,13 +191,18 @@ final class TableStates {
         return location.startsWith("/") || location.indexOf(':') >= 0;
     }
 
-    /** Returns a table with the changes of its columns, or of its place, that a plan has. */
+    /** Returns a table with the changes of its columns, its properties, or its place that a plan has. */
     TableState altered(TableState state, LogicalPlan node) {
         String location = Reflect.text(Reflect.get(node, "location"));
         if (location != null && isAbsolute(location) && Reflect.get(node, "partitionSpec") == null) {
             LinkedHashMap identity = new LinkedHashMap(state.identity);
             identity.put("paths", Identities.paths(new Object[] {location}));
             return new TableState(identity, state.schema);
+        }
+        if (Reflect.isA(node, "SetTableProperties") || Reflect.isA(node, "UnsetTableProperties")) {
+            Object set = Reflect.get(node, "properties");
+            List removed = Reflect.list(Reflect.get(node, "propertyKeys"));
+            return new TableState(TableProperties.altered(state.identity, set, removed), state.schema);
         }
         Object changes = Reflect.get(node, "changes");
         if (changes == null) {
