@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,10 +23,24 @@ WEBHDFS = "SPARK_EVENTS_WEBHDFS"
 TIMEOUT_S = 60
 """How long WebHDFS, for which fsspec has no bound, may say nothing."""
 _USER_OPTIONS = {"user", "kerberos", "token"}
+_KERBEROS = "requests_kerberos"
 _HINTS = {
     "s3://": "; pip install 'spark-events[s3]'",
     "hdfs://": f"; set {WEBHDFS}=HOST:PORT, the web address of the name node, or install libhdfs",
 }
+_UNAUTHORIZED = 401
+_NO_KERBEROS = (
+    "the name node asks for Kerberos (HTTP status 401): set FSSPEC_WEBHDFS_KERBEROS=true, "
+    "pip install requests-kerberos, and get a ticket with kinit"
+)
+_NO_TICKET = (
+    "the name node has got no valid Kerberos ticket (HTTP status 401): klist shows whether there is one and "
+    "when it expires; get one with kinit or, for longer than a ticket lives, set KRB5_CLIENT_KTNAME to your keytab"
+)
+
+
+class NotSignedInError(OSError):
+    """A server does not know who asks. It says nothing about whether the user may do what was asked."""
 
 
 def open_file_system(url: str, title: str) -> tuple[Any, str]:
@@ -49,14 +64,37 @@ def open_file_system(url: str, title: str) -> tuple[Any, str]:
             fsspec_url, use_listings_cache=False, skip_instance_cache=True, **_user(fsspec_url)
         )
     except (ImportError, ValueError, TypeError, OSError) as error:
-        hint = next((hint for scheme, hint in _HINTS.items() if fsspec_url.startswith(scheme)), "")
+        if isinstance(error, ImportError) and error.name == _KERBEROS:
+            hint = "; for Kerberos, pip install requests-kerberos"
+        else:
+            hint = next((hint for scheme, hint in _HINTS.items() if fsspec_url.startswith(scheme)), "")
         reason = str(error).partition("\n")[0]  # libhdfs lists every folder in which it is missing
         reason = text_without_secrets_of(url, reason)
         shown = path_without_secrets(title)
         raise ConfigError(f"{shown}: its file system cannot be used: {reason}{hint}") from error
     if fsspec_url.startswith("webhdfs://"):
-        file_system.session.request = partial(file_system.session.request, timeout=TIMEOUT_S)
+        ask = partial(file_system.session.request, timeout=TIMEOUT_S)
+        file_system.session.request = partial(_answer_to_known_user, ask, bool(file_system.kerb))
     return file_system, str(path)
+
+
+def _answer_to_known_user(ask: Callable[..., Any], with_ticket: bool, *request: Any, **options: Any) -> Any:
+    """Return what a name node answers, unless it refuses to answer someone whom it does not know.
+
+    Args:
+        ask: sends a request.
+        with_ticket: whether it sends Kerberos tickets along.
+        *request: what to ask.
+        **options: how to ask it.
+
+    Raises:
+        NotSignedInError: it refuses.
+    """
+    answer = ask(*request, **options)
+    if answer.status_code == _UNAUTHORIZED:
+        answer.close()
+        raise NotSignedInError(_NO_TICKET if with_ticket else _NO_KERBEROS)
+    return answer
 
 
 def _user(url: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.config import conf as fsspec_conf
 
 from spark_events.api import ConfigError
 from spark_events.spark import file_systems
 from spark_events.spark.file_systems import WEBHDFS
 from spark_events.sql_runner.store.store import Store, StoreError
+from tests.support.raw_http import raw_http
 from tests.support.servers import Hdfs
 from tests.support.waiting import free_port
 
@@ -234,6 +237,28 @@ class TestUnreachable:
                 store.check()
             with pytest.raises(StoreError, match=r"a cannot be written: .*[Tt]imed out"):
                 store.write("a", b"")
+
+    def test_a_name_node_that_asks_for_kerberos(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delitem(fsspec_conf, "webhdfs", raising=False)
+        refusal = b"HTTP/1.1 401 Authentication required\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 0\r\n\r\n"
+        what_to_do = "set FSSPEC_WEBHDFS_KERBEROS=true, pip install requests-kerberos, and get a ticket"
+        with raw_http([refusal]) as (url, _):
+            store = Store(f"{url.replace('http', 'webhdfs')}/queries")
+
+            with pytest.raises(ConfigError, match=f"cannot be reached: the name node asks .*{what_to_do}"):
+                store.check()
+            with pytest.raises(StoreError, match=f"a cannot be read: the name node asks .*{what_to_do}"):
+                store.read("a")
+            # It is not a lack of rights, which others may have.
+            assert what_to_do in store.write_problem()
+
+    def test_kerberos_without_its_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(fsspec_conf, "webhdfs", {"kerberos": True})
+        monkeypatch.setitem(sys.modules, "requests_kerberos", None)
+        with pytest.raises(
+            ConfigError, match="used: .*requests_kerberos.*; for Kerberos, pip install requests-kerberos"
+        ):
+            Store("webhdfs://name:9870/queries")
 
     def test_a_scheme_that_is_not_known(self) -> None:
         with pytest.raises(

@@ -22,7 +22,7 @@ with needs_extra("report", "fsspec", "reading stored events without Spark"):
     import fsspec
     from fsspec.implementations.local import LocalFileSystem
 
-    from spark_events.spark.file_systems import open_file_system
+    from spark_events.spark.file_systems import NotSignedInError, open_file_system
 
 _SPANS = re.compile(SPANS)
 _STORE = re.compile(r"(?:^|/)store-\d{8}\.json$")
@@ -124,7 +124,8 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
     except FileNotFoundError:
         return
     except Exception as error:  # each file system has errors of its own
-        reason = text_without_secrets_of(path, f"{type(error).__name__}: {error}")
+        reason = str(error) if isinstance(error, NotSignedInError) else f"{type(error).__name__}: {error}"
+        reason = text_without_secrets_of(path, reason)
         raise ConfigError(f"{path_without_secrets(path)}: cannot be read: {reason}") from error
 
 

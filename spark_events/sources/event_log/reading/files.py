@@ -16,7 +16,7 @@ with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
 
     from spark_events.sources.event_log.reading.open_hdfs_files import OpenHdfsFiles
-    from spark_events.spark.file_systems import open_file_system
+    from spark_events.spark.file_systems import NotSignedInError, open_file_system
 
 IsKnown = Callable[[str, int], bool]
 IsFollowed = Callable[[str], bool]
@@ -155,7 +155,7 @@ class LogFiles:
                 while block := file.read(_BLOCK):
                     yield block
         except Exception as error:  # each file system has errors of its own
-            if self._is_local and isinstance(error, OSError):
+            if isinstance(error, NotSignedInError) or (self._is_local and isinstance(error, OSError)):
                 raise
             reason = text_without_secrets_of(self._url, f"{type(error).__name__}: {error}")
             raise OSError(reason) from error
@@ -165,6 +165,8 @@ class LogFiles:
     def _blocks_of_open(self, files: OpenHdfsFiles, part: LogPart, position: int) -> Iterator[bytes]:
         try:
             yield from files.blocks(part.path, position, _BLOCK)
+        except NotSignedInError:
+            raise
         except Exception as error:  # of fsspec, or of HTTP
             reason = text_without_secrets_of(self._url, f"{type(error).__name__}: {error}")
             raise OSError(reason) from error

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.runtime.log_once import TroubleLog
+from spark_events.spark.file_systems import NotSignedInError
 
 _TIMEOUT_S = (10, 60)
 """To connect to a node, and between two pieces of its answer."""
@@ -77,7 +78,7 @@ class OpenHdfsFiles:
                 path,
                 "%s: its last block cannot be read now (%s)",
                 path_without_secrets(path),
-                error if isinstance(error, RefusedError) else type(error).__name__,
+                error if isinstance(error, (RefusedError, NotSignedInError)) else type(error).__name__,
             )
             readable = last.readable if last and last.listed <= listed < last.readable else listed
             return FileSize(listed, readable, is_open=True)
