@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
+from spark_events.api.one_by_one import OneByOne
 from spark_events.api.toolkit.units import BaseUnit, base_unit
 from spark_events.api.wrong_values import LARGEST, drop, finite_of, text_of
 
@@ -67,7 +68,7 @@ class Counter(Metric):
     def __init__(self, unit: str = "", description: str = "") -> None:
         super().__init__(unit, description)
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may count, too
 
     def inc(self, amount: int = 1) -> None:
         """Add to the count; an amount that is negative or no number is dropped: use a gauge for that."""
@@ -140,7 +141,7 @@ class HistogramSnapshot:
         return HistogramSnapshot(counts, self.sum - earlier.sum, exponential)
 
 
-class Histogram(Metric):
+class Histogram(Metric, OneByOne[float]):
     """Counts of values by bucket; safe to use from any thread.
 
     Args:
@@ -152,13 +153,13 @@ class Histogram(Metric):
     type = MetricType.HISTOGRAM
 
     def __init__(self, bounds: Sequence[float], unit: str = "", description: str = "") -> None:
-        super().__init__(unit, description)
+        Metric.__init__(self, unit, description)
+        OneByOne.__init__(self)
         self.bounds: tuple[float, ...] = _bounds_of(bounds)
         self._counts = [0] * (len(self.bounds) + 1)
         self._sum = 0.0
         self._exponential = ExponentialBuckets()
         self._factor = self.shown_in.factor
-        self._lock = threading.Lock()
 
     def update(self, value: float) -> None:
         """Add one value; what is not a finite number is dropped."""
@@ -168,14 +169,16 @@ class Histogram(Metric):
                 drop("metric", "Histogram.update", value, "is not a finite number")
                 return
             value = number
-        with self._lock:
-            self._counts[bisect.bisect_left(self.bounds, value)] += 1
-            self._sum += value
-            self._exponential.update(value * self._factor)
+        self._add(value)
+
+    def _take_in(self, item: float) -> None:
+        self._counts[bisect.bisect_left(self.bounds, item)] += 1
+        self._sum += item
+        self._exponential.update(item * self._factor)
 
     def snapshot(self) -> HistogramSnapshot:
         """Return the current counts."""
-        with self._lock:
+        with self._alone():
             return HistogramSnapshot(tuple(self._counts), self._sum, self._exponential.snapshot())
 
 
@@ -194,7 +197,7 @@ def _bounds_of(bounds: Any) -> tuple[float, ...]:
     return tuple(sorted(numbers))
 
 
-class Meter(Metric):
+class Meter(Metric, OneByOne[int]):
     """A count and how fast it grows (Flink's ``MeterView``); safe to use from any thread.
 
     Args:
@@ -213,7 +216,8 @@ class Meter(Metric):
         description: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(unit, description)
+        Metric.__init__(self, unit, description)
+        OneByOne.__init__(self)
         span = finite_of(span_s)
         if span is None or span < 1:
             drop(
@@ -228,7 +232,6 @@ class Meter(Metric):
         self._began = clock()
         self._count = 0
         self._by_second: deque[list[int]] = deque()
-        self._lock = threading.Lock()
 
     def mark(self, amount: int = 1) -> None:
         """Add to the count; an amount that is negative or no number is dropped: use a gauge for that."""
@@ -237,14 +240,16 @@ class Meter(Metric):
             if added is None:
                 return
             amount = added
+        self._add(amount)
+
+    def _take_in(self, item: int) -> None:
         second = int(self._clock())
-        with self._lock:
-            self._count += amount
-            if self._by_second and self._by_second[-1][0] == second:
-                self._by_second[-1][1] += amount
-            else:
-                self._forget(second)
-                self._by_second.append([second, amount])
+        self._count += item
+        if self._by_second and self._by_second[-1][0] == second:
+            self._by_second[-1][1] += item
+        else:
+            self._forget(second)
+            self._by_second.append([second, item])
 
     @property
     def count(self) -> int:
@@ -255,7 +260,7 @@ class Meter(Metric):
     def rate(self) -> float:
         """Growth per second over the last ``span_s`` seconds, or since the meter was created."""
         now = self._clock()
-        with self._lock:
+        with self._alone():
             self._forget(int(now))
             grown = sum(amount for _, amount in self._by_second)
         return grown / max(1.0, min(float(self._span_s), now - self._began))

@@ -22,7 +22,7 @@ LARGEST = 2**63 - 1
 _DEEPEST = 2
 _PLAIN = frozenset((str, int, float, bool))
 _LOG = logging.getLogger("spark_events")
-_lock = threading.Lock()
+_lock = threading.RLock()
 _counts = dict.fromkeys(KINDS, 0)
 
 

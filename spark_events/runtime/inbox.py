@@ -5,7 +5,6 @@ It is bounded in items and in bytes, and drops the least important items first."
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api import Event, Span
 from spark_events.api.event import Attributes
+from spark_events.api.one_by_one import OneByOne
 from spark_events.runtime.stats import ReporterStats
 
 _ITEM_BYTES = 600
@@ -133,7 +133,7 @@ def _bytes_of(value: Any) -> int:
     return len(value) if type(value) is str else 0
 
 
-class Inbox:
+class Inbox(OneByOne[Item]):
     """A bounded queue between threads, on which nobody waits. It counts what it drops.
 
     Args:
@@ -143,10 +143,10 @@ class Inbox:
     def __init__(
         self, bounds: QueueBounds, stats: ReporterStats, wake: Callable[[], None] = lambda: None
     ) -> None:
+        super().__init__()
         self._stats = stats
         self._queue = BoundedQueue(bounds)
         self._wake = wake
-        self._lock = threading.Lock()
         self._taker_waits = False
         self._in_flight = 0
         self._refusal = ""
@@ -175,26 +175,28 @@ class Inbox:
         """Add an item; a full queue drops the oldest or the new one, as configured, a closed one the new."""
         if os.getpid() != self._process:
             return  # a forked child has no thread that takes, and nothing to report
-        with self._lock:
-            if self._refusal:
-                self._stats.drop(self._refusal)
-                return
-            if dropped := self._queue.put(item):
-                self._stats.drop("queue_full", dropped)
-            if self._taker_waits:
-                self._taker_waits = False
-                self._wake()
+        self._add(item)
+
+    def _take_in(self, item: Item) -> None:
+        if self._refusal:
+            self._stats.drop(self._refusal)
+            return
+        if dropped := self._queue.put(item):
+            self._stats.drop("queue_full", dropped)
+        if self._taker_waits:
+            self._taker_waits = False
+            self._wake()
 
     def close(self) -> None:
         """Refuse new items from now on; those that wait can still be taken."""
-        with self._lock:
+        with self._alone():
             self._closed = True
             self._refusal = "close"
         self._wake()
 
     def abandon(self) -> int:
         """Count everything here as dropped, because the taking thread has not ended; return how many."""
-        with self._lock:
+        with self._alone():
             self._abandoned = True
             left = self.pending
             self._stats.drop("close", left)
@@ -208,7 +210,7 @@ class Inbox:
         Returns:
             The items; an empty list if the inbox is closed and empty; None if there are none yet.
         """
-        with self._lock:
+        with self._alone():
             if not self._queue and not self._closed:
                 self._taker_waits = True
                 return None
@@ -222,7 +224,7 @@ class Inbox:
 
     def refuse(self) -> None:
         """Drop all waiting and future items: the reporter could not be opened."""
-        with self._lock:
+        with self._alone():
             self._refusal = self._refusal or "not_open"
             self._stats.drop("not_open", self._queue.clear())
 
@@ -232,7 +234,7 @@ class Inbox:
         Returns:
             How many items those are; None if ``abandon`` has already counted them.
         """
-        with self._lock:
+        with self._alone():
             if self._abandoned:
                 return None
             left = in_hand + self._queue.clear()

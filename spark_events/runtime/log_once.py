@@ -16,7 +16,7 @@ class OnceLog:
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def error(self, key: tuple[str, ...], message: str, error: BaseException | None = None) -> None:
         """Log an error, with its traceback, unless the same key was logged before.

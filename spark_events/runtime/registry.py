@@ -74,7 +74,7 @@ class Registry:
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         receiving = (metrics or self)._by_kind[METRICS]
         self._limits = {worker: _limit(worker, variables or {}) for worker in receiving}
-        self._limits_lock = threading.Lock()
+        self._limits_lock = threading.RLock()
         named = {} if application is None else {"app_name": application.name, "app_id": application.id}
         instance = {name: value for name, value in named.items() if value}
         self._sharing: set[Registry] = set()

@@ -25,7 +25,7 @@ class _Sum(Generic[T]):
 
     def __init__(self) -> None:
         self._parts: dict[int, T] = {}
-        self._parts_lock = threading.Lock()
+        self._parts_lock = threading.RLock()
 
     def add(self, part: T) -> None:
         """Add a metric to the sum."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,7 +53,8 @@ class OwnThread:
 
     def __init__(self, name: str, turns: Turns) -> None:
         self._turns = turns
-        self._woken = threading.Event()
+        # Its lock is no lock of Python's: a signal handler may wake what is being woken.
+        self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -65,7 +68,7 @@ class OwnThread:
 
     def wake(self) -> None:
         """Let the next turn come now. Never waits."""
-        self._woken.set()
+        self._woken.put(None)
 
     def join(self, timeout_s: float) -> bool:
         """Wait until the work has ended, and return whether it has."""
@@ -76,8 +79,10 @@ class OwnThread:
     def _run(self) -> None:
         try:
             for wait_s in self._turns:
-                self._woken.wait(None if wait_s > _LONGEST_WAIT_S else wait_s)
-                self._woken.clear()
+                with suppress(queue.Empty):
+                    self._woken.get(timeout=None if wait_s > _LONGEST_WAIT_S else max(0.0, wait_s))
+                    while True:  # woken several times is woken once
+                        self._woken.get_nowait()
         except BaseException:  # SystemExit would end a thread without a word
             logger.exception("%s failed unexpectedly, and is over", self._thread.name)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from spark_events.api import (
     ApplicationInfo,
@@ -22,8 +22,10 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
+from spark_events.api.one_by_one import OneByOne
 from spark_events.api.wrong_values import drop, text_of
 from spark_events.listeners.emitter import Emitter, Traces
+from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.registry import Registry
@@ -35,6 +37,9 @@ _MOST_METRICS = 10_000
 _TAKEN_LABELS = ("app_name", "app_id")
 _open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
 M = TypeVar("M", bound=Metric)
+_Pairs = tuple[tuple[str, str], ...]
+_Registered = tuple[str, _Pairs, Metric]
+"""The name of a metric, its labels, and the metric."""
 
 
 class DriverGauge(Gauge):
@@ -49,7 +54,7 @@ class DriverGauge(Gauge):
         self._now = value
 
 
-class OwnSignals:
+class OwnSignals(OneByOne[_Registered]):
     """Makes the metrics of an application's own code, and reports its events and spans.
 
     Where nothing is attached, all of it does nothing.
@@ -61,11 +66,12 @@ class OwnSignals:
     """
 
     def __init__(self, registry: Registry, application: ApplicationInfo, settings: ListenerSettings) -> None:
+        super().__init__()
         scopes = Scopes(registry.root, application, settings.scopes)
         self._series, self._group = scopes.own_code(), scopes.own_code_run()
         self._traces = Traces(Emitter(scopes.events(), application), settings)
-        self._lock = threading.Lock()
-        self._made: dict[tuple[str, str, tuple[tuple[str, str], ...]], Metric] = {}
+        self._process = os.getpid()
+        self._made: dict[tuple[str, str, _Pairs], Metric] = {}
 
     def counter(self, name: str, labels: Mapping[str, Any]) -> Counter:
         """Return a counter: the same one for the same name and labels."""
@@ -110,22 +116,24 @@ class OwnSignals:
                 self._group.add_span(span)
 
     def _metric(self, name: str, labels: Mapping[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
-        pairs = tuple(sorted((key, text_of(value)) for key, value in labels.items()))
-        key = of_type.__name__, text_of(name), pairs
-        with self._lock:
-            made = self._made.get(key)
-            if isinstance(made, of_type):
-                return made
-            if len(self._made) >= _MOST_METRICS:
-                drop(
-                    "metric",
-                    "attachment",
-                    key[1],
-                    f"is beyond the first {_MOST_METRICS:,} of this application",
-                )
-                return make()
-            metric = self._made[key] = self._labeled(pairs).register(key[1], make())
-            return metric
+        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in labels.items()))
+        key = of_type.__name__, _name_of(name), pairs
+        if isinstance(made := self._made.get(key), of_type):
+            return made
+        if os.getpid() != self._process:
+            return make()  # a forked child has no reporters, and another thread may have had the lock
+        if len(self._made) >= _MOST_METRICS:
+            drop("metric", "attachment", key[1], f"is beyond the first {_MOST_METRICS:,} of this application")
+            return make()
+        metric = make()
+        first = self._made.setdefault(key, metric)
+        if first is metric:
+            self._add((key[1], pairs, metric))
+        return cast(M, first)
+
+    def _take_in(self, item: _Registered) -> None:
+        name, pairs, metric = item
+        self._labeled(pairs).register(name, metric)
 
     def _labeled(self, pairs: tuple[tuple[str, str], ...]) -> MetricGroup:
         if not pairs:
@@ -138,3 +146,8 @@ class OwnSignals:
 _COUNTED = "Counted by the driver's own code."
 _READ = "Read from the driver's own code."
 _MEASURED = "Measured by the driver's own code."
+
+
+def _name_of(given: Any) -> str:
+    """Return a name, or a label, at a length that a series may have: each scrape has it."""
+    return text_of(given)[:LONGEST_NAME]

@@ -35,7 +35,8 @@ _NO_KERBEROS = (
 )
 _NO_TICKET = (
     "the name node has got no valid Kerberos ticket (HTTP status 401): klist shows whether there is one and "
-    "when it expires; get one with kinit or, for longer than a ticket lives, set KRB5_CLIENT_KTNAME to your keytab"
+    "when it expires; get one with kinit or, for longer than a ticket lives, set KRB5_CLIENT_KTNAME to your "
+    "keytab"
 )
 
 

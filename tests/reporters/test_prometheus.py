@@ -250,6 +250,36 @@ def test_a_name_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
     assert "spark_rows is a counter, and cannot also be a gauge" in caplog.text
 
 
+@pytest.mark.parametrize("part", ["Bucket", "Count", "Sum"])
+@pytest.mark.parametrize("histogram_first", [True, False])
+def test_nothing_has_the_name_of_a_part_of_a_histogram(
+    part: str, histogram_first: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Parsers, that of the Pushgateway among them, refuse the whole text for that; so the first stays."""
+    reporter = SeriesReporter()
+    both: list[tuple[Metric, str]] = [(Histogram([1.0]), "rows"), (Gauge(lambda: 1), f"rows{part}")]
+    for metric, name in both if histogram_first else both[::-1]:
+        reporter.notify_of_added_metric(metric, name, group())
+    families = [family.name for family in parse(reporter.render().decode())]
+
+    served = "spark_rows" if histogram_first else f"spark_rows_{part.lower()}"
+    assert [name for name in families if "rows" in name] == [served]
+    assert f"spark_rows_{part.lower()} is a part of the histogram spark_rows" in caplog.text
+    reporter.notify_of_removed_metric(*both[0], group())
+    reporter.notify_of_removed_metric(*both[1], group())
+    assert "spark_rows" not in reporter.render().decode()
+
+
+def test_a_counter_may_have_the_name_of_a_part_of_a_histogram() -> None:
+    """Its samples end with ``_total``; in OpenMetrics, whose name of it does not, it is of unknown type."""
+    reporter = SeriesReporter()
+    reporter.notify_of_added_metric(Histogram([1.0]), "rows", group())
+    reporter.notify_of_added_metric(Counter(), "rowsCount", group())
+    for text in (parse(reporter.render().decode()), parse_openmetrics(reporter.render(True).decode())):
+        names = {sample.name for family in text for sample in family.samples}
+        assert {"spark_rows_count", "spark_rows_count_total"} <= names
+
+
 def test_series_come_while_it_is_scraped() -> None:
     """None of them is forgotten, whatever a scrape was doing when it came."""
     reporter = SeriesReporter()

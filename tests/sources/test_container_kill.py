@@ -42,3 +42,22 @@ def test_sigterm_while_the_end_is_told(container: str, how: str, said: str, stat
         [sys.executable, "-c", PROGRAM, how], env=environment, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.returncode) == (said, status), done.stderr
+
+
+DUMPS_STACKS = """
+import faulthandler, os, signal, sys, tempfile
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+faulthandler.register(signal.SIGTERM, file=sys.stdout)
+PROCESS_EXIT.leave_word_in(tempfile.mkstemp()[0])
+os.kill(os.getpid(), signal.SIGTERM)
+PROCESS_EXIT.leave_word_in(None)
+os.kill(os.getpid(), signal.SIGTERM)
+print("goes on", flush=True)
+"""
+
+
+def test_a_program_that_dumps_its_stacks_at_sigterm() -> None:
+    """It goes on, as it would without us, while its application runs and after it."""
+    done = subprocess.run([sys.executable, "-c", DUMPS_STACKS], capture_output=True, text=True, check=False)
+    assert (done.stdout.count("most recent call first"), done.returncode) == (2, 0), done.stderr
+    assert done.stdout.endswith("goes on\n")

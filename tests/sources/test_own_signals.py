@@ -54,3 +54,11 @@ def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None
     assert own.counter("orders", {"shop": 0}) is first
     assert len(own._made) == 3
     assert counts()["metric"] - before == 3
+
+
+def test_names_and_labels_are_cut() -> None:
+    """Each scrape has them; without a bound, one name of a megabyte made scrapes of many megabytes."""
+    own = signals()
+    own.counter("x" * 1_000_000, {"y" * 1_000_000: "z" * 1_000_000}).inc()
+    ((_, name, pairs),) = own._made
+    assert (len(name), *map(len, pairs[0])) == (1_024, 1_024, 1_024)

@@ -263,9 +263,23 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: 59" + ":59" * 3_000, "m.yaml:1: '59:59:"),
         ("a: 0x" + "f" * 6_000, "m.yaml:1: '0xffff"),
         ("a: !!bool x", "m.yaml:1: 'x' is not allowed; expected a YAML bool"),
+        ('a: 1\nb: "\\ud83d\\ude00"', "m.yaml:2: half a character (\\uD800 to \\uDFFF); write the character"),
         ("a: \0", "m.yaml:1: not YAML: unacceptable character #x0000"),
     ],
-    ids=["bomb", "long-bomb", "itself", "nested", "long", "date", "number", "sixties", "hex", "bool", "nul"],
+    ids=[
+        "bomb",
+        "long-bomb",
+        "itself",
+        "nested",
+        "long",
+        "date",
+        "number",
+        "sixties",
+        "hex",
+        "bool",
+        "half",
+        "nul",
+    ],
 )
 def test_a_manifest_that_means_no_good(text: str, said: str) -> None:
     """A bound, with its line, before anything is made of it; for templates as well."""

@@ -18,6 +18,8 @@ from spark_events_prometheus.naming import bounded_text
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_END = "# EOF\n"
 OPENMETRICS_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+HISTOGRAM_PARTS = ("_bucket", "_count", "_sum")
+"""What the names of a histogram's samples end with."""
 logger = logging.getLogger("spark_events.prometheus")
 
 Labels = tuple[tuple[str, str], ...]
@@ -164,8 +166,9 @@ class HistogramFamily(Family):
     def _prefix(self, labels: Labels, metric: Metric) -> list[str]:
         assert isinstance(metric, Histogram)
         bounds = [*(repr(float(bound * self._scale)) for bound in metric.bounds), "+Inf"]
-        buckets = [_line_prefix(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in bounds]
-        totals = [_line_prefix(f"{self.name}_{total}", labels) for total in ("count", "sum")]
+        bucket, *totals_of = (f"{self.name}{part}" for part in HISTOGRAM_PARTS)
+        buckets = [_line_prefix(bucket, (*labels, ("le", bound))) for bound in bounds]
+        totals = [_line_prefix(total, labels) for total in totals_of]
         return [*buckets, *totals]
 
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
@@ -194,12 +197,14 @@ def render(families: Collection[Family], openmetrics: bool) -> tuple[str, int]:
     """Return all families in one of the text formats, and how many series could not be read."""
     parts: list[str] = []
     errors = 0
-    exposed = {family.exposed for family in families}
+    taken = {family.exposed for family in families}
+    histograms = (family.name for family in families if isinstance(family, HistogramFamily))
+    taken.update(f"{name}{part}" for name in histograms for part in HISTOGRAM_PARTS)
     for family in families:
         text, unread = family.samples()
         errors += unread
         if text:
-            name_is_taken = family.name != family.exposed and family.name in exposed
+            name_is_taken = family.name != family.exposed and family.name in taken
             parts += (family.head(openmetrics, name_is_taken), text)
     return "".join(parts), errors
 

@@ -11,9 +11,11 @@ from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricRe
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
+    HISTOGRAM_PARTS,
     OPENMETRICS_END,
     CounterFamily,
     Family,
+    HistogramFamily,
     Labels,
     family_class,
     render,
@@ -43,6 +45,9 @@ class SeriesReporter(MetricReporter):
         exposed = new_family.exposed_as(full_name)
         with self._lock:
             if exposed not in self._families:
+                if clash := self._clash(exposed, new_family):
+                    logger.warning("a series is not served: %s", clash)
+                    return
                 self._families[exposed] = new_family(full_name, metric)
             family = self._families[exposed]
             try:
@@ -62,6 +67,16 @@ class SeriesReporter(MetricReporter):
                 family.remove(labels, metric)
                 if not family:
                     del self._families[exposed]
+
+    def _clash(self, exposed: str, new_family: type[Family]) -> str:
+        """Return why a new family would make parsers refuse everything; empty if it would not."""
+        pairs = [(exposed, f"{exposed}{part}") for part in HISTOGRAM_PARTS if new_family is HistogramFamily]
+        pairs += [(exposed.removesuffix(part), exposed) for part in HISTOGRAM_PARTS if exposed.endswith(part)]
+        for whole, part in pairs:
+            other = self._families.get(part if whole == exposed else whole)
+            if other is not None and (whole == exposed or isinstance(other, HistogramFamily)):
+                return f"{part} is a part of the histogram {whole}"
+        return ""
 
     def render(self, openmetrics: bool = False) -> bytes:
         """Return all series with their values now; one that cannot be read is left out and counted."""

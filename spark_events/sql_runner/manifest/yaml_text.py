@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ _MOST_CHARACTERS = 4 * MOST_BYTES
 _LARGEST = 2**63
 _NO_VALUE = (ValueError, KeyError, AttributeError)
 """Raised by PyYAML on a text that is not a value of its type, beside errors of its own."""
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _MERGE = "tag:yaml.org,2002:merge"
 Keys = tuple["str | int", ...]
 
@@ -149,6 +151,10 @@ def _demand_bounds(text: str, file: str) -> None:
             inside = [*inside[:-1], inside[-1].plus(of_node)] if inside else inside
         elif isinstance(event, yaml.ScalarEvent):
             size = _Size(1, len(event.value))
+            if not event.value.isascii() and _HALF_CHARACTER.search(event.value):
+                raise ConfigError(
+                    f"{place}: half a character (\\uD800 to \\uDFFF); write the character itself"
+                )
             if event.anchor is not None:
                 sizes[event.anchor] = size
         whole = whole.plus(size)

@@ -9,10 +9,12 @@ import contextlib
 import faulthandler
 import functools
 import os
+import re
 import signal
 import sys
 import threading
 import traceback
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -46,6 +48,7 @@ class ProcessExit:
         self.raising_at_stop: bool | None = None
         self.word: int | None = None
         self._noting = False
+        self._dumps_at_sigterm = False
         self._installed = False
 
     def install(self) -> None:
@@ -76,9 +79,10 @@ class ProcessExit:
         """
         former, self.word = self.word, descriptor
         if descriptor is not None:
+            self._dumps_at_sigterm = self._dumps_at_sigterm or not _is_caught(signal.SIGTERM)
+        if self._dumps_at_sigterm:
             _at_sigterm(descriptor)
-        elif former is not None:
-            _at_sigterm(None)
+        self._dumps_at_sigterm = self._dumps_at_sigterm and descriptor is not None
         if former is not None:
             os.close(former)
 
@@ -202,6 +206,21 @@ def _note_exits(known: ProcessExit) -> None:
 
     sys.exit = functools.wraps(sys.exit)(leave)
     os._exit = functools.wraps(at_once)(leave_at_once)
+
+
+def _is_caught(number: signal.Signals) -> bool:
+    """Return whether anything handles a signal, faulthandler and other code in C included.
+
+    Python knows of its own handlers alone; elsewhere than on Linux, those are all that is found.
+    """
+    if signal.getsignal(number) is not signal.SIG_DFL:
+        return True
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return False
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
 def _at_sigterm(descriptor: int | None) -> None:
