@@ -77,6 +77,19 @@ def test_of_a_query_that_was_stopped(hosted: Bench) -> None:
     runs_whole(hosted)
 
 
+def test_of_a_query_that_was_stopped_before_a_bad_version_failed(hosted: Bench) -> None:
+    """The bad version takes its order, and gives it back."""
+    bad = f"SELECT id, raise_error('no such price') + price AS price FROM {hosted.shop.prefix}orders"
+    hosted.workspace.stop("cheap", savepoint=True)
+    (failed,) = hosted.deploy(hosted.shop.manifest(sql=bad))
+    hosted.store.write(layout.manifest("cheap"), DAMAGED)
+    (result,) = hosted.deploy(hosted.shop.manifest())
+
+    assert failed.failed
+    assert (result.action, result.failed) == (Action.RESUME, False), result.text
+    runs_whole(hosted)
+
+
 def test_of_a_query_without_an_order_keeps_no_other_from_being_deployed(hosted: Bench) -> None:
     hosted.store.write(layout.manifest("other"), DAMAGED)
     other = hosted.shop.manifest("other", target_table=f"{hosted.shop.prefix}other")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import uuid4
 
+from spark_events.api import ConfigError
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.deploy.host_link import DeploymentError, HostLink
 from spark_events.sql_runner.deploy.launch import submit, tail
@@ -13,7 +14,7 @@ from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.manifest import properties as props
-from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
+from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, read_deployed, write_deployed
 from spark_events.sql_runner.store.history import DONE
 from spark_events.sql_runner.store.host_files import RUN, STOP, Before, Order, QueryStatus
 from spark_events.sql_runner.store.layout import new_id
@@ -269,7 +270,15 @@ class Steps:
         except DeploymentError as error:
             logger.warning("%s", error)
         if before is None:
-            link.give(name, None)
+            link.give(name, self._stop_of_recorded(name))
+
+    def _stop_of_recorded(self, name: str) -> Order | None:
+        """Return the order by which what is deployed stays stopped, and is known if its record is damaged."""
+        try:
+            recorded = read_deployed(self._store, name)
+        except ConfigError:
+            return None
+        return Order(new_id(), STOP, recorded.values()) if recorded is not None else None
 
 
 def _parsed(before: Before) -> DeployedQuery:
