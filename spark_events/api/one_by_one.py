@@ -33,9 +33,8 @@ class OneByOne(Generic[T]):
         self._take_in_all()
 
     def _take_in_all(self) -> None:
-        while (
-            self._arrived
-        ):  # looked at again without the lock: one may come between the last look and the end
+        # It is looked at again without the lock: something may come between the last look and the end.
+        while self._arrived:
             with self._lock:
                 if self._busy:
                     return
