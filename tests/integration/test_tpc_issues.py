@@ -14,7 +14,7 @@ from tests.support.file_log import file_events, of_name
 from tests.support.paths import APPS
 from tests.support.tpc import load
 
-pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_800)]
 MIB, DAY_MS = 1 << 20, 86_400_000
 TRUE: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     # By its statistics, Spark takes a million rows and more for small enough to be sent to all.
@@ -33,7 +33,13 @@ TRUE: dict[str, Callable[[Mapping[str, Any]], bool]] = {
 """What may be told, and what has to be true then."""
 
 
-@pytest.mark.parametrize("name", ["tpch", "tpcds"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("tpch", marks=pytest.mark.thorough),
+        pytest.param("tpcds", marks=pytest.mark.soak),
+    ],
+)
 def test_what_is_told(name: str, java: str, tmp_path: Path) -> None:
     """A query takes a few seconds here, so an issue counts from one second on, not from 30."""
     pytest.importorskip("duckdb")
