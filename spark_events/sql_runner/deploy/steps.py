@@ -258,9 +258,14 @@ class Steps:
             raise DeploymentError(status.error)
 
     def _withdraw(self, failed: DeployedQuery, before: Before | None) -> None:
-        """Stop what has failed; an order with what ran before stays, until that gets its own."""
+        """Stop what has failed; an order with what ran before stays, until that gets its own.
+
+        If nothing ran, but something is deployed, its order to stop stays, by which it is known if its record
+        is damaged.
+        """
         name, link = failed.manifest.name, self._link(failed.meta.host)
-        order = Order(new_id(), STOP, failed.values(), before=before)
+        stopped = self._recorded(name) if before is None else None
+        order = Order(new_id(), STOP, (stopped or failed).values(), before=before)
         link.give(name, order)
         try:
             if link.is_alive:
@@ -269,16 +274,14 @@ class Steps:
                 link.wait_gone(self._timeout_s)
         except DeploymentError as error:
             logger.warning("%s", error)
-        if before is None:
-            link.give(name, self._stop_of_recorded(name))
+        if before is None and stopped is None:
+            link.give(name, None)
 
-    def _stop_of_recorded(self, name: str) -> Order | None:
-        """Return the order by which what is deployed stays stopped, and is known if its record is damaged."""
+    def _recorded(self, name: str) -> DeployedQuery | None:
         try:
-            recorded = read_deployed(self._store, name)
-        except ConfigError:
+            return read_deployed(self._store, name)
+        except ConfigError:  # then its last order is all that is known
             return None
-        return Order(new_id(), STOP, recorded.values()) if recorded is not None else None
 
 
 def _parsed(before: Before) -> DeployedQuery:
