@@ -73,7 +73,7 @@ class JavaUnit:
 SHARED = JavaUnit(
     "spark_events.jvm",
     "io.sparkevents.jvm",
-    ("Reflect", "Identities", "TableProperties", "Written", "Calls", "Products"),
+    ("Reflect", "Identities", "TableProperties", "IcebergTables", "Written", "Calls", "Products"),
 )
 """The Java that several packages share."""
 FILES = JavaUnit("spark_events.jvm", "io.sparkevents.jvm", ("ExclusiveFile",), SHARED)

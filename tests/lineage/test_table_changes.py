@@ -43,8 +43,8 @@ class Told(NamedTuple):
     before: str = ""
 
 
-def run(of_format: str, folder: Path) -> Shop:
-    """Run tests/apps/table_changes.py on tables of a format."""
+def run(of_format: str, folder: Path, name: str = "table_changes.py") -> Shop:
+    """Run one of tests/apps on tables of a format."""
     conf = {**listeners(folder), "spark.log.level": "OFF"}
     if of_format == "hive":
         url = f"jdbc:derby:;databaseName={folder}/metastore;create=true"
@@ -63,7 +63,7 @@ def run(of_format: str, folder: Path) -> Shop:
             "spark.databricks.delta.snapshotPartitions": "1",
             "spark.databricks.delta.properties.defaults.columnMapping.mode": "name",
         }
-    app = str(APPS / "table_changes.py")
+    app = str(APPS / name)
     command = cli("run", "--master", "local[2]", app, str(folder), *FORMATS[of_format])
     ended = App(command, conf, folder).end(300)
     assert ended.code == 0, ended.out[-2000:] + ended.err[-2000:]
@@ -160,6 +160,16 @@ def test_what_is_told_of_ddl(java: str, tmp_path: Path, of_format: str, expected
     missing = [job["lineage"].get("incomplete", "") for job in shop.jobs if "lineage" in job]
     told_of = [one for one in missing if one and not one.startswith("its plan could not be read: ")]
     assert told_of == ([OPTIMIZE] if of_format == "delta" else [])
+
+
+@CONNECTORS
+def test_statements_are_not_disturbed(java: str, tmp_path: Path) -> None:
+    """Spark's catalog hands the same table of Iceberg to all: one that is refreshed meanwhile cannot be changed."""
+    shop = run("iceberg", tmp_path, "quick_ddl.py")
+    assert "failed: 0" in shop.run.out
+    last = [event["lineage"] for event in shop.of("alter.mem.shop.t") if "lineage" in event][-1]
+    (dataset,) = last["sinks"][0]["datasets"]
+    assert [column["name"] for column in dataset["schema"]] == ["id", "day"]
 
 
 def test_a_catalog_that_does_not_answer_holds_up_nothing(spark: Any) -> None:

@@ -111,7 +111,8 @@ public class Identities {
 
     /** Asks a catalog for a table; null where it has none. */
     public static Object load(Object catalog, Object identifier) {
-        return Reflect.call(catalog, "loadTable", identifier);
+        return IcebergTables.isShared(catalog) && !Reflect.isA(identifier, "PathIdentifier")
+            ? IcebergTables.load(catalog, identifier) : Reflect.call(catalog, "loadTable", identifier);
     }
 
     public Object session() {
@@ -143,7 +144,9 @@ public class Identities {
             return ofJdbc(jdbc);
         }
         LinkedHashMap identity = new LinkedHashMap();
-        LinkedHashMap properties = Reflect.map(Reflect.get(table, "properties"));
+        Object ofIceberg = IcebergTables.metadata(table);
+        LinkedHashMap properties = ofIceberg == null
+            ? Reflect.map(Reflect.get(table, "properties")) : IcebergTables.properties(ofIceberg);
         identity.put("properties", properties);
         identity.put("tableName", Reflect.text(Reflect.get(table, "name")));
         identity.put("format", formatOf(table, properties));

@@ -1,5 +1,6 @@
 package io.sparkevents.lineage;
 
+import io.sparkevents.jvm.IcebergTables;
 import io.sparkevents.jvm.Reflect;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -75,7 +76,10 @@ final class BatchCommit implements OwnCommit, Callable {
         return null;
     }
 
-    private Object own(Object table) {
+    private Object own(Object shared) {
+        // As the commit has loaded it.
+        Object metadata = IcebergTables.metadata(shared);
+        Object table = metadata == null ? shared : metadata;
         Object last = Reflect.get(table, "currentSnapshot");
         if (isOwn(last)) {
             return last;

@@ -1,5 +1,6 @@
 package io.sparkevents.lineage;
 
+import io.sparkevents.jvm.IcebergTables;
 import io.sparkevents.jvm.Reflect;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -45,7 +46,9 @@ final class IcebergCommit implements Callable {
             // As of a new table: nobody else commits to it.
             return IcebergReports.ofSnapshot(Reflect.get(table, "currentSnapshot"));
         }
-        List snapshots = Reflect.list(Reflect.get(table, "snapshots"));
+        // As the commit has loaded it.
+        Object metadata = IcebergTables.metadata(table);
+        List snapshots = Reflect.list(Reflect.get(metadata == null ? table : metadata, "snapshots"));
         Object own = null;
         for (int i = 0; i < snapshots.size(); i++) {
             if (mayBeOwn(snapshots.get(i))) {

@@ -1,6 +1,7 @@
 package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.IcebergTables;
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
 import io.sparkevents.jvm.TableProperties;
@@ -66,7 +67,7 @@ final class TableStates {
     private TableState ofTable(Object table, Object catalog, Object identifier) {
         LinkedHashMap identity = identities.ofV2Table(table);
         identities.addIdentifier(identity, catalog, identifier);
-        return new TableState(identity, (StructType) Reflect.get(table, "schema"));
+        return new TableState(identity, IcebergTables.schema(table));
     }
 
     private TableState ofEntry(Object entry) {

@@ -2,6 +2,7 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
+import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -62,9 +63,21 @@ class Writes {
         walker.operators.keepingRows = "UPDATE".equals(command);
         walker.walk(query);
         walker.expressions.influence(Reflect.get(node, "condition"), Inputs.FILTER);
-        LinkedHashMap identity = ofTable((LogicalPlan) Reflect.get(node, "originalTable"));
-        Map sink = sinks.add(identity, command == null ? "MERGE" : command, Trees.output(query), null);
+        LogicalPlan table = (LogicalPlan) Reflect.get(node, "originalTable");
+        Attribute[] written = ofNames(Trees.output(query), Trees.names(Trees.output(table)));
+        Map sink = sinks.add(ofTable(table), command == null ? "MERGE" : command, written, null);
         sink.put("rowLevel", true);
+    }
+
+    /** Returns columns of a table: such a query has others, which say what is done to a row, and where it is. */
+    private static Attribute[] ofNames(Attribute[] output, List names) {
+        ArrayList own = new ArrayList();
+        for (int i = 0; i < output.length; i++) {
+            if (names.contains(output[i].name())) {
+                own.add(output[i]);
+            }
+        }
+        return (Attribute[]) own.toArray(new Attribute[0]);
     }
 
     private void readNewTable(LogicalPlan node, LogicalPlan query, boolean creates) {
