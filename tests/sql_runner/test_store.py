@@ -256,7 +256,7 @@ class TestUnreachable:
         monkeypatch.setitem(fsspec_conf, "webhdfs", {"kerberos": True})
         monkeypatch.setitem(sys.modules, "requests_kerberos", None)
         with pytest.raises(
-            ConfigError, match="used: .*requests_kerberos.*; for Kerberos, pip install requests-kerberos"
+            ConfigError, match=r"used: .*requests_kerberos.*; for Kerberos, pip install requests-kerberos"
         ):
             Store("webhdfs://name:9870/queries")
 
