@@ -74,10 +74,11 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py tests/history/test_object_store.py \
 	  -k 'connectors or delta or object_store' $(PYTEST_ARGS)
 
-clusters: archive ## Run the tests of a real YARN, with two nodes and HDFS, and of a real Kubernetes (25 min; needs Maven, Go and etcd)
+clusters: archive ## Run the tests of a real YARN, with two nodes and HDFS, and of a real Kubernetes (45 min; needs Maven, Go and etcd)
 	.ci/get-jars yarn
-	.ci/build-apiserver
+	.ci/build-kubernetes kube-apiserver kubelet
 	.ci/get-crds
+	@if command -v krb5-config > /dev/null; then $(BIN)/python -m pip install --quiet requests-kerberos; fi
 	$(BIN)/python -m pytest tests/clusters -m '' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports, spelling, prose and the age of figures

@@ -34,9 +34,9 @@ _NO_KERBEROS = (
     "pip install requests-kerberos, and get a ticket with kinit"
 )
 _NO_TICKET = (
-    "the name node has got no valid Kerberos ticket (HTTP status 401): klist shows whether there is one and "
-    "when it expires; get one with kinit or, for longer than a ticket lives, set KRB5_CLIENT_KTNAME to your "
-    "keytab"
+    "there is no valid Kerberos ticket for the name node: klist shows whether there is one and "
+    "when it expires; get one with kinit or, for longer than a ticket lives, "
+    "set KRB5_CLIENT_KTNAME to your keytab"
 )
 
 
@@ -91,7 +91,13 @@ def _answer_to_known_user(ask: Callable[..., Any], with_ticket: bool, *request: 
     Raises:
         NotSignedInError: it refuses.
     """
-    answer = ask(*request, **options)
+    try:
+        answer = ask(*request, **options)
+    except OSError as error:
+        # A ticket that expires between two steps; the library is there only if tickets are sent along.
+        if type(error).__name__ == "MutualAuthenticationError":
+            raise NotSignedInError(_NO_TICKET) from error
+        raise
     if answer.status_code == _UNAUTHORIZED:
         answer.close()
         raise NotSignedInError(_NO_TICKET if with_ticket else _NO_KERBEROS)

@@ -94,7 +94,7 @@ def _analyzed(groups: Sequence[Sequence[Path]], template: Path | None) -> list[P
             "spark.log.level": "OFF",
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.legacy.createHiveTableByDefault": "false",
-            "spark.sql.warehouse.dir": folder,
+            "spark.sql.warehouse.dir": Path(folder).as_uri(),
         }
         with err.status("starting Spark"):
             session = start_session("lineage plan", conf)

@@ -71,7 +71,7 @@ class Analyst:
         report_query_errors_alone()
         given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
         with temporary_folder("sql") as warehouse:
-            spark = start_session("sql", {_WAREHOUSE: str(warehouse), **given, **_SPARK})
+            spark = start_session("sql", {_WAREHOUSE: warehouse.as_uri(), **given, **_SPARK})
             try:
                 yield cls(spark, statements)
             finally:

@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.kubernetes.api import Api, Object, objects
-from tests.support.kubernetes.control_plane import ControlPlane
+from tests.support.kubernetes.control_plane import HOST, ControlPlane
 from tests.support.kubernetes.image import SPARK, spark_image
 from tests.support.kubernetes.node import Node
 from tests.support.kubernetes.volumes import service_account_token
@@ -32,17 +32,19 @@ class KubernetesCluster:
 
     Args:
         folder: for their files.
+        host: the address of the API server.
+        enter: what a command begins with that runs where that address is.
 
     Attributes:
         api: what asks as an administrator.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = HOST, enter: Sequence[str] = ()) -> None:
         self._folder = folder
         self._pods = folder / "pods"
         self._logs = folder / "logs"
         (folder / "control-plane").mkdir()
-        self._control_plane = ControlPlane(folder / "control-plane")
+        self._control_plane = ControlPlane(folder / "control-plane", host, enter)
         self.api: Api = self._control_plane.api
         self._node: Node | None = None
 
@@ -56,9 +58,15 @@ class KubernetesCluster:
         self._node = Node(
             self.api, spark_image(self._pods / "image"), self._pods, self._logs, self._folder / "claims"
         )
+        self._apply_rights()
+        self._node.start()
+        self._let_spark_in()
+
+    def _apply_rights(self) -> None:
         for each in objects(MANIFESTS / "rbac.yaml"):
             self.api.apply(each)
-        self._node.start()
+
+    def _let_spark_in(self) -> None:
         token = service_account_token(self.api, NAMESPACE, ACCOUNT, {"expirationSeconds": _TOKEN_S})
         self.account = Api(self.api.url, token, self.api.authority)
 
@@ -96,6 +104,10 @@ class KubernetesCluster:
             "spark.kubernetes.allocation.batch.delay": "300ms",
             "spark.kubernetes.report.interval": "300ms",
         }
+
+    def conf_outside(self) -> dict[str, str]:
+        """Return the settings that a driver needs in addition that runs in no pod."""
+        return {}
 
     def running(self, role: str, application: str | None = None) -> list[str]:
         """Return the names of the pods of drivers or of executors that run, and are to run on."""
@@ -164,6 +176,14 @@ def running_kubernetes() -> Iterator[KubernetesCluster]:
             cluster.stop()
 
 
+def need_limits_of_memory() -> None:
+    """See that this machine lets a container have a limit of memory."""
+    try:
+        new_memory_cgroup("probe", 1 << 30).remove()
+    except OSError as error:
+        missing(f"no cgroup with a limit of memory can be made here: {error}")
+
+
 def _need_of_this_machine() -> None:
     """See that containers can be made here: namespaces, mounts, limits of memory."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
@@ -176,7 +196,4 @@ def _need_of_this_machine() -> None:
     )
     if tries.returncode:
         missing(f"no namespaces can be made here: {tries.stderr.strip()}")
-    try:
-        new_memory_cgroup("probe", 1 << 30).remove()
-    except OSError as error:
-        missing(f"no cgroup with a limit of memory can be made here: {error}")
+    need_limits_of_memory()

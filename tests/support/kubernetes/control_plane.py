@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +28,24 @@ class ControlPlane:
 
     Args:
         folder: for its files.
+        host: its address.
+        enter: what a command begins with that runs where that address is.
 
     Attributes:
         api: what asks it as an administrator.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = HOST, enter: Sequence[str] = ()) -> None:
+        self._host, self._enter = host, enter
         self._etcd = need("etcd", "etcd-server")
         if not _BINARY.exists():
             # In CI as well, where it is built beside the tests that come first.
-            pytest.skip("no .cache/kube-apiserver: .ci/build-apiserver builds it (needs Go)")
+            pytest.skip("no .cache/kube-apiserver: .ci/build-kubernetes kube-apiserver builds it (needs Go)")
         self._folder = folder
-        self._store = f"http://{HOST}:{free_port()}"
+        self._store = f"http://{host}:{free_port()}"
         self._port = free_port()
         token = secrets.token_hex(16)
-        self.api = Api(f"https://{HOST}:{self._port}", token, folder / "certificates" / "apiserver.crt")
+        self.api = Api(f"https://{host}:{self._port}", token, folder / "certificates" / "apiserver.crt")
         (folder / "tokens.csv").write_text(f'{token},administrator,1,"system:masters"\n')
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -67,7 +70,7 @@ class ControlPlane:
                 yield request
 
     def _start_etcd(self) -> None:
-        peers = f"http://{HOST}:{free_port()}"
+        peers = f"http://{self._host}:{free_port()}"
         options = {
             "data-dir": self._folder / "etcd",
             "listen-client-urls": self._store,
@@ -89,8 +92,8 @@ class ControlPlane:
         (self._folder / "audit.json").write_text(json.dumps(policy))
         options = {
             "etcd-servers": self._store,
-            "bind-address": HOST,
-            "advertise-address": HOST,
+            "bind-address": self._host,
+            "advertise-address": self._host,
             "secure-port": self._port,
             "cert-dir": self.api.authority.parent,
             "token-auth-file": self._folder / "tokens.csv",
@@ -128,7 +131,9 @@ class ControlPlane:
 
     def _start(self, name: str, command: list[str]) -> None:
         with self._log(name).open("wb") as log:
-            self._servers[name] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
+            self._servers[name] = subprocess.Popen(
+                [*self._enter, *command], stdout=log, stderr=log, cwd=self._folder
+            )
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"

@@ -35,6 +35,8 @@ def submit(
     in_cluster = words[: len(CLUSTER)] == CLUSTER
     if in_cluster:
         own |= host_path("share", folder)
+    else:
+        own |= cluster.conf_outside()
     # No file of the user's who runs the tests may say where a cluster is.
     more = {"KUBECONFIG": "/dev/null"}
     return App([*program, *words], {**own, **(conf or {})}, folder, more=more, base=base_conf(in_cluster))
