@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -79,6 +80,8 @@ class _Tools:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
+        # Each reads as much as there is, and an agent may ask for much at once.
+        self._one_at_a_time = threading.Lock()
 
     def report(self, since: str = "", app: str = "") -> dict[str, Any]:
         """Uptime, checkpoints against the SLA, failures, lost executors, issues, slow runs, tasks' counters.
@@ -116,13 +119,14 @@ class _Tools:
         explanations: list[Explanation] = []
         notes: list[str] = []
         try:
-            if self._sources.logs:
-                explanations, notes = explain_logs(self._sources.logs, {}, app or None)
-            if self._sources.events:
-                known = {explanation.app_id for explanation in explanations}
-                stored, more_notes = explain_events(self._sources.events, app or None)
-                explanations += [each for each in stored if each.app_id not in known]
-                notes += more_notes
+            with self._one_at_a_time:
+                if self._sources.logs:
+                    explanations, notes = explain_logs(self._sources.logs, {}, app or None)
+                if self._sources.events:
+                    known = {explanation.app_id for explanation in explanations}
+                    stored, more_notes = explain_events(self._sources.events, app or None)
+                    explanations += [each for each in stored if each.app_id not in known]
+                    notes += more_notes
         except ConfigError as error:
             raise _tool_error(error) from error
         values = [as_values(explanation) for explanation in explanations]
@@ -135,7 +139,8 @@ class _Tools:
             of: only what a table or path of this name (its end is enough) feeds or is fed by.
         """
         try:
-            flow = read_job_logs([Path(path) for path in self._sources.lineage])
+            with self._one_at_a_time:
+                flow = read_job_logs([Path(path) for path in self._sources.lineage])
         except ConfigError as error:
             raise _tool_error(error) from error
         edges = [
@@ -156,7 +161,7 @@ class _Tools:
         try:
             span_ms = DURATION.read("since", since) if since else None
             options = ReportOptions(self._sources.events, self._sources.sla, Selection(span_ms=span_ms))
-            with open_database(options, Engine.LOCAL) as database:
+            with self._one_at_a_time, open_database(options, Engine.LOCAL) as database:
                 return make_report(database, options)
         except ConfigError as error:
             raise _tool_error(error) from error

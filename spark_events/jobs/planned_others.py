@@ -116,15 +116,20 @@ class OtherCatalogs:
             java.register(session._jsparkSession)
 
     def names_of(self, text: str) -> StatementNames:
-        """Return what a statement names; nothing for one that does not parse, which its analysis tells."""
-        from pyspark.errors import ParseException
+        """Return what a statement names; nothing for one that does not parse, which its analysis tells.
 
-        try:
-            plan = self._spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
-        except ParseException:
-            return StatementNames()
+        One that is nested too deeply is too much for Spark's parser: Java then has no more stack.
+        """
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
         reader = new(self._spark.sparkContext._gateway, _JAVA.load(self._spark._jvm, "StatementNames"))
-        names = orjson.loads(reader.read(plan))
+        try:
+            names = orjson.loads(
+                reader.read(self._spark._jsparkSession.sessionState().sqlParser().parsePlan(text))
+            )
+        except (PySparkException, Py4JError):
+            return StatementNames()
         view = names.pop("view")
         return StatementNames(**names, view=CreatedView(**view) if view and view["query"] else None)
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from spark_events.agents import server
+from spark_events.history.options import Engine, ReportOptions
+from spark_events.history.reading.database import Database
+from spark_events.history.run import open_database
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from tests.support.applications import cli
@@ -126,3 +133,32 @@ def test_nothing_to_read(folder: Path) -> None:
     done = subprocess.run(cli("mcp"), cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "mcp needs something to read: --events, --logs or --lineage" in done.stderr
+
+
+def test_many_calls_at_once_read_one_after_the_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reads as much as there is: forty at once would need the memory of forty reports."""
+    reading: list[int] = []
+    most: list[int] = []
+
+    @contextmanager
+    def open_counted(options: ReportOptions, engine: Engine) -> Iterator[Database]:
+        reading.append(1)
+        most.append(len(reading))
+        with open_database(options, engine) as database:
+            yield database
+        reading.pop()
+
+    monkeypatch.setattr(server, "open_database", open_counted)
+    tools = server._Tools(server.Sources(events=(str(folder),)))
+    begin = threading.Barrier(8)
+
+    def call() -> None:
+        begin.wait()
+        tools.report()
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 8

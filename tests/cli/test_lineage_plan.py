@@ -64,6 +64,19 @@ def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
     assert not Path("/nowhere").exists()
 
 
+def test_a_statement_that_is_nested_too_deeply_hides_no_other(files: Path) -> None:
+    """Java's stack is not enough for it; the other statements are planned all the same."""
+    nested = f"SELECT id FROM raw WHERE {'(' * 6_000}id > 0{')' * 6_000}"
+    (files / "deep.sql").write_text(f"SELECT 1;\nCREATE TABLE deep USING parquet AS {nested};\n{JOBS}")
+    done = run(files, "tables.sql", "deep.sql", "--format", "json")
+    assert done.returncode == 1
+    assert "deep.sql:2: " in done.stderr
+    assert "StackOverflowError" in done.stderr
+    assert "Traceback" not in done.stderr
+    edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
+    assert {("default.raw", "default.orders"), ("default.orders", "default.totals")} <= edges
+
+
 def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -> None:
     (files / "wrong.sql").write_text(
         "SELECT 1;\n\nINSERT INTO totals SELECT day, nothing FROM orders;\n"
