@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
-from spark_events.api.one_by_one import OneByOne
 from spark_events.api.toolkit.units import BaseUnit, base_unit
+from spark_events.api.uninterrupted import Uninterrupted
 from spark_events.api.wrong_values import LARGEST, drop, finite_of, text_of
 
 
@@ -141,7 +141,7 @@ class HistogramSnapshot:
         return HistogramSnapshot(counts, self.sum - earlier.sum, exponential)
 
 
-class Histogram(Metric, OneByOne[float]):
+class Histogram(Metric, Uninterrupted[float]):
     """Counts of values by bucket; safe to use from any thread.
 
     Args:
@@ -154,7 +154,7 @@ class Histogram(Metric, OneByOne[float]):
 
     def __init__(self, bounds: Sequence[float], unit: str = "", description: str = "") -> None:
         Metric.__init__(self, unit, description)
-        OneByOne.__init__(self)
+        Uninterrupted.__init__(self)
         self.bounds: tuple[float, ...] = _bounds_of(bounds)
         self._counts = [0] * (len(self.bounds) + 1)
         self._sum = 0.0
@@ -197,7 +197,7 @@ def _bounds_of(bounds: Any) -> tuple[float, ...]:
     return tuple(sorted(numbers))
 
 
-class Meter(Metric, OneByOne[int]):
+class Meter(Metric, Uninterrupted[int]):
     """A count and how fast it grows (Flink's ``MeterView``); safe to use from any thread.
 
     Args:
@@ -217,7 +217,7 @@ class Meter(Metric, OneByOne[int]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         Metric.__init__(self, unit, description)
-        OneByOne.__init__(self)
+        Uninterrupted.__init__(self)
         span = finite_of(span_s)
         if span is None or span < 1:
             drop(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api import Event, Span
 from spark_events.api.event import Attributes
-from spark_events.api.one_by_one import OneByOne
+from spark_events.api.uninterrupted import Uninterrupted
 from spark_events.runtime.stats import ReporterStats
 
 _ITEM_BYTES = 600
@@ -133,7 +133,7 @@ def _bytes_of(value: Any) -> int:
     return len(value) if type(value) is str else 0
 
 
-class Inbox(OneByOne[Item]):
+class Inbox(Uninterrupted[Item]):
     """A bounded queue between threads, on which nobody waits. It counts what it drops.
 
     Args:

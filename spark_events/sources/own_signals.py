@@ -22,7 +22,7 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
-from spark_events.api.one_by_one import OneByOne
+from spark_events.api.uninterrupted import Uninterrupted
 from spark_events.api.wrong_values import drop, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
@@ -54,7 +54,7 @@ class DriverGauge(Gauge):
         self._now = value
 
 
-class OwnSignals(OneByOne[_Registered]):
+class OwnSignals(Uninterrupted[_Registered]):
     """Makes the metrics of an application's own code, and reports its events and spans.
 
     Where nothing is attached, all of it does nothing.

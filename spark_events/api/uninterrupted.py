@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class OneByOne(Generic[T]):
+class Uninterrupted(Generic[T]):
     """Takes what any thread adds, one at a time, and never waits for itself.
 
     A signal handler, or a destructor that the garbage collector calls, may add something while its own thread
