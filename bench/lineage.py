@@ -1,8 +1,8 @@
 """Cost of lineage: the same TPC-DS queries with nobody listening, with ours, with OpenLineage's Spark jar.
 
 Each run is a process of its own, in turn; both listeners write OpenLineage's events to a file. Besides, how
-long one very large plan takes to be read. The jar is .ci/get-jars openlineage's; without it, ours is measured
-alone.
+long one very large plan takes to be read, and one of a DataFrame that is made of 10,000 RDDs. The jar is
+.ci/get-jars openlineage's; without it, ours is measured alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from tests.support.tpc import load
 _ROUNDS = 4
 _QUERIES = 40
 _JOINS, _COLUMNS = 200, 25
+_RDDS = 9_980
+"""With the few above and below them, almost the 10,000 that are looked at."""
 _JARS = ROOT / ".cache" / "jars" / "openlineage"
 _VARIANTS = ("nobody", "spark-events", "OpenLineage's jar")
 
@@ -40,7 +42,7 @@ def main() -> None:
             measured = _process(variant, str(jar))
             if number:  # the first round warms the disk
                 runs[variant].append(measured)
-    write("lineage", [*_table(runs), "", _large_plan()])
+    write("lineage", [*_table(runs), "", _large_plan(), "", _many_rdds()])
 
 
 def _process(variant: str, jar: str) -> dict[str, float]:
@@ -181,6 +183,39 @@ def _large_plan() -> str:
     return (
         f"A plan of {_JOINS} joins and {_JOINS * _COLUMNS:,} columns, which Spark takes {analyzed:.1f} s to "
         f"analyze, is read in {statistics.median(taken):.2f} s (median of {_ROUNDS}), on a thread of its own."
+    )
+
+
+def _many_rdds() -> str:
+    from pyspark import RDD
+    from pyspark.sql import SparkSession
+
+    from spark_events.lineage.plans import read_plan
+
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.log.level", "OFF").getOrCreate()
+    context: Any = spark.sparkContext
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("a row, for RDDs without partitions are left out\n")
+        file.flush()
+        lines = context.textFile(file.name, 1)
+        rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, _RDDS)
+        for number in range(_RDDS):
+            rdds[number] = lines._jrdd.coalesce(1)
+        union: RDD[Any] = RDD(context._jsc.union(rdds), context, lines._jrdd_deserializer)
+        frame = spark.createDataFrame(union.map(lambda line: (line,)), "line STRING")
+        plan = frame._jdf.queryExecution().analyzed()
+    taken = []
+    for _ in range(_ROUNDS + 1):
+        start = time.perf_counter()
+        found = read_plan(spark, plan, 60_000)
+        taken.append(time.perf_counter() - start)
+        assert len(found["sources"]) == 1
+        assert "more than" not in found["incomplete"]
+    spark.stop()
+    return (
+        f"What a DataFrame reads that is made of {_RDDS:,} RDDs is found in "
+        f"{statistics.median(taken[1:]):.2f} s (median of {_ROUNDS}), on the same thread."
     )
 
 

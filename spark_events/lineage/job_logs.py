@@ -22,6 +22,10 @@ _LONGEST_LINE = 64 << 20
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
+_FlowsOfJob = dict[tuple[DataKey | None, DataKey | None], Flow]
+"""By source and sink."""
+
+
 class LoggedData(NamedTuple):
     """A piece of data as an event names it."""
 
@@ -63,11 +67,11 @@ def read_job_logs(paths: Iterable[Path], until_ms: int | None = None) -> DataFlo
         ConfigError: a path does not exist, or there is no such file below it.
     """
     graph = DataFlow()
-    flows_by_job: dict[str, list[Flow]] = {}
+    flows_by_job: dict[str, _FlowsOfJob] = {}
     for path in _files(paths, graph):
         for event in _events(path, graph):
             if until_ms is None or event.time_ms <= until_ms:
-                _add(event, graph, flows_by_job.setdefault(event.job_id, []))
+                _add(event, graph, flows_by_job.setdefault(event.job_id, {}))
     return graph
 
 
@@ -75,28 +79,41 @@ def flow_of_events(events: Iterable[JobEventJson]) -> DataFlow:
     """Return the graph of events that are in no file."""
     graph = DataFlow()
     for event in events:
-        _add(_parse(event), graph, [])
+        _add(_parse(event), graph, {})
     return graph
 
 
-def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
+def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: _FlowsOfJob) -> None:
     for data in event.data:
         if data.is_table or data.key not in graph.titles:
             graph.titles[data.key] = data.title
         if data.columns:
             graph.columns[data.key] = data.columns
+    before_event = dict(flows_of_job) if event.flows else {}
+    status = next((flow.status for flow in before_event.values()), "CREATED")
     for source, sink, flow in event.flows:
         of_jobs = graph.flows.setdefault((source, sink), {})
         if (before := of_jobs.get(flow.job)) is not None:
             flow.finished_ms = before.finished_ms
+        flow.status = status
         of_jobs[flow.job] = flow
         graph.last_applications[flow.job] = flow.application
-        flows_of_job.append(flow)
-    for flow in flows_of_job:
+        flows_of_job[source, sink] = flow
+    for key, flow in before_event.items():
+        if flows_of_job[key] is flow:
+            # What the job was said to read or write before more was known, which the event has all of.
+            del flows_of_job[key]
+            _drop(flow, graph.flows[key])
+    for flow in flows_of_job.values():
         flow.status = event.status or flow.status
         flow.time_ms = event.time_ms
         if flow.status == "FINISHED" and flow.writes_rows:
             flow.finished_ms = event.time_ms
+
+
+def _drop(flow: Flow, of_jobs: dict[str, Flow]) -> None:
+    if of_jobs.get(flow.job) is flow:
+        del of_jobs[flow.job]
 
 
 def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:

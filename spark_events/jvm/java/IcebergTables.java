@@ -33,8 +33,12 @@ public final class IcebergTables {
         return properties;
     }
 
-    /** Returns the columns of a table as it is; for one of Iceberg, as it was loaded last. */
+    /** Returns the columns of a table; for one of Iceberg in a plan, as it was when the plan was analyzed. */
     public static StructType schema(Object table) {
+        Object analyzed = Reflect.field(table, "lazyTableSchema");
+        if (analyzed instanceof StructType) {
+            return (StructType) analyzed;
+        }
         Object metadata = metadata(table);
         if (metadata == null) {
             return (StructType) Reflect.get(table, "schema");
