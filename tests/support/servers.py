@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from spark_events.spark.file_systems import open_file_system
+from tests.support import kerberos
+from tests.support.kerberos import Kdc
 from tests.support.paths import REPO
 from tests.support.requirements import missing
 from tests.support.waiting import free_port, is_listening, wait_until
 
 JARS = REPO / ".cache" / "jars"
+TOKEN_LIFETIME_S = 120
+"""How long the tokens live that a secured HDFS gives to applications: by default, a week."""
+_HTTP = "hadoop.http.authentication"
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 
 
@@ -184,13 +189,15 @@ class Hdfs:
     Args:
         folder: for their files.
         profile: of their jars.
+        kdc: whose tickets they want; without one, they believe what they are told.
     """
 
-    def __init__(self, folder: Path, profile: str = "hdfs") -> None:
-        self._folder = folder
-        self.url = f"hdfs://127.0.0.1:{free_port()}"
-        self.web = f"127.0.0.1:{free_port()}"
-        here = "127.0.0.1:0"
+    def __init__(self, folder: Path, profile: str = "hdfs", kdc: Kdc | None = None) -> None:
+        self._folder, self._kdc = folder, kdc
+        host = kerberos.HOST if kdc else "127.0.0.1"
+        self.url = f"hdfs://{host}:{free_port()}"
+        self.web = f"{host}:{free_port()}"
+        here = f"{host}:0"
         conf = {
             "fs.defaultFS": self.url,
             "dfs.namenode.name.dir": folder / "names",
@@ -199,18 +206,24 @@ class Hdfs:
             "dfs.datanode.address": here,
             "dfs.datanode.http.address": here,
             "dfs.datanode.ipc.address": here,
-            "dfs.datanode.hostname": "127.0.0.1",
+            "dfs.datanode.hostname": host,
             "dfs.replication": 1,
+            **(_secured(kdc, folder) if kdc else {}),
         }
-        keys = "".join(f"<property><name>{key}</name><value>{conf[key]}</value></property>" for key in conf)
-        for name in ("core-site.xml", "hdfs-site.xml"):
+        # The others of a cluster have pages, too, and may want no tickets for theirs.
+        without_pages = {key: value for key, value in conf.items() if not key.startswith(_HTTP)}
+        for name, site in (("core-site.xml", conf), ("hdfs-site.xml", without_pages)):
+            keys = "".join(
+                f"<property><name>{key}</name><value>{value}</value></property>"
+                for key, value in site.items()
+            )
             (folder / name).write_text(f"<configuration>{keys}</configuration>")
         for name in ("hdfs", "datanode"):  # the pages, which the jars do not have
             (folder / "webapps" / name).mkdir(parents=True)
         path = ":".join(map(str, [folder, *jars(profile)]))
         # Its REST server is older than Java's modules.
-        opened = ["--add-opens", "java.base/java.lang=ALL-UNNAMED"]
-        self._command = [_java(), "-Xmx256m", *opened, "-cp", path]
+        options = ["--add-opens", "java.base/java.lang=ALL-UNNAMED", *([kdc.java_option] if kdc else [])]
+        self._command = [_java(), "-Xmx256m", *options, "-cp", path]
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
@@ -221,17 +234,23 @@ class Hdfs:
         for name in (names, f"{nodes}.datanode.DataNode"):
             with (self._folder / f"{name.rpartition('.')[2]}.log").open("wb") as log:
                 self._processes.append(subprocess.Popen([*self._command, name], stdout=log, stderr=log))
-        files, _ = open_file_system(f"webhdfs://{self.web}", "HDFS")
 
         def written() -> bool:
-            assert all(process.poll() is None for process in self._processes), "a node of HDFS has ended"
+            for process in self._processes:
+                assert process.poll() is None, f"a node of HDFS has ended\n{self._logs()}"
             try:
-                files.pipe_file("/ready", b"yes")
+                self._write_ready()
             except (OSError, RuntimeError):  # no name node yet, or no data node that it knows
                 return False
             return True
 
         wait_until(written, "HDFS takes files")
+
+    def shell(self, *words: str) -> str:
+        """Do what ``hdfs dfs`` does, as the user who may do all, and return what it prints."""
+        run = self._shell(*words)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
 
     def stop(self) -> None:
         """End both."""
@@ -239,11 +258,60 @@ class Hdfs:
             process.kill()
             process.wait(20)
 
+    def _write_ready(self) -> None:
+        if self._kdc is None:
+            files, _ = open_file_system(f"webhdfs://{self.web}", "HDFS")
+            files.pipe_file("/ready", b"yes")
+        elif (run := self._shell("-put", "-f", "-", "/ready")).returncode:
+            raise RuntimeError(run.stderr)
 
-def running_hdfs(folder: Path) -> AbstractContextManager[Hdfs]:
+    def _shell(self, *words: str) -> subprocess.CompletedProcess[str]:
+        environment = dict(os.environ)
+        if self._kdc:
+            tickets = {"KRB5CCNAME": f"FILE:{self._folder}/tickets"}
+            self._kdc.log_in(f"hdfs/{kerberos.HOST}", self._kdc.services, more=tickets)
+            environment |= tickets
+        command = [*self._command, "org.apache.hadoop.fs.FsShell", *words]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, input="yes", check=False
+        )
+
+    def _logs(self) -> str:
+        return "\n".join(file.read_text(errors="replace")[-2000:] for file in self._folder.glob("*Node.log"))
+
+
+def _secured(kdc: Kdc, folder: Path) -> dict[str, object]:
+    """Return Hadoop's settings that want tickets."""
+    (secret := folder / "secret").write_text("of the cookies")
+    roles = ("namenode", "datanode")
+    return {
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.security.authorization": "true",
+        "dfs.block.access.token.enable": "true",
+        "dfs.data.transfer.protection": "authentication",
+        # Otherwise a data node wants a port below 1024, or certificates.
+        "ignore.secure.ports.for.testing": "true",
+        **{f"dfs.{role}.kerberos.principal": f"hdfs/{kerberos.HOST}@{kerberos.REALM}" for role in roles},
+        **{f"dfs.{role}.keytab.file": kdc.services for role in roles},
+        # Without the type, the name node's pages, and WebHDFS with them, believe what they are told.
+        f"{_HTTP}.type": "kerberos",
+        f"{_HTTP}.kerberos.principal": f"HTTP/{kerberos.HOST}@{kerberos.REALM}",
+        f"{_HTTP}.kerberos.keytab": kdc.services,
+        f"{_HTTP}.signature.secret.file": secret,
+        # After a ticket, a cookie will do for as long as this, in seconds.
+        f"{_HTTP}.token.validity": 1,
+        "dfs.namenode.delegation.token.max-lifetime": 1000 * TOKEN_LIFETIME_S,
+        "dfs.namenode.delegation.token.renew-interval": 1000 * TOKEN_LIFETIME_S,
+        "dfs.web.authentication.kerberos.principal": f"HTTP/{kerberos.HOST}@{kerberos.REALM}",
+        "dfs.web.authentication.kerberos.keytab": kdc.services,
+    }
+
+
+def running_hdfs(folder: Path, kdc: Kdc | None = None) -> AbstractContextManager[Hdfs]:
     """Give an HDFS.
 
     Args:
         folder: for its files.
+        kdc: whose tickets it wants.
     """
-    return _running(Hdfs(folder))
+    return _running(Hdfs(folder, kdc=kdc))

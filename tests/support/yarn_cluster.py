@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.spark.conf import spark_home
+from tests.support import kerberos
+from tests.support.kerberos import Kdc
 from tests.support.servers import Hdfs, jars
 from tests.support.spark_cluster import processes
 from tests.support.waiting import free_port, http_get, wait_until
@@ -93,21 +95,26 @@ class YarnCluster:
 
     Args:
         folder: for their files.
+        kdc: whose tickets they want; without one, they believe what they are told.
 
     Attributes:
         conf_dir: what HADOOP_CONF_DIR is to be for Spark.
         hdfs: the file system.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, kdc: Kdc | None = None) -> None:
+        self._folder, self._kdc = folder, kdc
         self._jars = jars("yarn")
         (folder / "hdfs").mkdir()
-        self.hdfs = Hdfs(folder / "hdfs", "yarn")
+        self.hdfs = Hdfs(folder / "hdfs", "yarn", kdc)
         self._web = f"{HOST}:{free_port()}"
         ports = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
         addresses = {f"yarn.resourcemanager.{name}": f"{HOST}:{free_port()}" for name in ports}
         self._conf = {**_ALL, **addresses, "yarn.resourcemanager.webapp.address": self._web}
+        self._java_options = _JAVA_OPTIONS
+        if kdc is not None:
+            self._conf |= _secured(kdc)
+            self._java_options += f" {kdc.java_option}"
         self.conf_dir = self._configure("conf", {})
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -145,6 +152,7 @@ class YarnCluster:
     def conf(self) -> dict[str, str]:
         """Return Spark's settings for small containers on this machine."""
         own = {"SPARK_LOCAL_IP": HOST}
+        jvms = ("driver", "executor", "yarn.am")
         return {
             "spark.master": "yarn",
             # Otherwise all of Spark goes to HDFS, and from there to each node.
@@ -153,8 +161,7 @@ class YarnCluster:
             **{f"spark.executorEnv.{name}": value for name, value in own.items()},
             "spark.driver.memory": f"{HEAP_MB}m",
             "spark.executor.memory": f"{HEAP_MB}m",
-            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
-            "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
+            **{f"spark.{jvm}.extraJavaOptions": self._java_options for jvm in jvms},
             "spark.executor.instances": "2",
             "spark.yarn.scheduler.heartbeat.interval-ms": "500",
         }
@@ -207,7 +214,7 @@ class YarnCluster:
     def _start(self, name: str, main: str, conf_dir: Path) -> None:
         home = _java_home()
         path = ":".join(map(str, (conf_dir, *self._jars)))
-        command = [f"{home}/bin/java", "-Xmx256m", *_JAVA_OPTIONS.split(), *_OPENED, "-cp", path]
+        command = [f"{home}/bin/java", "-Xmx256m", *self._java_options.split(), *_OPENED, "-cp", path]
         environment = {**os.environ, "JAVA_HOME": str(home), "HADOOP_CONF_DIR": str(self.conf_dir)}
         environment.pop("JDK_JAVA_OPTIONS", None)
         with (self._folder / f"{name}.log").open("wb") as log:
@@ -216,11 +223,27 @@ class YarnCluster:
             )
 
 
+def _secured(kdc: Kdc) -> dict[str, object]:
+    """Return YARN's settings that want tickets, but for its pages and its REST API."""
+    roles = ("resourcemanager", "nodemanager")
+    return {
+        **{f"yarn.{role}.principal": f"yarn/{kerberos.HOST}@{kerberos.REALM}" for role in roles},
+        **{f"yarn.{role}.keytab": kdc.services for role in roles},
+        "hadoop.http.authentication.type": "simple",
+        # To read logs that belong to users, a node manager wants Hadoop's native libraries, and ends without them.
+        "yarn.log-aggregation-enable": "false",
+    }
+
+
 @contextmanager
-def running_yarn() -> Iterator[YarnCluster]:
-    """Give a YARN."""
+def running_yarn(kdc: Kdc | None = None) -> Iterator[YarnCluster]:
+    """Give a YARN.
+
+    Args:
+        kdc: whose tickets it wants.
+    """
     with tempfile.TemporaryDirectory(prefix="yarn-", ignore_cleanup_errors=True) as folder:
-        cluster = YarnCluster(Path(folder))
+        cluster = YarnCluster(Path(folder), kdc)
         try:
             cluster.start()
             yield cluster
