@@ -23,7 +23,7 @@ from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import AND_STAGES, ListenerSettings
-from spark_events.listeners.spark_records import record_time_ms
+from spark_events.listeners.spark_records import ImpossibleTime, record_time_ms
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
 from spark_events.runtime.plugins import METRICS, SPANS
@@ -135,9 +135,9 @@ class SparkListeners:
                 return
             self._begin(cast(ApplicationStartRecord, record))
         if self._dispatcher.hears(name):
+            stumbled = self.stumbled
             time_ms = self._time_of(name, record) or received_ms or self._clock_ms
             self._clock_ms = max(self._clock_ms, time_ms)
-            stumbled = self.stumbled
             self._dispatcher.hand(name, record, time_ms)
             self.stumbled = min(self.stumbled, stumbled + 1)  # a record counts once
 
@@ -160,6 +160,9 @@ class SparkListeners:
 
     def _stumble(self, name: str, error: Exception) -> None:
         self.stumbled += 1
+        if isinstance(error, ImpossibleTime):  # all records of a log may have such times
+            self._registry.log.error(("listener", "time"), f"skipped a {name} record: {error}")
+            return
         kind_of_error = ("listener", name, type(error).__name__)
         self._registry.log.error(kind_of_error, f"skipped a {name} record: {error!r}", error)
 

@@ -143,15 +143,20 @@ def parse_timestamp_ms(text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
+class ImpossibleTime(ValueError):  # noqa: N818 - it says what is wrong with a record
+    """A record has a time at which nothing can have happened."""
+
+
 def record_time_ms(record: dict[str, Any]) -> int | None:
     """Return the time that a record itself gives for what happened; None if it gives none.
 
     Raises:
-        ValueError, TypeError, KeyError: the value is not a time, or an impossible one.
+        ImpossibleTime: it is before 1970, or does not fit into nanoseconds (2262).
+        ValueError, TypeError, KeyError: the value is not a time.
     """
     time_ms = _written_time_ms(record)
     if time_ms is not None and not 0 <= time_ms <= LATEST_MS:
-        raise ValueError(f"a time of {time_ms} ms since the epoch is out of range")
+        raise ImpossibleTime(f"a time of {time_ms} ms since the epoch is out of range")
     return time_ms
 
 

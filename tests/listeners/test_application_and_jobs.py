@@ -186,6 +186,17 @@ def test_odd_records_cost_nothing_but_themselves(caplog: pytest.LogCaptureFixtur
     assert "skipped a SparkListenerJobStart record" in caplog.text
 
 
+def test_times_that_cannot_be_are_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a log from a clock in the year 9999, where all records have such times; each is counted."""
+    late = [
+        {**record, "Submission Time": 253_402_300_000_000} for record in (r.job_start(0), r.job_start(1, 1))
+    ]
+    feed = Feed()(r.application_start(), *late)
+    assert feed.listeners.stumbled == 2
+    assert caplog.text.count("is out of range") == 1
+    assert "Traceback" not in caplog.text
+
+
 def test_counts_and_gauges() -> None:
     """Events are counted by name, kind and status; jobs that run now are a gauge."""
     feed = Feed()(r.application_start(), r.job_start(1), r.job_start(1, job=1), r.job_end(2))
