@@ -12,8 +12,8 @@ from spark_events.runtime.log_once import logger
 _PREFIX = "openlineage.dataset.facets."
 _OWNER = "owner"
 """Reserved by Spark for who has created a table."""
-_MOST_TOLD = 100
-_told: set[tuple[str, str]] = set()
+_MOST_WARNINGS = 100
+_warned_of: set[tuple[str, str]] = set()
 """Table and property of each warning, so that a table that many statements use is told of once."""
 
 
@@ -44,8 +44,8 @@ def _parsed(
         return parse(json.loads(str(text)))
     except (ValueError, KeyError, TypeError, AttributeError):
         table = ".".join(str(part) for part in (identity.get("table") or {}).values() if part)
-        if (table, name) not in _told and len(_told) < _MOST_TOLD:
-            _told.add((table, name))
+        if (table, name) not in _warned_of and len(_warned_of) < _MOST_WARNINGS:
+            _warned_of.add((table, name))
             message = "the property %s%s of the table %s is left out: expected JSON like %s"
             logger.warning(message, _PREFIX, name, table, _ALLOWED[name])
         return None
