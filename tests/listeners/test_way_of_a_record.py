@@ -23,7 +23,7 @@ from tests.support.paths import REPO
 from tests.support.spark_records import application_start, batch_begins, progress, query_started
 from tests.support.waiting import wait_until
 
-MOST_TO_AN_EVENT = 28
+MOST_TO_AN_EVENT = 29
 """Files of the product on the listeners' thread: from the record until each event and span is in a queue."""
 MOST_TO_A_REQUEST = 50
 """And on those of the reporters: until a file has the events, and a collector."""
