@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 
 MOST_TO_AN_EVENT = 29
 """Files of the product on the listeners' thread: from the record until each event and span is in a queue."""
-MOST_TO_A_REQUEST = 50
+MOST_TO_A_REQUEST = 51
 """And on those of the reporters: until a file has the events, and a collector."""
 _OURS = (str(REPO / "spark_events"), str(REPO / "reporters"))
 
