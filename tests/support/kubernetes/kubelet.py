@@ -241,6 +241,9 @@ def running_kubelet() -> Iterator[KubeletCluster]:
 
 
 def _need_of_this_machine() -> None:
+    if not _BINARY.exists():
+        # In CI as well, where nothing builds it.
+        pytest.skip("no .cache/kubelet: .ci/build-kubernetes kubelet builds it (needs Go)")
     if os.geteuid() != 0:
         missing("a kubelet needs root")
     packages = {
@@ -254,9 +257,6 @@ def _need_of_this_machine() -> None:
         need(command, package)
     if not (_PLUGINS / "bridge").exists():
         missing(f"no {_PLUGINS}/bridge: apt-get install containernetworking-plugins")
-    if not _BINARY.exists():
-        # In CI as well, where nothing builds it.
-        pytest.skip("no .cache/kubelet: .ci/build-kubernetes kubelet builds it (needs Go)")
     if _cgroups():
         missing("this machine is a node of a Kubernetes already: it has cgroups of that name")
     need_limits_of_memory()
