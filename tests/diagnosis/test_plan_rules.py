@@ -309,6 +309,18 @@ def test_a_micro_batch_that_is_computed_several_times() -> None:
     assert issue.stages == {0, 1, 2}
 
 
+def test_a_micro_batch_is_of_what_its_query_reads() -> None:
+    """Not of what its actions write, nor of a table that one of them reads besides."""
+    own = Plan()(0, "Project [value#1L, score#2]")(1, "Scan json shop.orders")
+    batch, location = "Scan ExistingRDD[value#1L,score#2]", {"Location": "InMemoryFileIndex [file:/out/all]"}
+    written = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand", metadata=location)(1, batch, 1, rows=90)
+    joined = Plan()(0, "BroadcastHashJoin [value#1L], [id#3L]", 2)(1, batch, 2, rows=90)(
+        1, "Scan parquet shop.codes", 2, rows=5
+    )
+    (issue,) = computed_again(executed(own, written, joined, s1=(0, 10), s2=(10, 20)))
+    assert "computes its batch of shop.orders (value, score) 2 times" in issue.sentence
+
+
 @pytest.mark.parametrize(
     "told",
     [actions((90, 0, 10)), actions((90, 0, 10), (1, 10, 20)), actions((0, 0, 10), (0, 10, 20)),
