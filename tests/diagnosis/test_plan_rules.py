@@ -762,6 +762,20 @@ def test_a_late_task_where_arrays_are_exploded() -> None:
     assert explained(late, executed(few(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]) == late
 
 
+@pytest.mark.parametrize(("parts", "count"), [(1, "one query"), (2, "2 queries")])
+def test_few_tasks_that_read_a_database(parts: int, count: str) -> None:
+    """A table of JDBC is read by one query, in one task, unless options divide it."""
+    text = f"Scan JDBCRelation(shop.accounts) [numPartitions={parts}] [id#1L,name#2]"
+    plan = Plan()(0, "Project [id#1L]", 1)(1, text, 1, rows=9)
+    plan.nodes[1][1] = f"Scan JDBCRelation(shop.accounts) [numPartitions={parts}] "  # as Spark names it
+    nodes = executed(plan, s1=(0, 9)).nodes_by_stage()[1]
+    reason = why_few_tasks(nodes, parts)
+    assert reason is not None
+    assert reason.because == f"shop.accounts is read from its database by {count}"
+    assert "partitionColumn, lowerBound, upperBound and numPartitions" in reason.advice
+    assert why_few_tasks(nodes, parts + 1) is None
+
+
 def test_few_files_that_may_be_packed() -> None:
     """A folder of ``part-*.csv.gz``, whose path does not say so: as many tasks as files."""
     plan = Plan()(0, "Scan csv db.clicks", 1, number_of_files_read=2, rows=9)
