@@ -41,7 +41,10 @@ def test_some_are_gone() -> None:
     issue = told(3, [10, 10, 10, 2, 2, 2, 2, 2], stage(30))
     assert issue is not None
     assert (issue.kind, issue.lost_ms) == ("recomputation", (10 - 2 * 2) * S)
-    assert "the RDD pictures is cached and has 8 partitions, and yet 3 are computed again" in issue.sentence
+    assert (
+        "the RDD pictures is cached and has 8 partitions, and yet 3 of them are computed again"
+        in issue.sentence
+    )
 
 
 def test_all_are_gone() -> None:
@@ -50,7 +53,7 @@ def test_all_are_gone() -> None:
     assert issue is not None
     assert (issue.lost_ms, issue.share_ms) == (None, 80 * S // 4)
     assert issue.sentence.startswith("RDD 5 is cached")
-    assert "8 are computed again, in one stage (which takes 20.0 s at most)" in issue.sentence
+    assert "8 of them are computed again, in one stage (which takes 20.0 s at most)" in issue.sentence
 
 
 def test_what_was_unpersisted_is_computed_anew() -> None:
@@ -82,7 +85,23 @@ def test_what_is_known_of_some_stages_is_what_it_cost() -> None:
     found = rule.take(stage(60), measured(runs, Without_Input=[3, 30 * S]), 4)
     assert found is not None
     assert (found[0].lost_ms, found[0].share_ms, found[1]) == (6 * S, None, 6 * S)
-    assert "in 2 stages (which takes, where none was found, 20.0 s at most)" in found[0].sentence
+    assert "in each of 2 stages (which takes, where none was found, 20.0 s at most)" in found[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("second", "told_of_them"),
+    [(3, "3 of them are computed again, in each of 2 stages"), (1, "1 to 3 of them are computed again, in")],
+    ids=["as many", "fewer"],
+)
+def test_partitions_that_several_stages_compute_again(second: int, told_of_them: str) -> None:
+    """They may be the same each time: a stage computes 3 of 8, and so does the next, which is not 6 of 8."""
+    rule = EvictedRdds()
+    assert rule.take(stage(0), measured([10 * S] * 8, Without_Input=[8, 80 * S]), 4) is None
+    for number, again in enumerate((3, second), 1):
+        runs = [10 * S] * again + [2 * S] * (8 - again)
+        found = rule.take(stage(30 * number), measured(runs, Without_Input=[again, again * 10 * S]), 4)
+    assert found is not None
+    assert f"has 8 partitions, and yet {told_of_them}" in found[0].sentence
 
 
 @pytest.mark.parametrize(

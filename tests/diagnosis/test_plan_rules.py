@@ -309,6 +309,18 @@ def test_a_micro_batch_that_is_computed_several_times() -> None:
     assert issue.stages == {0, 1, 2}
 
 
+def test_a_micro_batch_is_of_what_its_query_reads() -> None:
+    """Not of what its actions write, nor of a table that one of them reads besides."""
+    own = Plan()(0, "Project [value#1L, score#2]")(1, "Scan json shop.orders")
+    batch, location = "Scan ExistingRDD[value#1L,score#2]", {"Location": "InMemoryFileIndex [file:/out/all]"}
+    written = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand", metadata=location)(1, batch, 1, rows=90)
+    joined = Plan()(0, "BroadcastHashJoin [value#1L], [id#3L]", 2)(1, batch, 2, rows=90)(
+        1, "Scan parquet shop.codes", 2, rows=5
+    )
+    (issue,) = computed_again(executed(own, written, joined, s1=(0, 10), s2=(10, 20)))
+    assert "computes its batch of shop.orders (value, score) 2 times" in issue.sentence
+
+
 @pytest.mark.parametrize(
     "told",
     [actions((90, 0, 10)), actions((90, 0, 10), (1, 10, 20)), actions((0, 0, 10), (0, 10, 20)),
@@ -748,6 +760,20 @@ def test_a_late_task_where_arrays_are_exploded() -> None:
         )
     few = Plan()(0, "Generate explode(order_lines#3), [id#1L], false, [line#5]", 1, rows=15)
     assert explained(late, executed(few(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]) == late
+
+
+@pytest.mark.parametrize(("parts", "count"), [(1, "one query"), (2, "2 queries")])
+def test_few_tasks_that_read_a_database(parts: int, count: str) -> None:
+    """A table of JDBC is read by one query, in one task, unless options divide it."""
+    text = f"Scan JDBCRelation(shop.accounts) [numPartitions={parts}] [id#1L,name#2]"
+    plan = Plan()(0, "Project [id#1L]", 1)(1, text, 1, rows=9)
+    plan.nodes[1][1] = f"Scan JDBCRelation(shop.accounts) [numPartitions={parts}] "  # as Spark names it
+    nodes = executed(plan, s1=(0, 9)).nodes_by_stage()[1]
+    reason = why_few_tasks(nodes, parts)
+    assert reason is not None
+    assert reason.because == f"shop.accounts is read from its database by {count}"
+    assert "partitionColumn, lowerBound, upperBound and numPartitions" in reason.advice
+    assert why_few_tasks(nodes, parts + 1) is None
 
 
 def test_few_files_that_may_be_packed() -> None:

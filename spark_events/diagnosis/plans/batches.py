@@ -75,7 +75,7 @@ def _same_columns(*texts: str) -> bool:
 def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> Issue:
     once_ms = min(execution.wall_ms(each.stages) for each in computed)
     times, of = len(computed), ", ".join(columns(text)[:5]) or without_ids(text)
-    tables = execution.tables()
+    tables = execution.plans[0].tables()  # the micro-batch's own plan; what actions read and write is not its
     named = f" of {', '.join(tables[:3])}" if tables else ""
     return Issue(
         RECOMPUTATION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ _FEW_ROWS = 10_000
 """Fewer rows than this take no time in one task, unless a function that is slow is called for each."""
 _TEXTS = ("Scan csv", "Scan json", "Scan text", "Scan xml")
 _FILES = "number of files read"
+_JDBC = re.compile(r"Scan JDBCRelation\(.*\) \[numPartitions=(\d+)\]\s*", re.DOTALL)
 _PACKED = (".gz", ".gzip", ".zip", ".zst", ".snappy", ".xz")
 
 
@@ -89,6 +91,14 @@ def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
 
 
 def _of_scan(node: Node, tasks: int) -> FewTasks | None:
+    if (divided := _JDBC.fullmatch(node.name)) and int(divided[1]) == tasks:
+        queries = "one query" if tasks == 1 else f"{tasks} queries"
+        return FewTasks(
+            f"{node.table() or 'a query of JDBC'} is read from its database by {queries}",
+            "Let tasks share the reading: the options partitionColumn, lowerBound, upperBound and "
+            "numPartitions divide the table by a column; repartition() after reading spreads what comes "
+            "after it.",
+        )
     files = node.metrics.get(_FILES, 0)
     if not node.name.startswith("Scan ") or not files:
         return None

@@ -22,7 +22,8 @@ class _Cached:
         whole_ms: when a stage had computed all of it for the first time, since the epoch.
         least_run_ms: how long the tasks of a stage ran at least that has computed all of it.
         times: in how many stages partitions were computed again.
-        again: how many.
+        fewest: how many one of these stages computed again at least.
+        most: and at most; those of two stages may be the same.
         lost_ms: what that cost, by the tasks of the same stages that found theirs; None if none ever did.
         most_ms: what it cost at most, in the stages of which no task did.
     """
@@ -32,7 +33,8 @@ class _Cached:
     whole_ms: int
     least_run_ms: int
     times: int = 0
-    again: int = 0
+    fewest: int = 0
+    most: int = 0
     lost_ms: int | None = None
     most_ms: int = 0
 
@@ -87,7 +89,8 @@ class EvictedRdds:
         again, slots = measured.without_input, max(1, slots)
         hits = measured.tasks - again.tasks
         cached.times += 1
-        cached.again += again.tasks
+        cached.fewest = min(cached.fewest or again.tasks, again.tasks)
+        cached.most = max(cached.most, again.tasks)
         if not hits:  # what the stage does besides is not known, but the quickest of all has computed it, too
             cached.least_run_ms = min(cached.least_run_ms, measured.run.total)
             cached.most_ms += cached.least_run_ms // slots
@@ -115,8 +118,15 @@ def _title(rdd: Mapping[str, Any]) -> str:
     return f"the RDD {name[:100]}" if of_its_own else f"RDD {rdd['RDD ID']}"
 
 
+def _how_many(cached: _Cached) -> str:
+    if cached.most == 1:
+        return "one of them is"
+    fewest = "" if cached.fewest == cached.most else f"{cached.fewest:,} to "
+    return f"{fewest}{cached.most:,} of them are"
+
+
 def _issue(number: int, cached: _Cached) -> Issue:
-    stages = "one stage" if cached.times == 1 else f"{cached.times:,} stages"
+    stages = "one stage" if cached.times == 1 else f"each of {cached.times:,} stages"
     at_most = ""
     if cached.most_ms:
         of_which = "which takes" if cached.lost_ms is None else "which takes, where none was found,"
@@ -126,7 +136,7 @@ def _issue(number: int, cached: _Cached) -> Issue:
         f"{RECOMPUTATION} rdd {number}",
         cached.lost_ms,
         None,
-        f"{cached.title} is cached and has {cached.partitions:,} partitions, and yet {cached.again:,} are "
+        f"{cached.title} is cached and has {cached.partitions:,} partitions, and yet {_how_many(cached)} "
         f"computed again, in {stages}{at_most}: the cache does not keep them",
         "It does not fit, or executors went with what they had: persist it with MEMORY_AND_DISK, give "
         "executors more memory (spark.executor.memory), cache less, or unpersist() what is not needed.",
