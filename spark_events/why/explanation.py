@@ -13,6 +13,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.runtime.settings import key_of
 from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
+from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
 from spark_events.why.run_figures import RunFigures
 
@@ -94,7 +95,7 @@ def explain(
     heap: HeapUse,
     ended: bool,
     issues: Iterable[Event],
-    least_ms: int,
+    worth_ms: int,
     failures: Iterable[str],
 ) -> Explanation:
     """Return the explanation of an application whose event log was read.
@@ -106,25 +107,26 @@ def explain(
         heap: what became of its executors' heap.
         ended: whether its end is known.
         issues: the events of its issues.
-        least_ms: what an issue costs at least that was looked for, in ms.
+        worth_ms: what an issue costs at least that is told, in ms; all stages of one place count as one.
         failures: the bodies of the events of its failures, in order.
     """
     timeline.end()
     figures.end(timeline)
     booked = timeline.booked()
+    found = grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
     return Explanation(
         app_name,
         app_id,
         timeline.begun_ms,
         timeline.ended_ms,
         ended,
-        by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues),
+        [issue for issue in found if issue.is_worth(worth_ms)],
         parts=booked.time_ms,
         core_ms=booked.core_ms,
         heap_byte_s=heap.booked(timeline.ended_ms),
         critical_path_ms=critical_path_ms(timeline.run) if timeline.run else None,
         estimates=estimates(timeline.run) if timeline.run else [],
         figures=figures,
-        least_ms=least_ms,
+        least_ms=worth_ms,
         failures=tuple(failures),
     )

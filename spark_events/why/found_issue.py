@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.toolkit.formatting import cost, duration
+from spark_events.diagnosis.thresholds import MEMORY
 
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job_kind")
@@ -43,6 +44,11 @@ class FoundIssue:
         share_ms = self.number("shareMs")
         return f"{duration(share_ms)} in all" if share_ms else ""
 
+    def is_worth(self, least_ms: int) -> bool:
+        """Return whether it costs so much time, or may; what costs no time, always."""
+        time_ms = self.number("shareMs") if self.lost_ms is None else self.lost_ms
+        return time_ms is None or time_ms >= least_ms
+
     def number(self, name: str) -> int | None:
         """Return a number of the evidence, which stored events may have as a text; None if it is none."""
         return _number(self.evidence.get(name))
@@ -70,18 +76,23 @@ def _about(attributes: Mapping[str, Any]) -> str:
 
 
 def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues as they were told last: those that cost most time first, then those that cost most bytes.
+    """Return issues as they were told last: those that cost most time first.
 
     An issue is told again while its cost grows, with the same id.
     """
     latest: dict[str, FoundIssue] = {}
     for number, issue in enumerate(issues):
         latest[str(issue.evidence.get("issueId") or number)] = issue
-    return _sorted(latest.values())
+    return sorted(latest.values(), key=order)
 
 
-def _sorted(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    return sorted(issues, key=lambda issue: (-(issue.lost_ms or 0), -(issue.lost_bytes or 0), issue.about))
+def order(issue: FoundIssue) -> tuple[bool, int, int, int, str]:
+    """Return by what issues are sorted: time that was lost, bytes, and time of which a part may be lost.
+
+    Memory that nobody needed slows nothing, and comes last.
+    """
+    lost = -(issue.lost_ms or 0), -(issue.lost_bytes or 0), -(issue.number("shareMs") or 0)
+    return issue.kind == MEMORY, *lost, issue.about
 
 
 def _number(value: Any) -> int | None:

@@ -14,6 +14,7 @@ from spark_events.runtime.event_names import PERFORMANCE_ISSUE
 from spark_events.spark.file_systems import open_file_system
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
+from spark_events.why.grouped import grouped
 from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
 
 STATUS_EVENT = "JobStatusChangeEvent"
@@ -120,7 +121,7 @@ def _explanation(
     span: ApplicationSpan | None,
     run: _Run | None,
 ) -> Explanation:
-    issues = by_cost(issue_of(attributes) for _, attributes in events)
+    issues = grouped(by_cost(issue_of(attributes) for _, attributes in events))
     if span is None:
         times = [time_ms for time_ms, _ in events]
         times += [] if run is None else [run.first_ms, run.last_ms]

@@ -63,25 +63,38 @@ def explain_logs(
 def _looked_at_closely(
     explanation: Explanation, files: LogFiles, log: EventLog, conf: Mapping[str, str]
 ) -> Explanation:
-    """Return the explanation with what costs a fair share of the run, where the run is too short for 30 s."""
+    """Return the explanation with what costs a fair share of the run, where the run is too short for 30 s.
+
+    What one stage loses is looked for in smaller pieces: all stages of one place together may lose that much.
+    """
     thresholds = read_settings(conf)[0].thresholds
     worth_ms = max(SMALL_MS, round(thresholds.min_share * explanation.duration_ms))
     if LEAST in conf or worth_ms >= thresholds.min_time_ms:
         return explanation
-    reading = _Reading(files, log, {**conf, LEAST: f"{worth_ms}ms"})
+    piece_ms = max(SMALL_MS, round(_PIECE * explanation.duration_ms))
+    reading = _Reading(files, log, {**conf, LEAST: f"{piece_ms}ms"}, worth_ms)
     for _ in reading.run():
         pass
     return reading.explanation() or explanation
 
 
 _MOST_FAILURES = 1_000
+_PIECE = 0.01
+"""Of the run: what one stage has to lose, if all of one place lose more."""
 
 
 class _Reading:
-    """One log."""
+    """One log.
 
-    def __init__(self, files: LogFiles, log: EventLog, conf: Mapping[str, str]) -> None:
+    Args:
+        worth_ms: what an issue costs at least that is told, in ms; None for what the configuration says.
+    """
+
+    def __init__(
+        self, files: LogFiles, log: EventLog, conf: Mapping[str, str], worth_ms: int | None = None
+    ) -> None:
         self._conf = conf
+        self._worth_ms = worth_ms or read_settings(conf)[0].thresholds.min_time_ms
         self._events: list[Event] = []
         self._failures: deque[str] = deque(maxlen=_MOST_FAILURES)
         self._timeline = ApplicationTimeline(bounded=False)
@@ -105,7 +118,6 @@ class _Reading:
         if result.application is None:
             return None
         name, app_id = result.application.name, result.application.id
-        least_ms = read_settings(self._conf)[0].thresholds.min_time_ms
         return explain(
             name,
             app_id,
@@ -114,7 +126,7 @@ class _Reading:
             self._heap,
             result.ended,
             self._events,
-            least_ms,
+            self._worth_ms,
             self._failures,
         )
 

@@ -290,6 +290,17 @@ def test_a_core_to_which_a_task_is_sent_is_not_idle() -> None:
     assert issue.uneven_ms == S // 4
 
 
+def test_workers_that_serve_one_task_each() -> None:
+    """What is wrong is the setting, whatever the functions do."""
+    python = PythonTimes(run_ms=40 * S, in_rdd=True)
+    tasks = measured([10 * S] * 4)
+    (reused, new) = (
+        issues_of(EndedStage(4, tasks, python, reuses_workers=reuses))["python"] for reuses in (True, False)
+    )
+    assert new.advice.startswith("spark.python.worker.reuse=false")
+    assert "reuse" not in reused.advice
+
+
 def test_python_of_an_rdd() -> None:
     """All that its tasks do is Python's; what that costs, nobody knows."""
     tasks = measured([100 * S] * 4)

@@ -180,7 +180,7 @@ def test_micro_batches_add_up() -> None:
     assert first.attributes["job_kind"] == "query"
     assert first.variables["query_name"] == "orders"
     assert (first.attributes["lostMs"], first.attributes["stagesSeen"]) == (35 * S, 5)
-    assert "in 5 stages so far" in first.body
+    assert "in 5 stages, the latest" in first.body
     assert doubled.attributes["lostMs"] == last.attributes["lostMs"] == 70 * S
     assert [event.attributes["issueState"] for event in (first, doubled, last)] == ["OPEN", "OPEN", "CLOSED"]
     assert len({event.attributes["issueId"] for event in (first, doubled, last)}) == 1

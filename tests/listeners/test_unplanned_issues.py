@@ -157,7 +157,7 @@ def test_a_cached_rdd_that_is_computed_again() -> None:
     assert found["recomputation"].attributes["shareMs"] == 2 * 80 * S // 4
     assert "lostMs" not in found["recomputation"].attributes
     assert (
-        "pictures is cached and has 4 partitions, and yet 8 are"
+        "pictures is cached and has 4 partitions, and yet 4 of them"
         in found["recomputation"].attributes["summary"]
     )
 

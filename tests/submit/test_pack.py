@@ -133,7 +133,7 @@ def test_no_environment(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 3
-    assert "is in no virtual environment" in done.stderr
+    assert "is not in a virtual environment" in done.stderr
 
 
 def test_an_archive_that_is_there(environment: Environment, tmp_path: Path) -> None:

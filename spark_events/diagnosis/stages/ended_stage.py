@@ -25,6 +25,7 @@ class EndedStage:
         warms_up: whether it is the first stage on its executors, or of their Python workers: its first tasks
             load what all need.
         repeats: whether it makes again what was lost.
+        reuses_workers: whether Python workers serve one task after the other, as they do by default.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
     """
@@ -37,6 +38,7 @@ class EndedStage:
     repeats: bool = False
     reads_cache: bool = False
     failed_of: str = ""
+    reuses_workers: bool = True
 
     @property
     def wall_ms(self) -> int:

@@ -16,6 +16,10 @@ from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, TASK_C
 
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
+_NEW_WORKERS = (
+    "spark.python.worker.reuse=false lets each task start a Python worker of its own, which imports "
+    "everything again: set it to true, the default."
+)
 _KEEP_SHUFFLES = (
     "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
     "service, or spark.decommission.enabled, keeps it."
@@ -186,6 +190,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "Spark does not know what they do. If they call a service, let them send many rows at once, or "
             "several calls at the same time; if they compute, DataFrames do in the JVM what they can."
         )
+    if not stage.reuses_workers:
+        advice = f"{_NEW_WORKERS} {advice}"
     return Issue(
         PYTHON,
         PYTHON,

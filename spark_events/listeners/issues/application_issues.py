@@ -43,6 +43,7 @@ from spark_events.listeners.record_types import (
 _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
 _MOST_FAILURES = "spark.task.maxFailures"
+_REUSE = "spark.python.worker.reuse"
 _WORKERS_KEPT_MS = 60_000
 """As ``PythonWorkerFactory`` has it."""
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
@@ -75,7 +76,7 @@ class ApplicationIssues(Timeless):
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
         self._other_profiles: set[str] = set()
-        self.retries_tasks = True
+        self.retries_tasks = self.reuses_workers = True
 
     @property
     def cores(self) -> int:
@@ -108,6 +109,7 @@ class ApplicationIssues(Timeless):
         properties = record.get("Spark Properties") or {}
         if self._heap_limit is None and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
+            self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
 
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:

@@ -280,6 +280,7 @@ class IssueListener(Timeless):
             stage.repeats,
             reads_cache(info),
             _in_one_line(measured.last_failure),
+            self._application.reuses_workers,
         )
         self._application.stage_measured(ended, time_ms)
         job = stage.job

@@ -223,9 +223,7 @@ class QueryIssues(Timeless):
         reported = replace(
             issue,
             cause=f"{issue.cause} {name}",
-            sentence=issue.sentence
-            if times == 1
-            else f"in {times} stages so far, most recently: {issue.sentence}",
+            sentence=issue.sentence if times == 1 else f"in {times} stages, the latest: {issue.sentence}",
         )
         query.growing.take(reported, subject, time_ms)
 

@@ -1,0 +1,77 @@
+"""Issues of many stages that a reader takes for one: those of one place in the code, or of one query."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.why.found_issue import FoundIssue, order
+from spark_events.why.grouped import grouped
+
+
+def issue(
+    about: str,
+    lost_ms: int | None = None,
+    kind: str = "python",
+    sentence: str = "it waits",
+    **evidence: object,
+) -> FoundIssue:
+    return FoundIssue(kind, "WARN", about, sentence, "do it", lost_ms, None, evidence)
+
+
+def of_stages(*lost_ms: int | None, place: str = "sum at app.py:7", **evidence: object) -> list[FoundIssue]:
+    return [issue(f"stage {n}.0 ({place})", lost, **evidence) for n, lost in enumerate(lost_ms)]
+
+
+def test_stages_of_one_place_are_one_issue() -> None:
+    """With what they cost together, and the words of the costliest."""
+    few = of_stages(1_000, 9_000, 2_000, kind="task-count", fewTasks=True)
+    few[1] = issue(few[1].about, 9_000, "task-count", "one task of 15 s", fewTasks=True)
+    (told,) = grouped(few)
+    assert (told.about, told.lost_ms, told.evidence["stages"]) == ("3 stages (sum at app.py:7)", 12_000, 3)
+    assert told.sentence == "in 3 stages, the costliest: one task of 15 s"
+    assert told.advice.endswith("at the same time, from threads.")
+
+
+def test_what_may_be_lost_is_added_up_too() -> None:
+    (told,) = grouped(of_stages(None, None, shareMs=4_000))
+    assert (told.lost_ms, told.cost) == (None, "8.0 s in all")
+
+
+def test_functions_of_a_query_are_told_apart() -> None:
+    """By their names; how many stages each has is said of all."""
+    said = (
+        "88% of the run time is spent in Python functions",
+        "in 7 stages, the latest: 98% is spent in them",
+    )
+    risk = [
+        issue("query 'orders'", 3_000, sentence=f"{text}: risk", stagesSeen=n)
+        for text, n in zip(said, (1, 7), strict=True)
+    ]
+    other = issue("query 'orders'", 1_000, sentence=f"{said[0]}: price")
+    assert [(told.lost_ms, told.sentence.rpartition(": ")[2]) for told in grouped([*risk, other])] == [
+        (6_000, "risk"),
+        (1_000, "price"),
+    ]
+    assert grouped(risk)[0].sentence.startswith("in 8 stages, the costliest: 88%")
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [
+        of_stages(1, place="sum at app.py:7") + of_stages(1, place="sum at app.py:8"),
+        of_stages(1, 1, place="of file:/data"),
+        of_stages(1) + of_stages(1, kind="gc"),
+        of_stages(1, kind="task-count", fewTasks=True) + of_stages(1, kind="task-count"),
+        of_stages(1, 1, kind="full-scan"),
+        [issue("application 'x'", 1, "regression")] * 2,
+    ],
+    ids=["other lines", "no line", "other kinds", "few and many tasks", "a plan's", "an application's"],
+)
+def test_others_are_told_alone(alone: list[FoundIssue]) -> None:
+    assert grouped(alone) == alone
+
+
+def test_memory_slows_nothing_and_comes_last() -> None:
+    memory = FoundIssue("memory", "INFO", "application 'x'", "", "", None, 1 << 30, {})
+    slow = issue("stage 0.0 (sum at app.py:7)", shareMs=9_000)
+    assert sorted([memory, slow], key=order) == [slow, memory]
