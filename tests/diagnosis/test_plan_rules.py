@@ -12,6 +12,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
@@ -454,6 +455,15 @@ def test_what_is_done_with_few_rows_behind_a_window(above: str, is_told: bool) -
     assert ("window" in told(windows_over_all, executed(plan, s1=(0, 1), s2=(1, 41)))) == is_told
 
 
+def test_a_scan_of_all_partitions_for_a_function_in_python() -> None:
+    """Spark cannot leave out partitions by what only Python knows."""
+    plan = Plan()(0, "Filter pythonUDF0#12: boolean", 1, rows=100)(
+        1, "ArrowEvalPython [is_recent(day#3, 7)#4], [pythonUDF0#12], 101", 1, rows=1_000
+    )(2, "Scan parquet [ts#3,day#4]", 1, rows=1_000, number_of_partitions_read=30)
+    issue = told(full_scans, executed(plan, s1=(0, 40)))["full-scan"]
+    assert "the filter on is_recent(day) keeps 100" in issue.sentence
+
+
 def test_why_there_are_few_tasks() -> None:
     gz = {"Location": "InMemoryFileIndex(1 paths)[file:/data/all.csv.gz]"}
     packed = Plan()(0, "Project [a#1]")(1, "FileScan csv [a#1]", 1, gz, rows=9, number_of_files_read=1)
@@ -787,3 +797,34 @@ def test_few_files_that_may_be_packed() -> None:
         == "2 files of db.clicks, each read by one task: small, or not to be split (packed, multiLine)"
     )
     assert why_few_tasks(nodes, 3) is None
+
+
+def parsing(calls: list[str], cut: str = "") -> EndedExecution:
+    listed = ", ".join(f"{call} AS f{number}#{number + 9}" for number, call in enumerate(calls))
+    plan = Plan()(0, "WriteFiles")(1, f"Project [{listed}{cut}]", 1)
+    return executed(plan(2, "Scan parquet db.t", 1, rows=900, scan_time=20 * S), s1=(0, 10))
+
+
+def test_documents_that_are_parsed_anew_for_each_field() -> None:
+    """Of ten seconds on four cores, half is spent on reading; of the rest, nine of ten times would be saved."""
+    body = [f"get_json_object(body#1, $.f{number})" for number in range(10)]
+    issue = told(parsed_again, parsing(body))["recomputation"]
+    assert (issue.lost_ms, issue.share_ms) == (None, 4_500)
+    assert issue.sentence == "get_json_object parses body anew for each field, 10 times a row"
+    assert (
+        "at least 10 times"
+        in told(parsed_again, parsing(body, ", ... 5 more fields"))["recomputation"].sentence
+    )
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        ["get_json_object(a#1, $.x)", "get_json_object(a#1, $.y)"],
+        [f"get_json_object(column_{number}#{number}, $.x)" for number in range(9)],
+        ["from_json(StructField(a,LongType,true), body#1, Some(UTC))"] * 5,
+    ],
+    ids=["two fields", "other columns", "all at once"],
+)
+def test_documents_that_are_not_parsed_again(calls: list[str]) -> None:
+    assert told(parsed_again, parsing(calls)) == {}

@@ -40,6 +40,8 @@ PLAN_METRICS = (
 )
 """Metrics of plans' nodes that are handed on, of Spark and Delta Lake; in an SQLExecutionEnd's ``Plans``,
 each metric of a node is its index in this, and the id of its accumulator."""
+LONGEST_TEXT = 500
+"""How long the text of a node is at most, as ``ExecutionPlans.java`` has it; longer ones are cut."""
 ROWS = "number of output rows"
 DATA_SIZE = "data size"
 FILES = ("number of files read", "size of files read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
@@ -10,6 +11,10 @@ from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 
 _PARTITIONS = "number of partitions read"
+_IN_PYTHON = ("ArrowEvalPython", "BatchEvalPython")
+_OF_PYTHON = "pythonUDF"
+"""How Spark names what a function in Python returns."""
+_FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\(([^()]*)\)#\d+", re.ASCII)
 _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
@@ -22,7 +27,7 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
         kept = filtered.rows if filtered is not None else None
         if filtered is None or kept is None or kept > thresholds.scan_kept * read:
             continue
-        partitions, by = node.metrics[_PARTITIONS], ", ".join(columns(filtered.text))
+        partitions, by = node.metrics[_PARTITIONS], _condition(filtered)
         table = node.table()
         yield Issue(
             FULL_SCAN,
@@ -50,9 +55,18 @@ def _prunes(scan: Node) -> bool:
     return any(not part.strip().startswith(_NO_CONDITION) for part in named)
 
 
+def _condition(filtered: Node) -> str:
+    """Return what a filter is on: columns, or functions in Python with theirs."""
+    by: list[str] = []
+    for column in columns(filtered.text):
+        called = _FUNCTION.findall(filtered.children[0].text) if column.startswith(_OF_PYTHON) else []
+        by += [f"{name}({', '.join(columns(of))})" for name, of in called] or [column]
+    return ", ".join(dict.fromkeys(by))
+
+
 def _filter_above(scan: Node) -> Node | None:
     above = scan.parent
-    while above is not None and above.name in ("Project", "Filter", "SubqueryAlias"):
+    while above is not None and above.name in ("Project", "Filter", "SubqueryAlias", *_IN_PYTHON):
         if above.name == "Filter":
             return above
         above = above.parent

@@ -12,6 +12,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
@@ -32,7 +33,7 @@ _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give 
 _SPILLED = "spill size"
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
-_RULES = (joins, full_scans, windows_over_all, rewrites)
+_RULES = (joins, full_scans, windows_over_all, rewrites, parsed_again)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_events.diagnosis.plans.node import PLAN_METRICS
+from spark_events.diagnosis.plans.node import LONGEST_TEXT, PLAN_METRICS
 from spark_events.listeners import spark_records
 from spark_events.listeners.record_fields import EXECUTION_ID, ROOT_EXECUTION_ID
 
@@ -24,7 +24,6 @@ _FIELDS = {
 _NUMBER = re.compile(r" \(\d+\)$", re.ASCII)
 _MOST_PLANS_TOLD = 20
 _MOST_NODES_TOLD = 1_000
-_LONGEST_TEXT = 500
 _METADATA = ("Location", "PartitionFilters", "DataFilters")
 _TOLD = {name: index for index, name in enumerate(PLAN_METRICS)}
 Plan = Mapping[str, Any]
@@ -153,9 +152,9 @@ def _nodes_of(plan: Plan, most: int) -> list[list[Any]]:
         nodes.append(
             [
                 depth,
-                str(node.get("nodeName"))[:_LONGEST_TEXT],
-                str(node.get("simpleString"))[:_LONGEST_TEXT],
-                {key: str(metadata[key])[:_LONGEST_TEXT] for key in _METADATA if key in metadata},
+                str(node.get("nodeName"))[:LONGEST_TEXT],
+                str(node.get("simpleString"))[:LONGEST_TEXT],
+                {key: str(metadata[key])[:LONGEST_TEXT] for key in _METADATA if key in metadata},
                 [
                     [_TOLD[metric["name"]], int(metric["accumulatorId"])]
                     for metric in node.get("metrics") or ()
