@@ -35,6 +35,7 @@ ABSENCES = {
 }
 """What would have to be gone, by kind of issue; those that cost no time have none."""
 _SPECIAL = {
+    "cached.executorId": "the wait for the executor that has the cached partitions",
     "schema.format": "reading files only for their schema",
     "executor": "the slow executor {executor} of {host}",
     "partitions": "fetching partitions one by one",

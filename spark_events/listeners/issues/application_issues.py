@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from spark_events.diagnosis.executors.cached_apart import CachedApart, LivingExecutor
 from spark_events.diagnosis.executors.executor_churn import ExecutorChurn
 from spark_events.diagnosis.executors.slow_hosts import SlowHosts
 from spark_events.diagnosis.executors.unused_memory import unused_memory
@@ -44,6 +45,7 @@ _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
 _MOST_FAILURES = "spark.task.maxFailures"
 _REUSE = "spark.python.worker.reuse"
+_LOCALITY, _USUAL_WAIT = "spark.locality.wait", "3s"
 _WORKERS_KEPT_MS = 60_000
 """As ``PythonWorkerFactory`` has it."""
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
@@ -76,6 +78,9 @@ class ApplicationIssues(Timeless):
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
         self._other_profiles: set[str] = set()
+        self._cached_apart = CachedApart()
+        self._executors: dict[str, LivingExecutor] = {}
+        self._locality_wait = _USUAL_WAIT
         self.retries_tasks = self.reuses_workers = True
 
     @property
@@ -109,6 +114,7 @@ class ApplicationIssues(Timeless):
         properties = record.get("Spark Properties") or {}
         if self._heap_limit is None and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
+            self._locality_wait = str(properties.get(_LOCALITY) or _USUAL_WAIT)
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
 
@@ -120,6 +126,8 @@ class ApplicationIssues(Timeless):
             self._driver.spark_started(max(0, time_ms - self._begun_ms))
         self._driver.executor_added(executor, cores, time_ms)
         self._churn.added(executor, cores, time_ms)
+        if len(self._executors) < _MOST_EXECUTORS:
+            self._executors[executor] = LivingExecutor(str(info.get("Host") or ""), cores, time_ms)
         # One of another resource profile may be given another heap than the configuration says.
         if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
             self._other_profiles.add(executor)
@@ -132,6 +140,7 @@ class ApplicationIssues(Timeless):
         else:
             self._churn.lost(str(record["Executor ID"]), reason, time_ms)
         self._driver.executor_removed(str(record["Executor ID"]), time_ms)
+        self._executors.pop(str(record["Executor ID"]), None)
 
     def on_executor_metrics(self, record: ExecutorMetricsRecord, time_ms: int) -> None:
         """Handle what executors have measured at the ends of tasks, which event logs have as well."""
@@ -229,6 +238,10 @@ class ApplicationIssues(Timeless):
         """Called with a stage that has ended."""
         if (churn := self._churn.issue()) is not None:
             self._take(churn, time_ms)
+        if stage.reads_cache:
+            apart = self._cached_apart.take(stage, self._executors, self._locality_wait)
+            if apart is not None:
+                self._take(apart, time_ms)
         for issue in self._slow_hosts.take(stage.measured, stage.slots, stage.reads_cache):
             self._take(issue, time_ms)
 
