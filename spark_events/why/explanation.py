@@ -113,14 +113,14 @@ def explain(
     timeline.end()
     figures.end(timeline)
     booked = timeline.booked()
-    found = grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
+    issues_found = grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
     return Explanation(
         app_name,
         app_id,
         timeline.begun_ms,
         timeline.ended_ms,
         ended,
-        [issue for issue in found if issue.is_worth(worth_ms)],
+        [issue for issue in issues_found if issue.is_worth(worth_ms)],
         parts=booked.time_ms,
         core_ms=booked.core_ms,
         heap_byte_s=heap.booked(timeline.ended_ms),

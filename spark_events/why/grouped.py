@@ -25,8 +25,8 @@ def grouped(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     groups: dict[object, list[FoundIssue]] = {}
     for number, issue in enumerate(issues):
         groups.setdefault(_key(issue) or number, []).append(issue)
-    told = (_together(group) if len(group) > 1 else group[0] for group in groups.values())
-    return sorted(told, key=order)
+    together = (_together(group) if len(group) > 1 else group[0] for group in groups.values())
+    return sorted(together, key=order)
 
 
 def _key(issue: FoundIssue) -> tuple[str, ...] | None:
