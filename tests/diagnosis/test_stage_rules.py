@@ -106,6 +106,16 @@ def test_garbage_collection(gc_ms: int, severity: Severity | None) -> None:
         assert found.lost_ms == gc_ms // 4
 
 
+def test_garbage_that_is_collected_while_python_starts() -> None:
+    """Tasks that wait for workers to import what they need are held up by that alone."""
+    tasks = measured([100 * S] * 4, JVM_GC_Time=[0, 0, 60 * S, 60 * S])
+    lost_ms = [
+        issues_of(EndedStage(4, tasks, PythonTimes(start_ms=start_ms)))["gc"].lost_ms
+        for start_ms in (0, 300 * S, 400 * S)
+    ]
+    assert lost_ms == [15 * S, 15 * S // 4, 0]
+
+
 def test_many_tiny_tasks() -> None:
     overhead = {"Scheduler_Delay": [5, 9, 9, 60 * S], "Executor_Deserialize_Time": [5, 9, 9, 60 * S]}
     issue = issues(measured([100] * 5_001, **overhead))["task-count"]

@@ -61,8 +61,8 @@ def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | Non
     share = gc.total / run.total if run.total else 0.0
     if share < thresholds.gc_warn or not gc.total:
         return None
-    # A task that waits for Python, which has a heap of its own, is not held up.
-    in_jvm = max(0, run.total - stage.python.run_ms) / run.total
+    # A task that waits for Python, or for it to start, is not held up: Python has a heap of its own.
+    in_jvm = max(0, run.total - stage.python.run_ms - stage.python.start_ms) / run.total
     return Issue(
         GC,
         GC,

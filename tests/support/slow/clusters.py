@@ -74,6 +74,35 @@ def one_executor_is_slow(work: Work) -> None:
     work.defect("slow-executor", lost_ms(), f"executor {slow_executor}")
 
 
+@case(
+    "cached-on-one-executor",
+    master="local-cluster[2,1,1024]",
+    conf=_SMALL,
+    bad={"spark.locality.wait": "30s"},
+    twin={"spark.locality.wait": "0s"},
+)
+def most_of_a_cache_is_on_one(work: Work) -> None:
+    """One of two executors has all cached partitions but one, and tasks wait for it rather than run elsewhere."""
+    parts, passes, task_ms = 8, work.random.randrange(4, 6), work.random.randrange(900, 1_200)
+    work.defect("cached-on-one-executor", None, "spark.locality.wait")
+    context = work.begin(python=True).sparkContext
+    _until(lambda: len(_living(context)) == work.cores)
+
+    def load(part: int, rows: Iterator[int]) -> Iterator[int]:
+        # While the first partition is loaded, the other executor gets all others.
+        time.sleep(0.2 * (parts - 1 if part == 0 else 1))
+        return rows
+
+    def score(row: int) -> int:
+        time.sleep(task_ms / 1_000)
+        return row
+
+    features = context.parallelize(range(parts), parts).mapPartitionsWithIndex(load).cache()
+    features.count()
+    for _ in range(passes):
+        features.map(score).sum()  # slow
+
+
 @case("executor-churn", master="local-cluster[2,1,1024]", conf={**_SMALL, "spark.task.maxFailures": "8"})
 def executors_are_killed(work: Work) -> None:
     """Two executors are killed while their tasks are nearly done, so these begin again on new ones."""

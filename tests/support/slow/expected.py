@@ -54,6 +54,9 @@ KINDS: dict[str, frozenset[str]] = {
         "schema-inference": "full-scan",
         "slow-source": "idle-cores",
         "batch-computed-again": "recomputation",
+        "cached-on-one-executor": "idle-cores",
+        "parsed-for-each-field": "recomputation",
+        "partitions-chosen-in-python": "full-scan",
     }.items()
 }
 """By cause, the issues that say it."""

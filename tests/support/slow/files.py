@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import json
 import time
 from pathlib import Path
 
@@ -70,6 +71,43 @@ def filtered_by_another_column(work: Work) -> None:
     condition = f"date_format(measured_at, 'yyyy-MM-dd') = '{date}'" if work.bad else f"day = {wanted}"
     one_day = measurements.where(condition)  # slow
     one_day.selectExpr("sum(value)", "max(note)").write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("partitions-chosen-in-python", conf={"spark.driver.memory": "2g"})
+def filtered_by_a_function(work: Work) -> None:
+    """A function in Python says which days are asked for, so Spark reads all of them to find out."""
+    days, wanted = 30, work.random.randrange(30)
+    folder = work.folder / "measurements"
+    for day in range(days):
+        _write_days(folder, day, 40_000)
+    work.defect("partitions-chosen-in-python", None, "measurements", "is_asked_for")
+    spark = work.begin(pandas=True)
+
+    def is_asked_for(day: int) -> bool:
+        return day == wanted
+
+    measurements = spark.read.schema("value double, day int").parquet(str(folder))
+    asked_for = spark.udf.register("is_asked_for", is_asked_for, "boolean")
+    one_day = measurements.where(asked_for("day") if work.bad else f"day = {wanted}")  # slow
+    one_day.selectExpr("sum(value)").write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("parsed-for-each-field")
+def field_after_field(work: Work) -> None:
+    """A document is parsed for each of its fields that are asked for, and not once for all of them."""
+    fields, rows = work.random.randrange(24, 36), 12_000
+    folder = work.folder / "letters"
+    letters = [json.dumps({f"field_{n}": f"{row} {n} " * 8 for n in range(40)}) for row in range(200)]
+    write_parquet(folder, {"letter": letters * (rows // 200)}, 2 * work.cores)
+    work.defect("parsed-for-each-field", None, "letter")
+    spark = work.begin()
+    schema = ", ".join(f"field_{n} string" for n in range(fields))
+    each = [f"get_json_object(letter, '$.field_{n}') AS field_{n}" for n in range(fields)]
+    whole = spark.read.schema("letter string").parquet(str(folder))
+    parsed = (
+        whole.selectExpr(*each) if work.bad else whole.selectExpr(f"from_json(letter, '{schema}')")
+    )  # slow
+    parsed.write.format("noop").mode("overwrite").save()  # slow
 
 
 def _write_days(folder: Path, day: int, rows: int) -> None:
