@@ -68,7 +68,8 @@ class OwnThread:
 
     def wake(self) -> None:
         """Let the next turn come now. Never waits."""
-        self._woken.put(None)
+        if self._woken.empty():  # a turn that hangs may be woken any number of times
+            self._woken.put(None)
 
     def join(self, timeout_s: float) -> bool:
         """Wait until the work has ended, and return whether it has."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_events.runtime.turns import FOREVER, OWN_THREADS, Runner, SharedThreads
+from spark_events.runtime.turns import FOREVER, OWN_THREADS, OwnThread, Runner, SharedThreads
 from tests.support.waiting import wait_until
 
 
@@ -46,6 +46,28 @@ def test_what_hangs_does_not_hold_up_the_others() -> None:
     assert runner.join(60)
     release.set()
     assert all(each.join(60) for each in hanging)
+
+
+def test_a_thread_that_hangs_may_be_woken_any_number_of_times() -> None:
+    """As by each batch for a collector that does not answer: nothing piles up, and all of it is one turn."""
+    release, turns = threading.Event(), list[int]()
+
+    def work() -> Iterator[float]:
+        for turn in range(2):
+            turns.append(turn)
+            release.wait()
+            yield FOREVER
+
+    runner = OwnThread("hangs", work())
+    runner.start()
+    wait_until(lambda: turns, "the first turn")
+    for _ in range(10_000):
+        runner.wake()
+    assert runner._woken.qsize() == 1
+    release.set()
+    wait_until(lambda: turns == [0, 1], "the second turn")
+    runner.wake()
+    assert runner.join(60)
 
 
 def test_it_is_woken_once_it_waits_and_while_it_runs() -> None:
