@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.applications import App, reported
-from tests.support.executors import losses
-from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
+from tests.support.executors import above_the_limit_of_memory
+from tests.support.file_log import Submissions, events_and_spans, file_events, of_name, statuses
 from tests.support.kubernetes.cluster import KubernetesCluster
 from tests.support.kubernetes.kubelet import KubeletCluster, running_kubelet
 from tests.support.kubernetes.query import Query
@@ -57,14 +56,7 @@ def test_an_executor_above_its_limit_of_memory(kubernetes: KubernetesCluster, tm
     }
     run = submit(kubernetes, tmp_path, str(APPS / "hungry.py"), conf=conf).end()
     assert run.code == 0, run.err[-3000:]
-    events = file_events(tmp_path / "events")
-    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
-    lost = losses(events)["1"]
-    assert (lost["reason"], lost["exitCode"]) == ("out_of_memory", 137)
-    assert lost["memoryLimit.container"] == 712 << 20
-    assert lost["exitMeaning"] == "killed (SIGKILL): above the memory limit of its container"
-    (failure,) = of_name(events, "JobFailureEvent", job_kind="job")
-    assert "OOMKilled" in failure["attributes"]["exception.message"]
+    above_the_limit_of_memory(file_events(tmp_path / "events"))
 
 
 def test_a_driver_that_is_deleted(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
@@ -79,7 +71,7 @@ def test_a_driver_that_is_deleted(kubernetes: KubernetesCluster, tmp_path: Path)
     assert (failure["attributes"]["exitCode"], failure["attributes"]["exitSignal"]) == (143, "SIGTERM")
 
 
-class Story:
+class Story(Submissions):
     """A streaming query, whose driver is killed, and then the executor of the next one, by force.
 
     Attributes:
@@ -88,6 +80,7 @@ class Story:
     """
 
     def __init__(self, kubernetes: KubeletCluster, folder: Path) -> None:
+        super().__init__(folder / "events")
         self._kubernetes, self._folder, self._go = kubernetes, folder, folder / "go"
         first = self._submit("first")
         kubernetes.delete_pod(self._pod("driver"))
@@ -99,27 +92,12 @@ class Story:
         second.wait_for(lambda: len(self.of(-1, "CheckpointEvent")) > batches + 1, "the query goes on")
         self._go.touch()
         self.code = second.end().code
-        self.report = reported(folder / "events", folder / "report.json")
-
-    @property
-    def events(self) -> list[Event]:
-        return file_events(self._folder / "events")
-
-    @property
-    def applications(self) -> list[str]:
-        return list(dict.fromkeys(event["attributes"]["app_id"] for event in self.events))
-
-    def of(self, number: int, name: str, **attributes: Any) -> list[Event]:
-        return of_name(self.events, name, app_id=self.applications[number], **attributes)
-
-    def states(self, number: int, kind: str) -> list[str]:
-        changes = self.of(number, "JobStatusChangeEvent", job_kind=kind)
-        return [str(change["attributes"]["newJobStatus"]) for change in changes]
+        self.report = reported(self._events, folder / "report.json")
 
     def _submit(self, name: str) -> App:
         known = len(self.applications)
         conf = {
-            **events_and_spans(self._folder / "events"),
+            **events_and_spans(self._events),
             "spark.events.state.dir": str(self._folder / "restarts"),
             "spark.kubernetes.driver.volumes.hostPath.all.options.path": str(self._folder),
             "spark.kubernetes.driver.volumes.hostPath.all.mount.path": str(self._folder),

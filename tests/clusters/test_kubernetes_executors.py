@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.applications import App
-from tests.support.executors import losses
+from tests.support.executors import above_the_limit_of_memory, losses
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.kubernetes.cluster import NAMESPACE, KubernetesCluster
 from tests.support.kubernetes.submission import submit
@@ -27,14 +27,7 @@ def test_one_above_its_limit_of_memory(kubernetes: KubernetesCluster, tmp_path: 
     }
     run = submit(kubernetes, tmp_path, str(APPS / "hungry.py"), conf=conf).end()
     assert run.code == 0, run.err[-3000:]
-    events = file_events(tmp_path / "events")
-    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
-    lost = losses(events)["1"]
-    assert (lost["reason"], lost["exitCode"]) == ("out_of_memory", 137)
-    assert lost["memoryLimit.container"] == 712 << 20
-    assert lost["exitMeaning"] == "killed (SIGKILL): above the memory limit of its container"
-    (failure,) = of_name(events, "JobFailureEvent", job_kind="job")
-    assert "OOMKilled" in failure["attributes"]["exception.message"]
+    failure = above_the_limit_of_memory(file_events(tmp_path / "events"))
     assert "exit code 137" in failure["body"]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from spark_events.spark.conf import read_properties
 from tests.support.applications import App, AppRun, reported
-from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
+from tests.support.file_log import Submissions, events_and_spans
 from tests.support.kubernetes.api import objects
 from tests.support.kubernetes.cluster import MANIFESTS, KubernetesCluster
 from tests.support.kubernetes.monitoring import Monitoring, monitoring
@@ -32,7 +32,7 @@ CHECKPOINTS = "CheckpointEvent"
 NAME = "watched-orders"
 
 
-class Story:
+class Story(Submissions):
     """Three submissions of one query, with what happened to each.
 
     Attributes:
@@ -43,8 +43,8 @@ class Story:
     """
 
     def __init__(self, folder: Path, kubernetes: KubernetesCluster, watch: Monitoring) -> None:
-        self.folder, self._kubernetes, self._watch = folder, kubernetes, watch
-        self._events, self._go = folder / "events", folder / "go"
+        super().__init__(folder / "events")
+        self.folder, self._kubernetes, self._watch, self._go = folder, kubernetes, watch, folder / "go"
         self.runs: list[AppRun] = []
         self.seen: dict[str, float | None] = {}
         self._first()
@@ -79,29 +79,6 @@ class Story:
         app = self._submit("third")
         self._go.touch()
         self.runs.append(app.end())
-
-    @property
-    def events(self) -> list[Event]:
-        return file_events(self._events)
-
-    @property
-    def applications(self) -> list[str]:
-        """The ids of the applications, one of each submission."""
-        return list(dict.fromkeys(event["attributes"]["app_id"] for event in self.events))
-
-    def of(self, number: int, name: str, **attributes: Any) -> list[Event]:
-        """Return the events of a submission; -1 is the last."""
-        return of_name(self.events, name, app_id=self.applications[number], **attributes)
-
-    def states(self, number: int, kind: str) -> list[str]:
-        return statuses(
-            [
-                event
-                for event in self.events
-                if event["attributes"].get("app_id") == self.applications[number]
-            ],
-            kind,
-        )
 
     def report(self) -> dict[str, Any]:
         return reported(self._events, self.folder / "report.json")

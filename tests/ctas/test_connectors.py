@@ -7,22 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.errors import AnalysisException
 
 from spark_events import ctas
 from spark_events.ctas import fault_points
 from spark_events.ctas.transaction import Level
+from tests.support.lakehouse import CONNECTORS
 from tests.support.servers import jars
 from tests.support.spark import local_spark
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(
-        not pyspark.__version__.startswith("4.1."),
-        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-    ),
+    CONNECTORS,
 ]
 TEN = "SELECT id, id % 2 AS p FROM range(10)"
 PLAIN_CATALOG = """

@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Barrier
 from typing import Any
 
-import pyspark
 import pytest
 
 from tests.support.history_story import DAY, HOUR, MIN, Story, write
+from tests.support.lakehouse import CONNECTORS
 from tests.support.s3_server import running_s3
 from tests.support.servers import jars
 from tests.support.spark import INTERPRETED, local_spark
@@ -19,10 +19,7 @@ from tests.support.spark import INTERPRETED, local_spark
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.spark,
-    pytest.mark.skipif(
-        not pyspark.__version__.startswith("4.1."),
-        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-    ),
+    CONNECTORS,
 ]
 ADDERS = 4
 

@@ -9,18 +9,14 @@ import pyspark
 import pytest
 
 from tests.support.applications import App, cli
-from tests.support.lakehouse import lakehouse
+from tests.support.lakehouse import CONNECTORS, ON_4_1, lakehouse
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-ON_4_1 = pyspark.__version__.startswith("4.1.")
 WITH_PANDAS = pytest.mark.skipif(
     pyspark.__version__ < "4", reason="PySpark 3.5 fails in its own code with this pandas"
-)
-LAKEHOUSE = pytest.mark.skipif(
-    not ON_4_1, reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it"
 )
 OF_RDD = "a DataFrame was made of an RDD: which columns that reads is not known"
 OF_PROGRAM = "a DataFrame was made of the program's own data: where that is from is not known"
@@ -73,9 +69,9 @@ def influences(shop: Shop, query: str, sink: str) -> set[str]:
         pytest.param("by_pandas", [ORDERS], ["data/of_pandas"], OF_PROGRAM, marks=WITH_PANDAS),
         ("by_itself", [ORDERS], [], UNKNOWN),
         ("later", [ORDERS], ["data/later"], ""),
-        pytest.param("merged", [ORDERS], ["warehouse/merged", "iceberg/db/merged"], "", marks=LAKEHOUSE),
+        pytest.param("merged", [ORDERS], ["warehouse/merged", "iceberg/db/merged"], "", marks=CONNECTORS),
         pytest.param(
-            "replaced", [ORDERS], ["iceberg/db/replaced", "warehouse/replaced"], "", marks=LAKEHOUSE
+            "replaced", [ORDERS], ["iceberg/db/replaced", "warehouse/replaced"], "", marks=CONNECTORS
         ),
     ],
 )
@@ -100,11 +96,11 @@ def test_what_is_read_and_written(
         ("by_rdd", "data/pairs", {}),
         pytest.param("by_pandas", "data/of_pandas", {}, marks=WITH_PANDAS),
         *(
-            pytest.param("merged", sink, {"id": ["id"], "amount": ["amount"]}, marks=LAKEHOUSE)
+            pytest.param("merged", sink, {"id": ["id"], "amount": ["amount"]}, marks=CONNECTORS)
             for sink in ("warehouse/merged", "iceberg/db/merged")
         ),
         *(
-            pytest.param("replaced", sink, {key: [key] for key in ("id", "kind", "amount")}, marks=LAKEHOUSE)
+            pytest.param("replaced", sink, {key: [key] for key in ("id", "kind", "amount")}, marks=CONNECTORS)
             for sink in ("warehouse/replaced", "iceberg/db/replaced")
         ),
     ],
@@ -139,7 +135,7 @@ def test_it_is_told_once(batches: Shop) -> None:
     assert told == [0, 1, 2]
 
 
-@LAKEHOUSE
+@CONNECTORS
 def test_a_write_of_a_late_batch(batches: Shop) -> None:
     """Though each batch before it has written another version of a table."""
     assert batches.lineage("often")[1] == ["iceberg/db/often", "data/seldom"]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pyspark
 import pytest
 
 from tests.support.applications import App, cli
+from tests.support.lakehouse import CONNECTORS, lakehouse
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.paths import APPS
 from tests.support.servers import KafkaBroker, PostgreSql, jars, running_kafka, running_postgresql
@@ -18,10 +18,7 @@ from tests.support.servers import KafkaBroker, PostgreSql, jars, running_kafka, 
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.spark,
-    pytest.mark.skipif(
-        not pyspark.__version__.startswith("4.1."),
-        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-    ),
+    CONNECTORS,
 ]
 
 
@@ -43,7 +40,7 @@ def connected(
 ) -> Shop:
     folder = tmp_path_factory.mktemp("connectors")
     listener = "spark.job-status-changed.listener"
-    iceberg, postgres = "spark.sql.catalog.ice", "spark.sql.catalog.pg"
+    postgres = "spark.sql.catalog.pg"
     conf = {
         **listeners(folder),
         f"{listener}.kafka.factory.class": "openlineage",
@@ -51,15 +48,9 @@ def connected(
         f"{listener}.kafka.transport.topic": "lineage",
         f"{listener}.kafka.transport.config": f"bootstrap.servers:{broker.servers}",
         "spark.log.level": "ERROR",
-        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "2",
+        **lakehouse(folder),
         "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("postgresql")])),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
-        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        iceberg: "org.apache.iceberg.spark.SparkCatalog",
-        f"{iceberg}.type": "hadoop",
-        f"{iceberg}.warehouse": str(folder / "iceberg"),
         postgres: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
         f"{postgres}.url": postgresql.url,
         f"{postgres}.driver": "org.postgresql.Driver",

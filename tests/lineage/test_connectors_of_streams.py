@@ -6,41 +6,29 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from tests.support.applications import App, cli
+from tests.support.lakehouse import CONNECTORS, lakehouse
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.paths import APPS
-from tests.support.servers import jars
 
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.spark,
-    pytest.mark.skipif(
-        not pyspark.__version__.startswith("4.1."),
-        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-    ),
+    CONNECTORS,
 ]
 
 
 @pytest.fixture(scope="module")
 def streamed(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     folder = tmp_path_factory.mktemp("versions")
-    iceberg = "spark.sql.catalog.ice"
     conf = {
         **listeners(folder),
         "spark.events.lineage.progress-interval": "1ms",
         "spark.log.level": "ERROR",
-        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "1",
-        "spark.jars": ",".join(map(str, jars("lakehouse"))),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
-        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        iceberg: "org.apache.iceberg.spark.SparkCatalog",
-        f"{iceberg}.type": "hadoop",
-        f"{iceberg}.warehouse": str(folder / "iceberg"),
+        **lakehouse(folder),
     }
     command = cli("run", "--master", "local[2]", str(APPS / "stream_versions.py"), str(folder))
     run = App(command, conf, folder).end(500)

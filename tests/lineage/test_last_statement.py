@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from tests.support.applications import App, cli
-from tests.support.lakehouse import lakehouse
+from tests.support.lakehouse import CONNECTORS, lakehouse
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.paths import APPS
 
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.spark,
-    pytest.mark.skipif(
-        not pyspark.__version__.startswith("4.1."),
-        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-    ),
+    CONNECTORS,
 ]
 STATEMENTS = {
     "ctas": "CREATE TABLE {table} USING {of_format} AS SELECT * FROM parquet.rows",

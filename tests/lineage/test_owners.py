@@ -6,20 +6,15 @@ import getpass
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from tests.support.applications import App, cli
-from tests.support.lakehouse import lakehouse
+from tests.support.lakehouse import CONNECTORS, lakehouse
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-CONNECTORS = pytest.mark.skipif(
-    not pyspark.__version__.startswith("4.1."),
-    reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-)
 FORMATS = {
     "files": ("USING parquet", "default.t"),
     "hive": ("STORED AS parquet", "default.t"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyspark
 import pytest
 
 from tests.support.applications import App, cli
+from tests.support.lakehouse import CONNECTORS
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
@@ -17,10 +17,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-CONNECTORS = pytest.mark.skipif(
-    not pyspark.__version__.startswith("4.1."),
-    reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-)
 CATALOG = "spark.sql.catalog"
 FORMATS = {
     "files": ("USING parquet", "shop.t"),

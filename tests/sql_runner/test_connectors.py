@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
+from tests.support.lakehouse import CONNECTORS
 from tests.support.query_shop import METADATA, Bench, Shop
 from tests.support.servers import KafkaBroker, running_kafka
 from tests.support.spark import local_spark
@@ -24,10 +24,7 @@ from tests.support.waiting import wait_until
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.spark,
-    pytest.mark.skipif(
-        not pyspark.__version__.startswith("4.1."),
-        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
-    ),
+    CONNECTORS,
 ]
 ORDERS = "from_json(CAST(value AS STRING), 'id INT, price DOUBLE') AS o"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.applications import cli
-from tests.support.file_log import Event, file_events, of_name
+from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.waiting import free_port
 
 REMOVED = "spark_application_executors_removed_total"
@@ -80,3 +80,15 @@ def replay(logs: Path, into: Path, conf: Mapping[str, str] | None = None) -> lis
     options = [option for key, value in conf.items() for option in ("--conf", f"{key}={value}")]
     subprocess.run(cli("replay", str(logs), *options), check=True, capture_output=True)
     return file_events(into)
+
+
+def above_the_limit_of_memory(events: list[Event]) -> Event:
+    """Check that Kubernetes ended the only executor above its limit of 712 MiB, and return the job's failure."""
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    lost = losses(events)["1"]
+    assert (lost["reason"], lost["exitCode"]) == ("out_of_memory", 137)
+    assert lost["memoryLimit.container"] == 712 << 20
+    assert lost["exitMeaning"] == "killed (SIGKILL): above the memory limit of its container"
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="job")
+    assert "OOMKilled" in failure["attributes"]["exception.message"]
+    return failure

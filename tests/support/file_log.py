@@ -47,3 +47,34 @@ def of_name(events: Iterable[Event], name: str, **attributes: Any) -> list[Event
         for event in events
         if event["eventName"] == name and wanted.items() <= event["attributes"].items()
     ]
+
+
+class Submissions:
+    """The events of an application that is submitted again and again, each time with an id of its own.
+
+    Args:
+        folder: of the file log, which is the same for all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._events = folder
+
+    @property
+    def events(self) -> list[Event]:
+        return file_events(self._events)
+
+    @property
+    def applications(self) -> list[str]:
+        """The ids of the applications, one of each submission."""
+        return list(dict.fromkeys(event["attributes"]["app_id"] for event in self.events))
+
+    def of(self, number: int, name: str, **attributes: Any) -> list[Event]:
+        """Return the events of a submission; -1 is the last."""
+        return of_name(self.events, name, app_id=self.applications[number], **attributes)
+
+    def states(self, number: int, kind: str) -> list[str]:
+        """Return the statuses of all jobs of a kind of a submission."""
+        application = self.applications[number]
+        return statuses(
+            (event for event in self.events if event["attributes"].get("app_id") == application), kind
+        )

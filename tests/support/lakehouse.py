@@ -1,10 +1,19 @@
-"""Real Delta and Iceberg, for applications on Spark 4.1."""
+"""Real Delta, Iceberg and other connectors, for applications on Spark 4.1."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pyspark
+import pytest
+
 from tests.support.servers import jars
+
+ON_4_1 = pyspark.__version__.startswith("4.1.")
+CONNECTORS = pytest.mark.skipif(
+    not ON_4_1, reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it"
+)
+"""The mark of what needs their jars."""
 
 
 def lakehouse(folder: Path) -> dict[str, str]:
