@@ -143,13 +143,14 @@ def misses_reads(stage_info: Mapping[str, Any]) -> bool:
     return False
 
 
-def reads_cache(stage_info: Mapping[str, Any]) -> bool:
-    """Return whether a stage has an RDD that is kept in memory or on disk."""
+def kept_rdds(stage_info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the RDDs of a stage that are kept in memory or on disk, as its ``RDD Info`` has them."""
+    kept = []
     for rdd in stage_info.get("RDD Info") or ():
         level = rdd.get("Storage Level") or {}
         if level.get("Use Memory") or level.get("Use Disk"):
-            return True
-    return False
+            kept.append(rdd)
+    return kept
 
 
 def without_reads(measured: TasksMeasured) -> TasksMeasured:

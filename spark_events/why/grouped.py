@@ -34,9 +34,9 @@ def _key(issue: FoundIssue) -> tuple[str, ...] | None:
     place = _place(issue)
     if issue.kind not in _OF_STAGES or not place:
         return None
-    # Of a query, all stages have the same place: functions are told apart by their names.
+    # Of a run of a query, all stages have the same place: functions are told apart by their names.
     said = issue.sentence.rpartition(": ")[2] if _is_of_query(issue) else ""
-    return issue.kind, place, said, str(issue.evidence.get("fewTasks"))
+    return issue.kind, place, said, str(issue.evidence.get("run_id")), str(issue.evidence.get("fewTasks"))
 
 
 def _place(issue: FoundIssue) -> str:

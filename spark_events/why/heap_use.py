@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from spark_events.diagnosis.times.heap_ledger import HeapLedger
 from spark_events.listeners import spark_records
+from spark_events.listeners.executors.executors import DRIVER
 from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.record_fields import EXECUTOR_ID
@@ -19,7 +20,6 @@ from spark_events.listeners.record_types import (
 )
 
 _HEAP = "JVMHeapMemory"
-_DRIVER = "driver"
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class HeapUse(Timeless):
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
         """Handle ExecutorAdded."""
         executor, info = str(record[EXECUTOR_ID]), record.get("Executor Info") or {}
-        if executor != _DRIVER and not int(info.get("Resource Profile Id") or 0):
+        if executor != DRIVER and not int(info.get("Resource Profile Id") or 0):
             self._ledger.executor_added(executor, time_ms)
 
     def on_executor_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:

@@ -16,6 +16,7 @@ from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
+from spark_events.diagnosis.plans.work_in_stage import StageWork
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions, explained
 from tests.support.plans import Plan, S, executed
@@ -464,6 +465,32 @@ def test_a_scan_of_all_partitions_for_a_function_in_python() -> None:
     assert "the filter on is_recent(day) keeps 100" in issue.sentence
 
 
+def test_a_filter_by_one_of_two_functions_in_python() -> None:
+    """Only the one that it is by is named, whatever stands between."""
+    plan = Plan()(0, "Filter pythonUDF1#13: boolean", 1, rows=100)(1, "Project [pythonUDF1#13]", 1)(
+        2, "ArrowEvalPython [risk(amount#2)#5, is_recent(day#3)#4], [pythonUDF0#12, pythonUDF1#13], 101", 1
+    )(3, "Scan parquet [ts#3,day#4]", 1, rows=1_000, number_of_partitions_read=30)
+    issue = told(full_scans, executed(plan, s1=(0, 40)))["full-scan"]
+    assert "the filter on is_recent(day) keeps 100" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    ("functions", "named"),
+    [
+        ("[is_recent(parsed(day#3)#4)#5], [pythonUDF0#12]", "is_recent(day)"),
+        ("[risk(day#3)#4, risk(ts#5)#6, ... 30 more fields], [pythonUDF0#12]", "a function in Python"),
+    ],
+    ids=["of another function", "Spark has cut the list"],
+)
+def test_which_function_in_python_a_filter_is_by(functions: str, named: str) -> None:
+    plan = Plan()(0, "Filter pythonUDF0#12: boolean", 1, rows=100)(1, f"BatchEvalPython {functions}", 1)
+    plan(2, "ArrowEvalPython [other(ts#3)#4], [pythonUDF0#10], 101", 1)
+    plan(3, "Scan parquet [ts#3,day#4]", 1, rows=1_000, number_of_partitions_read=30)
+    assert (
+        f"the filter on {named} keeps" in told(full_scans, executed(plan, s1=(0, 40)))["full-scan"].sentence
+    )
+
+
 def test_why_there_are_few_tasks() -> None:
     gz = {"Location": "InMemoryFileIndex(1 paths)[file:/data/all.csv.gz]"}
     packed = Plan()(0, "Project [a#1]")(1, "FileScan csv [a#1]", 1, gz, rows=9, number_of_files_read=1)
@@ -564,6 +591,30 @@ def test_what_may_take_all_of_the_time_costs_so_much_at_most() -> None:
     """A generator, which nobody measures: it may be that, or the join."""
     (issue,) = again(*(joined(number, "Generate") for number in range(3)))
     assert (issue.lost_ms, issue.share_ms) == (None, 40 * S)
+
+
+def test_what_is_sorted_above_is_the_time_of_the_sort() -> None:
+    """Three quarters of 20 s are: a cache would save the rest of them at most."""
+
+    def execution(number: int) -> EndedExecution:
+        plan = Plan()(0, f"Sort [by_{number}#1 ASC NULLS FIRST]", number, sort_time=60 * S)
+        plan(1, f"Project [slow(id#1) AS score#{number}]", number)
+        return executed(plan(2, "Scan parquet db.t [id#1]", number, rows=9), **{f"s{number}": (0, 20)})
+
+    (issue,) = again(*map(execution, (1, 2, 3)))
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
+    assert issue.lost_ms == 2 * 5 * S
+
+
+def test_stages_that_run_alone_for_a_while() -> None:
+    """What a stage has for itself, whatever runs beside another one, and those that took no time."""
+    stages = {"s1": (0, 20), "s2": (5, 10), "s3": (10, 30), "s4": (30, 30), "s5": (40, 45)}
+    execution = executed(Plan()(0, "Range", 1, rows=1), **stages)
+    assert execution.alone_ms() == {1: 5 * S, 3: 10 * S, 5: 5 * S}
+    work = StageWork(execution)
+    for stage in range(1, 6):
+        others = execution.wall_ms(execution.stages.keys() - {stage})
+        assert work.freed_ms({stage}) >= execution.wall_ms(execution.stages) - others
 
 
 def test_of_stages_that_run_side_by_side_a_part_is_saved() -> None:
@@ -810,11 +861,10 @@ def test_documents_that_are_parsed_anew_for_each_field() -> None:
     body = [f"get_json_object(body#1, $.f{number})" for number in range(10)]
     issue = told(parsed_again, parsing(body))["recomputation"]
     assert (issue.lost_ms, issue.share_ms) == (None, 4_500)
-    assert issue.sentence == "get_json_object parses body anew for each field, 10 times a row"
-    assert (
-        "at least 10 times"
-        in told(parsed_again, parsing(body, ", ... 5 more fields"))["recomputation"].sentence
-    )
+    assert issue.sentence == "get_json_object parses body anew for each of 10 fields"
+    cut = told(parsed_again, parsing(body, ", ... 5 more fields"))["recomputation"]
+    assert "each of at least 10 fields" in cut.sentence
+    assert cut.share_ms == 5_000  # of fifteen fields, or of a thousand
 
 
 @pytest.mark.parametrize(
@@ -823,8 +873,9 @@ def test_documents_that_are_parsed_anew_for_each_field() -> None:
         ["get_json_object(a#1, $.x)", "get_json_object(a#1, $.y)"],
         [f"get_json_object(column_{number}#{number}, $.x)" for number in range(9)],
         ["from_json(StructField(a,LongType,true), body#1, Some(UTC))"] * 5,
+        ["get_json_object(a#1, $.x)"] * 5,
     ],
-    ids=["two fields", "other columns", "all at once"],
+    ids=["two fields", "other columns", "all at once", "the same field, which is computed once"],
 )
 def test_documents_that_are_not_parsed_again(calls: list[str]) -> None:
     assert told(parsed_again, parsing(calls)) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, order
 from spark_events.why.grouped import grouped
 
@@ -53,6 +54,15 @@ def test_functions_of_a_query_are_told_apart() -> None:
         (1_000, "price"),
     ]
     assert grouped(risk)[0].sentence.startswith("in 8 stages, the costliest: 88%")
+
+
+def test_runs_of_a_query_are_told_apart() -> None:
+    """What each has lost is a part of its own time, not of another one's."""
+    runs = [issue("query 'orders'", 5_000, durationMs=6_000, run_id=run_id) for run_id in ("a", "b")]
+    assert grouped(runs) == runs
+    assert answer(grouped(runs), 60_000, None).startswith(
+        "The work of query 'orders' would take 1.0 s instead of 6.0 s"
+    )
 
 
 @pytest.mark.parametrize(

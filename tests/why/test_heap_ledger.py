@@ -105,7 +105,7 @@ def test_as_it_is_shown(tmp_path: Path) -> None:
 
     assert booked[NEVER] > whole // 2
     assert booked[UNMEASURED] == 0
-    never = f"{round(100 * booked[NEVER] / whole)} % never used"
+    never = f"{round(100 * booked[NEVER] / whole)} % not seen in use"
     assert f"Heap that executors held: {whole / (1 << 30):.0f} GiB·s; {never}" in " ".join(
         done.stdout.split()
     )

@@ -36,7 +36,7 @@ def unused_memory(peaks: Mapping[str, int], heap: int, thresholds: Thresholds) -
         MEMORY,
         None,
         (heap - enough) * len(peaks),
-        f"no executor used more than {size(highest)} of its heap of {size(heap)}",
+        f"no executor was seen to use more than {size(highest)} of its heap of {size(heap)}",
         f"Try spark.executor.memory={-(-enough >> 20)}m, {than_needed}, or more tasks at once in each "
         "executor (spark.executor.cores).",
         Severity.INFO,

@@ -99,17 +99,24 @@ class EndedExecution:
             until_ms = max(until_ms, stage.ended_ms)
         return covered_ms
 
-    def freed_ms(self, stages: Iterable[int]) -> int:
-        """Return how much sooner the others would end without some stages, in ms.
-
-        For as long as they run alone; where others run beside them, these get their share of the cores.
-        """
-        numbers = set(stages)
-        beside = self.wall_ms(self.stages.keys() - numbers)
-        alone_ms = self.wall_ms(self.stages) - beside
-        run_ms = sum(self.stages[stage].run_ms for stage in numbers if stage in self.stages)
-        shared_ms = run_ms // self.cores if self.cores else 0
-        return max(alone_ms, min(self.wall_ms(numbers), shared_ms))
+    def alone_ms(self) -> dict[int, int]:
+        """Return for how long each stage ran while no other did; without those that never did."""
+        changes = sorted(
+            change
+            for number, stage in self.stages.items()
+            if stage.wall_ms
+            for change in ((stage.begun_ms, number, True), (stage.ended_ms, number, False))
+        )
+        alone: dict[int, int] = {}
+        running: set[int] = set()
+        before_ms = 0
+        for time_ms, number, begins in changes:
+            if len(running) == 1:
+                (only,) = running
+                alone[only] = alone.get(only, 0) + time_ms - before_ms
+            before_ms = time_ms
+            (running.add if begins else running.remove)(number)
+        return alone
 
 
 def _executed(plan: Node) -> Iterator[Node]:

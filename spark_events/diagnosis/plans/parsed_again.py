@@ -3,53 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node
-from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, StageWork
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _NODES = ("Project", "Filter")
-_CALL = re.compile(r"(get_json_object|xpath\w*)\(([A-Za-z_][\w.]*)#\d+, ", re.ASCII)
-_LEAST_TIMES = 3
-_ALL_AT_ONCE = {
-    "get_json_object": "from_json(column, schema) parses it once, and has all fields",
-    "xpath": "from_xml(column, schema) parses it once, and has all fields",
-}
+_CALL = re.compile(r"(get_json_object|xpath\w*)\(([A-Za-z_][\w.]*)#\d+, ([^()]*)\)", re.ASCII)
+_LEAST_FIELDS = 3
+_OF_JSON = "get_json_object"
+_ALL_AT_ONCE = "parses it once, and has all fields"
 
 
 def parsed_again(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each column whose documents are parsed once for each of several fields.
 
-    How long that takes is not measured: it is at most what the stage does besides reading, for each time but
-    one.
+    Calls that are the same are one for Spark. How long the others take is not measured: it is at most what
+    the stage does besides reading, for each field but one.
     """
     for node in execution.nodes():
         if node.name not in _NODES:
             continue
-        for (function, column), times in Counter(_CALL.findall(node.text)).items():
-            if times >= _LEAST_TIMES:
-                yield _issue(node, function, column, times, execution)
+        fields: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        for function, column, field in _CALL.findall(node.text):
+            fields[function, column].add(field)
+        for (function, column), asked in fields.items():
+            if len(asked) >= _LEAST_FIELDS:
+                yield _issue(node, function, column, len(asked), execution)
 
 
-def _issue(node: Node, function: str, column: str, times: int, execution: EndedExecution) -> Issue:
+def _issue(node: Node, function: str, column: str, fields: int, execution: EndedExecution) -> Issue:
     stages = [execution.stages[stage] for stage in node.stages if stage in execution.stages]
     run_ms = sum(stage.run_ms for stage in stages)
     read_ms = min(run_ms, sum(below.metrics.get(SCAN_TIME, 0) for below in node.within_stage()))
+    freed_ms = StageWork(execution).freed_ms(node.stages)
     rest = 1 - read_ms / run_ms if run_ms else 1.0
     is_cut = CUT in node.text or len(node.text) >= LONGEST_TEXT
-    kind = "get_json_object" if function == "get_json_object" else "xpath"
+    instead = "from_json" if function == _OF_JSON else "from_xml (since Spark 4)"
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} {function} {column}",
         None,
         None,
-        f"{function} parses {column} anew for each field, {'at least ' if is_cut else ''}{times} times a row",
-        f"{_ALL_AT_ONCE[kind]}.",
-        evidence={"recomputation.times": times, "recomputation.what": f"what {column} holds"},
-        share_ms=int(execution.freed_ms(node.stages) * rest * (times - 1) / times),
+        f"{function} parses {column} anew for each of {'at least ' if is_cut else ''}{fields} fields",
+        f"{instead}, with a schema, {_ALL_AT_ONCE}.",
+        evidence={"recomputation.times": fields, "recomputation.what": f"what {column} holds"},
+        # Of how many fields in all, nobody knows where the list is cut.
+        share_ms=int(freed_ms * rest if is_cut else freed_ms * rest * (fields - 1) / fields),
         stages=node.stages,
     )

@@ -12,7 +12,7 @@ from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
-from spark_events.diagnosis.plans.work_in_stage import work_time
+from spark_events.diagnosis.plans.work_in_stage import StageWork
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
@@ -77,6 +77,7 @@ class _Where(NamedTuple):
     """Where a part of a plan stands."""
 
     execution: EndedExecution
+    work: StageWork
     place: str
     whole: str
     cached: bool = False
@@ -119,9 +120,10 @@ class Recomputation:
         is_new = self._looped_reads.take(execution, place)
         if not execution.plans:
             self.read_elsewhere()
+        work = StageWork(execution)
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
-            digests = self._take(plan, _Where(execution, place, whole), parts)
+            digests = self._take(plan, _Where(execution, work, place, whole), parts)
             is_new = self._counted.take(execution, plan, digests, place) or is_new
         again = {part.digest: part for part in parts if part.is_again}
         self._again.update(again)
@@ -187,7 +189,7 @@ class Recomputation:
         if stages != part.last:
             part.last = stages
             part.times += 1
-            time = work_time(node, where.execution)
+            time = where.work.time(node)
             part.total_ms += time.time_ms
             part.is_known = part.is_known and time.is_known
             part.rows += node.rows or 0

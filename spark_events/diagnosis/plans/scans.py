@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import Node, columns
+from spark_events.diagnosis.plans.node import Node, columns, items
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 
 _PARTITIONS = "number of partitions read"
 _IN_PYTHON = ("ArrowEvalPython", "BatchEvalPython")
-_OF_PYTHON = "pythonUDF"
+_RETURNED = re.compile(r"pythonUDF\d+#\d+", re.ASCII)
 """How Spark names what a function in Python returns."""
-_FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\(([^()]*)\)#\d+", re.ASCII)
 _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
@@ -56,12 +55,20 @@ def _prunes(scan: Node) -> bool:
 
 
 def _condition(filtered: Node) -> str:
-    """Return what a filter is on: columns, or functions in Python with theirs."""
-    by: list[str] = []
-    for column in columns(filtered.text):
-        called = _FUNCTION.findall(filtered.children[0].text) if column.startswith(_OF_PYTHON) else []
-        by += [f"{name}({', '.join(columns(of))})" for name, of in called] or [column]
+    """Return what a filter is on: columns, and functions in Python with theirs."""
+    by = columns(_RETURNED.sub("", filtered.text))
+    by += [_called(returned, filtered) for returned in _RETURNED.findall(filtered.text)]
     return ", ".join(dict.fromkeys(by))
+
+
+def _called(returned: str, filtered: Node) -> str:
+    """Return the function in Python that returns something, with the columns that it takes."""
+    for node in filtered.within_stage():
+        calls, returns = items(node.text), _RETURNED.findall(node.text)
+        if node.name in _IN_PYTHON and returned in returns and len(calls) == len(returns):
+            name, _, of = calls[returns.index(returned)].partition("(")
+            return f"{name.strip()}({', '.join(columns(of))})"
+    return "a function in Python"  # Spark has cut the list of them
 
 
 def _filter_above(scan: Node) -> Node | None:

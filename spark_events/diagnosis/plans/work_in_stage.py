@@ -5,7 +5,7 @@ Spark measures few nodes by time. What else a stage does tells whether its time 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from spark_events.diagnosis.plans.execution import EndedExecution
@@ -45,25 +45,110 @@ def is_light(node: Node) -> bool:
     return node.name in _KEEPS or node.name.startswith(_SINKS)
 
 
-def work_time(node: Node, execution: EndedExecution) -> WorkTime:
-    """Return how much sooner an execution would end if a node and those below it in its stage took no time.
+class _Done(NamedTuple):
+    """What nodes do.
 
-    A stage that does next to nothing else is theirs, as long as no other stage runs beside it. If it does
-    more with their rows, only what Spark has measured is: reading, sorting, functions in Python. What it has
-    not measured may be all of the stage, if it joins their rows, say; if it only calls functions for them,
-    those that are called first are taken for the slow ones.
+    Attributes:
+        measured_ms: how long that took, as far as Spark measures it.
+        is_accounted_for: whether the rest takes next to nothing.
+        only_calls: whether the rest, if any, only calls functions for each row.
     """
-    stages = node.stages
-    wall_ms = execution.freed_ms(stages)
-    others = [each for each in above(node) if not is_light(each)]
-    if not others:
-        return WorkTime(wall_ms, True)
-    within = list(node.within_stage())
-    if not all(_is_accounted_for(each) for each in within):
-        return WorkTime(wall_ms, all(each.name in _CALLING for each in others))
-    run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
-    measured_ms = sum(each.metrics.get(name, 0) for each in within for name in _MEASURED)
-    return WorkTime(wall_ms * min(measured_ms, run_ms) // run_ms if run_ms else 0, True)
+
+    measured_ms: int = 0
+    is_accounted_for: bool = True
+    only_calls: bool = True
+
+    def plus(self, other: _Done) -> _Done:
+        return _Done(
+            self.measured_ms + other.measured_ms,
+            self.is_accounted_for and other.is_accounted_for,
+            self.only_calls and other.only_calls,
+        )
+
+
+class StageWork:
+    """What the nodes of an SQL execution take within their stages; each node is looked at once."""
+
+    def __init__(self, execution: EndedExecution) -> None:
+        self._execution = execution
+        self._alone_ms = execution.alone_ms()
+        self._above: dict[int, _Done] = {}
+        self._within: dict[int, _Done] = {}
+
+    def time(self, node: Node) -> WorkTime:
+        """Return how much sooner the execution would end if a node and those below it took no time.
+
+        Those below are of the same stage. One that does next to nothing else is theirs, as long as no other
+        stage runs beside it. If it does more with their rows, only what Spark has measured is: reading,
+        sorting, functions in Python. What it has not measured may be all of the stage, if it joins their
+        rows, say; if it only calls functions for them, those called first are taken for the slow ones.
+        """
+        stages, above = node.stages, self._done_above(node)
+        freed_ms = self.freed_ms(stages)
+        run_ms = sum(self._execution.stages[n].run_ms for n in stages if n in self._execution.stages)
+        others_ms = freed_ms * min(above.measured_ms, run_ms) // run_ms if run_ms else 0
+        if above.is_accounted_for:
+            return WorkTime(freed_ms - others_ms, True)
+        within = self._done_within(node)
+        if not within.is_accounted_for:
+            return WorkTime(freed_ms - others_ms, above.only_calls)
+        return WorkTime(freed_ms * min(within.measured_ms, run_ms) // run_ms if run_ms else 0, True)
+
+    def freed_ms(self, stages: Collection[int]) -> int:
+        """Return how much sooner the others would end without some stages, in ms.
+
+        For as long as they run alone; where others run beside them, these get their share of the cores.
+        """
+        execution = self._execution
+        if len(stages) == 1:
+            alone_ms = sum(self._alone_ms.get(stage, 0) for stage in stages)
+        else:
+            others = execution.stages.keys() - stages
+            alone_ms = execution.wall_ms(execution.stages) - execution.wall_ms(others)
+        run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
+        shared_ms = run_ms // execution.cores if execution.cores else 0
+        return max(alone_ms, min(execution.wall_ms(stages), shared_ms))
+
+    def _done_above(self, node: Node) -> _Done:
+        """Return what is done with the rows of a node within its stage."""
+        way: list[Node] = []
+        while id(node) not in self._above:
+            way.append(node)
+            if node.parent is None or node.parent.is_exchange:
+                self._above[id(way.pop())] = _Done()
+                break
+            node = node.parent
+        for below in reversed(way):
+            assert below.parent is not None  # the way ends there
+            self._above[id(below)] = self._above[id(below.parent)].plus(_above(below.parent))
+        return self._above[id(way[0] if way else node)]
+
+    def _done_within(self, node: Node) -> _Done:
+        """Return what a node does, and those below it that run in the same stage."""
+        waiting = [node]
+        while waiting:
+            here = waiting[-1]
+            below = [child for child in here.children if not child.is_exchange]
+            unknown = [child for child in below if id(child) not in self._within]
+            if unknown:
+                waiting += unknown
+                continue
+            done = _Done(_measured_ms(here), _is_accounted_for(here))
+            for child in below:
+                done = done.plus(self._within[id(child)])
+            self._within[id(here)] = done
+            waiting.pop()
+        return self._within[id(node)]
+
+
+def _above(node: Node) -> _Done:
+    """Return what a node does with the rows of others."""
+    light = is_light(node)
+    return _Done(_measured_ms(node), light, light or node.name in _CALLING)
+
+
+def _measured_ms(node: Node) -> int:
+    return sum(node.metrics.get(name, 0) for name in _MEASURED)
 
 
 def _is_accounted_for(node: Node) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.measured import TasksMeasured, kept_rdds
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _MOST_RDDS = 1_000
@@ -58,7 +58,7 @@ class EvictedRdds:
             slots: how many tasks ran at once.
         """
         tasks = int(info.get("Number of Tasks") or 0)
-        rdds = [rdd for rdd in _kept(info) if int(rdd.get("Number of Partitions") or 0) == tasks]
+        rdds = [rdd for rdd in kept_rdds(info) if int(rdd.get("Number of Partitions") or 0) == tasks]
         if not rdds or measured.tasks != tasks:
             return None
         last = max(rdds, key=lambda rdd: int(rdd["RDD ID"]))  # what its tasks look for first
@@ -102,14 +102,6 @@ class EvictedRdds:
         lost_ms = max(lost_ms, more_ms // slots)
         cached.lost_ms = (cached.lost_ms or 0) + lost_ms
         return _issue(number, cached), lost_ms
-
-
-def _kept(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the RDDs of a stage that are kept in memory or on disk."""
-    for rdd in info.get("RDD Info") or ():
-        level = rdd.get("Storage Level") or {}
-        if level.get("Use Memory") or level.get("Use Disk"):
-            yield rdd
 
 
 def _title(rdd: Mapping[str, Any]) -> str:

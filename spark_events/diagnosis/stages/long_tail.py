@@ -75,8 +75,8 @@ def _uneven_data(longest: TaskRun, times: str, measured: TasksMeasured) -> tuple
     return (
         f"task {longest.number} reads {longest.read_rows:,} rows, the median {rows.median:,}; "
         f"it takes {times}",
-        "Its part of the files has most of the rows: a task reads whole row groups, and files that cannot be "
-        "split. Write more files, or smaller row groups (parquet.block.size), or repartition() after it.",
+        "Divide what is read more evenly. A task reads whole row groups, and files that cannot be split: "
+        "write more files, or smaller row groups (parquet.block.size). Or repartition() after it.",
     )
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-WITH_STAGES = "used while stages ran (at most)"
-WITHOUT_STAGES = "used while none ran (at most)"
-NEVER = "never used"
+WITH_STAGES = "seen in use, while stages ran"
+WITHOUT_STAGES = "seen in use, while none ran"
+NEVER = "not seen in use"
 UNMEASURED = "not measured"
 HEAP_ACCOUNTS = {
-    WITH_STAGES: "the most that each executor used, for as long as any stage ran",
+    WITH_STAGES: "the most that each executor was seen to use, for as long as any stage ran",
     WITHOUT_STAGES: "the same, for as long as none ran",
-    NEVER: "the part of its heap that an executor used at no time",
+    NEVER: "the part of its heap that an executor was not seen to use",
     UNMEASURED: "the heap of executors whose use Spark has not measured",
 }
 """The accounts, in the order in which they are shown, and what belongs to each."""
@@ -31,10 +31,10 @@ class _Held:
 
 @dataclass(slots=True)
 class HeapLedger:
-    """Books the heap of executors, all of which have the same size, by the most that each used.
+    """Books the heap of executors, all of which have the same size, by the most that each was seen to use.
 
-    What Spark measures is the highest use of a heap, garbage included, and not when that was. So what is
-    booked as used is an upper limit, and what is booked as never used was free at all times.
+    Spark looks at a heap, garbage included, with each heartbeat, every 10 s, and says the most that it saw,
+    and not when: a peak in between is not seen, and what is booked as seen was not in use all the time.
     """
 
     _executors: dict[str, _Held] = field(default_factory=dict)

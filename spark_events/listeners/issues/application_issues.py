@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from spark_events.diagnosis.executors.cached_apart import CachedApart, LivingExecutor
+from spark_events.diagnosis.executors.cached_apart import CachedApart, LivingExecutor, locality_wait
 from spark_events.diagnosis.executors.executor_churn import ExecutorChurn
 from spark_events.diagnosis.executors.slow_hosts import SlowHosts
 from spark_events.diagnosis.executors.unused_memory import unused_memory
@@ -45,7 +45,6 @@ _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
 _MOST_FAILURES = "spark.task.maxFailures"
 _REUSE = "spark.python.worker.reuse"
-_LOCALITY, _USUAL_WAIT = "spark.locality.wait", "3s"
 _WORKERS_KEPT_MS = 60_000
 """As ``PythonWorkerFactory`` has it."""
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
@@ -80,7 +79,7 @@ class ApplicationIssues(Timeless):
         self._other_profiles: set[str] = set()
         self._cached_apart = CachedApart()
         self._executors: dict[str, LivingExecutor] = {}
-        self._locality_wait = _USUAL_WAIT
+        self._locality_wait = ""
         self.retries_tasks = self.reuses_workers = True
 
     @property
@@ -114,7 +113,7 @@ class ApplicationIssues(Timeless):
         properties = record.get("Spark Properties") or {}
         if self._heap_limit is None and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
-            self._locality_wait = str(properties.get(_LOCALITY) or _USUAL_WAIT)
+            self._locality_wait = locality_wait(properties)
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
 
@@ -126,10 +125,11 @@ class ApplicationIssues(Timeless):
             self._driver.spark_started(max(0, time_ms - self._begun_ms))
         self._driver.executor_added(executor, cores, time_ms)
         self._churn.added(executor, cores, time_ms)
-        if len(self._executors) < _MOST_EXECUTORS:
+        of_profile = int(info.get("Resource Profile Id") or 0)
+        if not of_profile and len(self._executors) < _MOST_EXECUTORS:
             self._executors[executor] = LivingExecutor(str(info.get("Host") or ""), cores, time_ms)
         # One of another resource profile may be given another heap than the configuration says.
-        if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
+        if of_profile and len(self._other_profiles) < _MOST_EXECUTORS:
             self._other_profiles.add(executor)
 
     def on_executor_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:
@@ -238,16 +238,25 @@ class ApplicationIssues(Timeless):
         """Called with a stage that has ended."""
         if (churn := self._churn.issue()) is not None:
             self._take(churn, time_ms)
-        if stage.reads_cache:
-            apart = self._cached_apart.take(stage, self._executors, self._locality_wait)
-            if apart is not None:
-                self._take(apart, time_ms)
         for issue in self._slow_hosts.take(stage.measured, stage.slots, stage.reads_cache):
             self._take(issue, time_ms)
+
+    def reads_cache(
+        self, stage: EndedStage, kept: Collection[int], beside: Callable[[], int], time_ms: int
+    ) -> None:
+        """Called with a stage that has ended, and the RDDs in it that are kept; see ``CachedApart.take``."""
+        apart = self._cached_apart.take(stage, kept, self._executors, self._locality_wait, beside)
+        if apart is not None:
+            self._take(apart, time_ms)
+
+    def stage_succeeded(self, kept: Collection[int]) -> None:
+        """Called at the end of a stage with the RDDs in it that are kept, by their ids."""
+        self._cached_apart.stage_succeeded(kept)
 
     def on_unpersist(self, record: UnpersistRDDRecord, time_ms: int) -> None:
         """Handle UnpersistRDD."""
         self._evicted.unpersisted(int(record["RDD ID"]))
+        self._cached_apart.unpersisted(int(record["RDD ID"]))
 
     def on_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle SQLExecutionStart."""

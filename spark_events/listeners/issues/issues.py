@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,9 +12,9 @@ from spark_events.diagnosis.measured import (
     NO_PYTHON,
     PythonTimes,
     TasksMeasured,
+    kept_rdds,
     misses_reads,
     read_tasks_measured,
-    reads_cache,
     without_reads,
 )
 from spark_events.diagnosis.plans.batches import computed_again
@@ -197,13 +198,16 @@ class IssueListener(Timeless):
         told_ms = self._takes_unplanned(key, stage, executed, info)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
-        if (job is None or job.run.execution is None) and reads_cache(info):
+        kept = [int(rdd["RDD ID"]) for rdd in kept_rdds(info)]
+        if (job is None or job.run.execution is None) and kept:
             self._application.cache_may_be_read()
         repeats = self._repeated.ended(*key, bool(info.get("Failure Reason")))
         python = self._in_python.of_stage(info, stage.measured if stage else None)
         if stage is not None and stage.measured is not None:
             stage.python, stage.repeats = python, repeats
-            self._take_measured(key, stage, stage.measured, info, told_ms, time_ms)
+            self._take_measured(key, stage, stage.measured, info, kept, told_ms, time_ms)
+        if kept and not info.get("Failure Reason"):
+            self._application.stage_succeeded(kept)
 
     def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
@@ -263,6 +267,7 @@ class IssueListener(Timeless):
         stage: _Stage,
         measured: TasksMeasured,
         info: Mapping[str, Any],
+        kept: Collection[int],
         told_ms: int | None,
         time_ms: int,
     ) -> None:
@@ -278,11 +283,15 @@ class IssueListener(Timeless):
             self._application.retries_tasks,
             self._application.warms_up(measured, stage.python.in_rdd),
             stage.repeats,
-            reads_cache(info),
+            bool(kept),
             _in_one_line(measured.last_failure),
             self._application.reuses_workers,
         )
         self._application.stage_measured(ended, time_ms)
+        if kept:
+            span = measured.first_ms, measured.last_ms
+            beside = functools.partial(self._other_work.beside_ms, key, *span)
+            self._application.reads_cache(ended, kept, beside, time_ms)
         job = stage.job
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
             # What that has cost, the stage has not lost to anything else.
