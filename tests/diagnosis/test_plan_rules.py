@@ -16,7 +16,7 @@ from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
-from spark_events.diagnosis.plans.work_in_stage import StageWork
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions, explained
 from tests.support.plans import Plan, S, executed
@@ -611,7 +611,7 @@ def test_stages_that_run_alone_for_a_while() -> None:
     stages = {"s1": (0, 20), "s2": (5, 10), "s3": (10, 30), "s4": (30, 30), "s5": (40, 45)}
     execution = executed(Plan()(0, "Range", 1, rows=1), **stages)
     assert execution.alone_ms() == {1: 5 * S, 3: 10 * S, 5: 5 * S}
-    work = StageWork(execution)
+    work = WorkInStages(execution)
     for stage in range(1, 6):
         others = execution.wall_ms(execution.stages.keys() - {stage})
         assert work.freed_ms({stage}) >= execution.wall_ms(execution.stages) - others

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node
-from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, StageWork
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _NODES = ("Project", "Filter")
@@ -40,7 +40,7 @@ def _issue(node: Node, function: str, column: str, fields: int, execution: Ended
     stages = [execution.stages[stage] for stage in node.stages if stage in execution.stages]
     run_ms = sum(stage.run_ms for stage in stages)
     read_ms = min(run_ms, sum(below.metrics.get(SCAN_TIME, 0) for below in node.within_stage()))
-    freed_ms = StageWork(execution).freed_ms(node.stages)
+    freed_ms = WorkInStages(execution).freed_ms(node.stages)
     rest = 1 - read_ms / run_ms if run_ms else 1.0
     is_cut = CUT in node.text or len(node.text) >= LONGEST_TEXT
     instead = "from_json" if function == _OF_JSON else "from_xml (since Spark 4)"

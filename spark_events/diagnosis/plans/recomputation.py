@@ -12,7 +12,7 @@ from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
-from spark_events.diagnosis.plans.work_in_stage import StageWork
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
@@ -77,7 +77,7 @@ class _Where(NamedTuple):
     """Where a part of a plan stands."""
 
     execution: EndedExecution
-    work: StageWork
+    work: WorkInStages
     place: str
     whole: str
     cached: bool = False
@@ -120,7 +120,7 @@ class Recomputation:
         is_new = self._looped_reads.take(execution, place)
         if not execution.plans:
             self.read_elsewhere()
-        work = StageWork(execution)
+        work = WorkInStages(execution)
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
             digests = self._take(plan, _Where(execution, work, place, whole), parts)

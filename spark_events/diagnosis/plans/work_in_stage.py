@@ -66,7 +66,7 @@ class _Done(NamedTuple):
         )
 
 
-class StageWork:
+class WorkInStages:
     """What the nodes of an SQL execution take within their stages; each node is looked at once."""
 
     def __init__(self, execution: EndedExecution) -> None:
