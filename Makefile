@@ -69,10 +69,8 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	@$(MAKE) --no-print-directory archive VENV=.venv-4.1
 	.ci/get-jars lakehouse postgresql kafka s3a
 	# The first of them says which jars their JVM begins with.
-	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
-	  tests/lineage/test_connectors_of_streams.py \
-	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py tests/history/test_object_store.py \
-	  -k 'connectors or delta or object_store' $(PYTEST_ARGS)
+	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage tests/ctas tests/history \
+	  -m 'connectors and not soak and not thorough' $(PYTEST_ARGS)
 
 clusters: archive ## Run the tests of a real YARN, with two nodes and HDFS, and of a real Kubernetes (45 min; needs Maven, Go and etcd)
 	.ci/get-jars yarn

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from spark_events.ctas.fault_points import POINTS
 from tests.support.applications import App
 from tests.support.ctas_catalogs import configuration
+from tests.support.lakehouse import CONNECTORS
 from tests.support.paths import APPS
 from tests.support.servers import PostgreSql, running_postgresql
 
@@ -26,17 +26,13 @@ AFTER_WRITE = POINTS[POINTS.index("after_write") :]
 DURING_WRITE = "during_write"
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-needs_jars = pytest.mark.skipif(
-    not pyspark.__version__.startswith("4.1."),
-    reason="Delta's jars are for Spark 4.1: make connectors runs these tests on it",
-)
 thorough = pytest.mark.thorough
 CATALOGS = ("memory", "hive", "postgresql", "delta")
 
 
 def each_catalog(sample: str) -> pytest.MarkDecorator:
     """Try all catalogs, one of them without being thorough; Delta where its jars are."""
-    marks = {sample: (), "delta": needs_jars}
+    marks = {sample: (), "delta": CONNECTORS}
     return pytest.mark.parametrize(
         "catalog", [pytest.param(name, marks=marks.get(name, thorough)) for name in CATALOGS]
     )

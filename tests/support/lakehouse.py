@@ -10,10 +10,8 @@ import pytest
 from tests.support.servers import jars
 
 ON_4_1 = pyspark.__version__.startswith("4.1.")
-CONNECTORS = pytest.mark.skipif(
-    not ON_4_1, reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it"
-)
-"""The mark of what needs their jars."""
+CONNECTORS = pytest.mark.connectors
+"""The mark of what needs their jars; ``make connectors`` runs all that bears it."""
 
 
 def lakehouse(folder: Path) -> dict[str, str]:
