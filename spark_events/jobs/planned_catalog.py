@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_events.api import (
     LineageGraph,
     ModifyType,
+    RenamedFromFacet,
     SchemaFacet,
     SparkEventsError,
     TableLineageDataset,
@@ -42,6 +43,9 @@ _TABLE = re.compile(
 )
 _IDENTIFIER = r"(?:`(?:``|[^`])*`|\w+)"
 _NAME = re.compile(rf"{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*")
+_RENAME = re.compile(
+    rf"ALTER\s+TABLE\s+(?P<before>{_NAME.pattern})\s+RENAME\s+TO\s+(?P<now>{_NAME.pattern})", re.IGNORECASE
+)
 _QUOTE = "\0"
 """Stands for each character of a quoted text."""
 _LOCATION = re.compile(rf"\bLOCATION(?:\s*r?{_QUOTE}+)+", re.IGNORECASE)
@@ -128,12 +132,31 @@ class PlannedCatalog:
             # What is dropped or renamed later takes its files along.
             if not _MOVES.search(bare):
                 self._spark.sql(_without_location(text, bare))
-            return graph
+            renamed = _RENAME.match(text)
+            return self._under_new_name(graph, renamed) if renamed else graph
         if created.replaces:
             self._spark.sql(f"DROP TABLE IF EXISTS {created.name}")
         graph = lineage_of(self._spark, created.text)
         self._create(created, graph)
         return graph
+
+    def _under_new_name(self, graph: LineageGraph, statement: re.Match[str]) -> LineageGraph:
+        """Return the graph of a table's renaming with the table as it is now, and what it was called before."""
+        before, now = (re.findall(_IDENTIFIER, statement[name]) for name in ("before", "now"))
+        name = ".".join(now if len(now) > 1 else [*before[:-1], *now])
+        probed = lineage_of(self._spark, f"ALTER TABLE {name} SET TBLPROPERTIES ('renamed' = '')")
+        old = [dataset.key for vertex in graph.sinks for dataset in vertex.datasets]
+        sinks = [
+            TableSinkLineageVertex(
+                tuple(
+                    replace(of, facets={**of.facets, RenamedFromFacet.name: RenamedFromFacet(key)})
+                    for of, key in zip(vertex.datasets, old, strict=False)
+                ),
+                ModifyType.RENAME,
+            )
+            for vertex in probed.sinks
+        ]
+        return replace(graph, sinks=tuple(sinks))
 
     def _without_view(self, text: str) -> str:
         """Return a statement that makes, alters or drops a table where it would a view of another catalog.

@@ -92,6 +92,8 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: _FlowsOfJob) -> None
     before_event = dict(flows_of_job) if event.flows else {}
     status = next((flow.status for flow in before_event.values()), "CREATED")
     for source, sink, flow in event.flows:
+        if source not in graph.titles:
+            source = None  # nothing is known of a table under the name that it had before
         of_jobs = graph.flows.setdefault((source, sink), {})
         if (before := of_jobs.get(flow.job)) is not None:
             flow.finished_ms = before.finished_ms
@@ -178,7 +180,7 @@ def _parse(event: JobEventJson) -> LoggedEvent:
             parsed.flows.append((None, None, Flow(job)))
         for _, _, flow in parsed.flows:
             flow.application = _text(event["application"].get("id", ""))
-            flow.incomplete = _text(graph.get("incomplete", ""))
+            flow.incomplete = _text(graph.get("incomplete", "")) or flow.incomplete
     return parsed
 
 
@@ -198,6 +200,9 @@ def _flows(job: str, graph: LineageJson) -> Iterator[tuple[DataKey | None, DataK
     modify = {
         data.key: _text(vertex.get("modifyType", "")) for vertex in graph["sinks"] for data in _data(vertex)
     }
+    for before, sink, flow in _renamed(job, graph["sinks"]):
+        connected.add(("sink", sink))
+        yield before, sink, flow
     for relation in graph["relations"]:
         columns, influences = _columns(relation), _influences(relation)
         for source in sources[_place(relation["source"])]:
@@ -208,6 +213,21 @@ def _flows(job: str, graph: LineageJson) -> Iterator[tuple[DataKey | None, DataK
         yield source, None, Flow(job)
     for sink in (key for keys in sinks for key in keys if ("sink", key) not in connected):
         yield None, sink, Flow(job, modify=modify[sink])
+
+
+def _renamed(job: str, sinks: list[VertexJson]) -> Iterator[tuple[DataKey, DataKey, Flow]]:
+    """Yield a flow from the old name of each table that is renamed, whose columns keep their names."""
+    for vertex in sinks:
+        for dataset, data in zip(vertex["datasets"], _data(vertex), strict=True):
+            if before := dataset.get("renamedFrom"):
+                columns = {name: [name] for name in data.columns}
+                incomplete = "" if columns else "the columns of the table that it renames are unknown"
+                modify = _text(vertex.get("modifyType", ""))
+                yield (
+                    DataKey(_text(before["namespace"]), _text(before["name"])),
+                    data.key,
+                    Flow(job, columns=columns, incomplete=incomplete, modify=modify),
+                )
 
 
 def _columns(relation: RelationJson) -> dict[str, list[str]]:

@@ -91,6 +91,25 @@ def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -
     assert ("default.raw", "default.orders") in edges
 
 
+RENAMED = """
+CREATE TABLE x.made USING parquet AS SELECT id * 2 AS twice FROM raw;
+ALTER TABLE x.made RENAME TO `now`;
+CREATE TABLE fed USING parquet AS SELECT twice FROM x.now; ALTER TABLE fed RENAME TO default.found;
+"""
+
+
+def test_a_table_is_followed_under_its_new_name(files: Path) -> None:
+    (files / "renamed.sql").write_text(f"CREATE DATABASE x; {RENAMED}")
+    done = run(files, "tables.sql", "renamed.sql", "--impact", "raw.id", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert [(row["data"], row["column"]) for row in json.loads(done.stdout)] == [
+        ("x.made", "twice"),
+        ("x.now", "twice"),
+        ("default.fed", "twice"),
+        ("default.found", "twice"),
+    ]
+
+
 MOVED = """
 CREATE DATABASE shop LOCATION '{0}/shop'; CREATE TABLE shop.orders (id INT); DROP DATABASE shop CASCADE;
 CREATE TABLE parts (id INT, d STRING) USING parquet PARTITIONED BY (d) LOCATION '{0}/parts';

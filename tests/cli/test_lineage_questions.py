@@ -43,6 +43,7 @@ class Log:
         incomplete: str = "",
         status: str = "FINISHED",
         before: dict[str, Any] | None = None,
+        renamed_from: str = "",
     ) -> None:
         """Add a job that has ended at an hour, and is named after what it writes.
 
@@ -58,6 +59,10 @@ class Log:
             },
             "influences": [{"column": one} for one in influences],
         }
+        if renamed_from:
+            schema = [{"name": name, "type": "int"} for name in columns or {}]
+            place = {"namespace": "file", "name": renamed_from}
+            vertex[1]["datasets"][0] |= {"schema": schema, "renamedFrom": place}
         graph = {
             "sources": vertex[:1] if source else [],
             "sinks": [{**vertex[1], "modifyType": modify}],
@@ -101,6 +106,26 @@ def answer(*arguments: object) -> Any:
     done = run(*arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_a_table_that_is_renamed(log: Log, tmp_path: Path) -> None:
+    """What its column contributes to includes what is made of it under its new name."""
+    log.write(0, "app-1", "/d/raw", "/d/new", {"amount": ["price"], "day": ["day"]})
+    log.write(1, "app-1", "", "/d/old", {"amount": []}, modify="RENAME", renamed_from="/d/orders")
+    columns = {"amount": [], "day": []}
+    log.write(2, "app-1", "", "/d/orders", columns, modify="RENAME", renamed_from="/d/new")
+    log.write(3, "app-1", "/d/orders", "/d/totals", {"sum": ["amount"]})
+
+    affected = answer(tmp_path, "--impact", "/d/raw.price")
+
+    assert [(row["data"], row["column"], row["steps"]) for row in affected] == [
+        ("/d/new", "amount", 1),
+        ("/d/orders", "amount", 2),
+        ("/d/totals", "sum", 3),
+    ]
+    assert [row["data"] for row in answer(tmp_path, "--orphans")] == ["/d/totals"]
+    # Nothing else is known of the first table's old name.
+    assert {"source": "-", "sink": "/d/old"}.items() <= answer(tmp_path)[1].items()
 
 
 def test_as_of_a_time(days: Path) -> None:

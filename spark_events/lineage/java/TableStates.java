@@ -125,11 +125,17 @@ final class TableStates {
         if (names.size() == 1) {
             names.addAll(0, Reflect.list(Reflect.path(target, "identifier.namespace")));
         }
+        Object catalogName = Reflect.get(catalog, "name");
         Identifier identifier = identifier(names);
-        if (SESSION_CATALOG.equals(Reflect.get(catalog, "name"))) {
+        if (SESSION_CATALOG.equals(catalogName)) {
             return of(identifier(identifier));
         }
         Object table = Identities.load(catalog, identifier);
+        if (table == null && names.size() > 2 && names.get(0).equals(catalogName)) {
+            // Spark hands all of the name to the catalog, and Iceberg's of Hive takes its own name off.
+            identifier = identifier(names.subList(1, names.size()));
+            table = Identities.load(catalog, identifier);
+        }
         return table == null ? null : ofTable(table, catalog, identifier);
     }
 

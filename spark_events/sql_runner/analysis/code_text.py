@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from collections.abc import Iterator
 
 # Methods and functions of PySpark that parse their texts as SQL, so that their meaning is in the plan.
 _TAKE_SQL = frozenset({"sql", "expr", "selectExpr", "where", "filter"})
+# In Python 3.11, threads count the depth of the trees that they make in one place, and a thread that is
+# interrupted by another meanwhile, as it may be when garbage is collected, raises a SystemError.
+_MAKING_A_TREE = threading.Lock()
 _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -17,7 +21,7 @@ def syntax(code: str) -> str:
     Raises:
         SyntaxError: it is not Python.
     """
-    return ast.dump(ast.parse(code))
+    return ast.dump(_tree(code))
 
 
 def syntax_without_blanks(code: str) -> str:
@@ -29,7 +33,7 @@ def syntax_without_blanks(code: str) -> str:
     Raises:
         SyntaxError: it is not Python.
     """
-    tree = ast.parse(code)
+    tree = _tree(code)
     arguments = [argument for call in _calls(tree) for argument in call.args]
     names = _only_in(tree, {id(each) for each in arguments if isinstance(each, ast.Name)})
     texts = arguments + [
@@ -44,6 +48,11 @@ def syntax_without_blanks(code: str) -> str:
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
             text.value = text.value.strip()
     return ast.dump(tree)
+
+
+def _tree(code: str) -> ast.Module:
+    with _MAKING_A_TREE:
+        return ast.parse(code)
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
