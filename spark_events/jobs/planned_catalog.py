@@ -141,7 +141,7 @@ class PlannedCatalog:
         return graph
 
     def _under_new_name(self, graph: LineageGraph, statement: re.Match[str]) -> LineageGraph:
-        """Return the graph of a table's renaming with the table as it is now, and what it was called before."""
+        """Return the graph of a table's renaming, with the table as it is now and the name that it had."""
         before, now = (re.findall(_IDENTIFIER, statement[name]) for name in ("before", "now"))
         name = ".".join(now if len(now) > 1 else [*before[:-1], *now])
         probed = lineage_of(self._spark, f"ALTER TABLE {name} SET TBLPROPERTIES ('renamed' = '')")

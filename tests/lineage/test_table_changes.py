@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.applications import App, cli
-from tests.support.lakehouse import CONNECTORS
+from tests.support.lakehouse import CONNECTORS, lakehouse
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
@@ -166,6 +166,30 @@ def test_statements_are_not_disturbed(java: str, tmp_path: Path) -> None:
     last = [event["lineage"] for event in shop.of("alter.mem.shop.t") if "lineage" in event][-1]
     (dataset,) = last["sinks"][0]["datasets"]
     assert [column["name"] for column in dataset["schema"]] == ["id", "day"]
+
+
+@CONNECTORS
+def test_a_new_name_with_that_of_the_catalog(java: str, tmp_path: Path) -> None:
+    """Spark hands all of it to the catalog; Iceberg's of Hive takes its own name off, others refuse it."""
+    hive, hadoop = "spark.sql.catalog.hive", "spark.hadoop"
+    conf = {
+        **lakehouse(tmp_path),
+        **listeners(tmp_path),
+        hive: "org.apache.iceberg.spark.SparkCatalog",
+        f"{hive}.type": "hive",
+        f"{hive}.warehouse": str(tmp_path / "hive"),
+        f"{hadoop}.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
+        f"{hadoop}.datanucleus.connectionPoolingType": "DBCP",
+        f"{hadoop}.datanucleus.schema.autoCreateAll": "true",
+        f"{hadoop}.hive.metastore.schema.verification": "false",
+        f"{hadoop}.iceberg.engine.hive.lock-enabled": "false",
+    }
+    app = str(APPS / "renamed_table.py")
+    ended = App(cli("run", "--master", "local[2]", app), conf, tmp_path).end(300)
+    assert ended.code == 0, ended.out[-2000:] + ended.err[-2000:]
+
+    (renamed,) = [one for one in told(Shop.read(ended, tmp_path)) if one.change == "RENAME"]
+    assert renamed == Told("rename.hive.shop.t", "RENAME", "hive/shop.db/t", "id:int", "shop.t")
 
 
 def test_a_catalog_that_does_not_answer_holds_up_nothing(spark: Any) -> None:
