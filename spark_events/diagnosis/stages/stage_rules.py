@@ -28,7 +28,7 @@ _KEEP_SHUFFLES = (
 
 def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield the issues of a stage, however little they cost."""
-    for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions):
+    for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions, python_starts):
         issue = rule(stage, thresholds)
         if issue is not None:
             yield issue
@@ -203,4 +203,30 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         Severity.INFO,
         {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(of_all, 4)},
         share_ms=time_ms if python.in_rdd else None,
+    )
+
+
+def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that each task waits for a Python worker that starts, or loads what the task's functions need.
+
+    The first task of each core waits for that in any case: for no longer than the longest task ran.
+    """
+    measured, python = stage.measured, stage.python
+    again_ms = python.start_ms - stage.slots * measured.run.highest
+    if again_ms < thresholds.python_share * python.start_ms or again_ms <= 0:
+        return None
+    advice = (
+        "Every task loads the functions anew, with all that they refer to: give large objects to them as "
+        "broadcast variables (sc.broadcast), and import what takes long in a module of their own."
+    )
+    return Issue(
+        PYTHON,
+        f"{PYTHON} starts",
+        stage.as_wall_ms(again_ms),
+        None,
+        f"{measured.tasks:,} tasks wait {duration(python.start_ms)} in all for Python workers that start or "
+        f"load functions, {duration(python.start_ms // measured.tasks)} each",
+        advice if stage.reuses_workers else _NEW_WORKERS,
+        Severity.INFO,
+        {"pythonStartMs": python.start_ms, "numTasks": measured.tasks, "runTimeMs": measured.run.total},
     )

@@ -17,6 +17,7 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
+from spark_events.diagnosis.rdds.sorted_again import SortedAgain
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from spark_events.listeners import spark_records
@@ -72,6 +73,7 @@ class ApplicationIssues(Timeless):
         self._one_by_one = OneByOne()
         self._schema_reads = SchemaReads()
         self._evicted = EvictedRdds()
+        self._sorted_again = SortedAgain()
         self._churn = ExecutorChurn()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
@@ -219,15 +221,22 @@ class ApplicationIssues(Timeless):
             measured.failed, measured.failed_ms, measured.first_ms
         )
 
-    def rdds_read(self, info: Mapping[str, Any], stage: EndedStage, time_ms: int) -> int:
-        """Called with a stage that has ended and belongs to no SQL execution, and its ``Stage Info``.
+    def rdds_read(self, info: Mapping[str, Any], stage: EndedStage, beside_ms: int, time_ms: int) -> int:
+        """Called with a stage that has ended and belongs to no SQL execution.
+
+        Args:
+            info: its ``Stage Info``.
+            stage: it.
+            beside_ms: for how long other stages ran at the same time.
+            time_ms: now.
 
         Returns:
-            How much of its time is told as what cached RDDs cost that were computed again, in ms.
+            How much of its time is told as what RDDs cost that were computed again, in ms.
         """
         if info.get("Failure Reason") or stage.repeats:
             return 0
         again = self._evicted.take(info, stage.measured, stage.slots)
+        again = again or self._sorted_again.take(info, max(0, stage.wall_ms - beside_ms))
         if again is None:
             return 0
         issue, lost_ms = again
@@ -272,7 +281,7 @@ class ApplicationIssues(Timeless):
             self._take(issue, time_ms)
         if self._recomputation.take(ended, place):
             for issue in self._recomputation.issues():
-                self._take(issue, time_ms)
+                self._take(issue, time_ms, (ended.begun_ms, ended.ended_ms))
 
     def driver_time_told(self, issue: Issue) -> None:
         """Called before the end of an SQL execution with an issue that tells for what its driver worked."""
@@ -303,8 +312,8 @@ class ApplicationIssues(Timeless):
         for issue in self._driver.issues(time_ms):
             self._take(issue, time_ms)
 
-    def _take(self, issue: Issue, time_ms: int) -> None:
-        """Take what an issue has cost so far."""
+    def _take(self, issue: Issue, time_ms: int, lost_in: tuple[int, int] | None = None) -> None:
+        """Take what an issue has cost so far; see ``GrowingIssues.take``."""
         name = self._context.emitter.application.name
         subject = Subject(
             Entity("application", "", f"application {name!r}"),
@@ -313,7 +322,7 @@ class ApplicationIssues(Timeless):
             self._lasted_ms(time_ms),
             {},
         )
-        self._growing.take(issue, subject, time_ms)
+        self._growing.take(issue, subject, time_ms, lost_in)
 
     def _lasted_ms(self, time_ms: int) -> int:
         return max(0, time_ms - self._begun_ms) if self._begun_ms is not None else 0

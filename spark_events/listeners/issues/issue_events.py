@@ -153,6 +153,7 @@ class _Growing:
         number: how often it was told.
         told_cost: what it had cost by then.
         claimed_ms, counted_ms: what it has cost that was claimed, and what of that no other issue had.
+        told_ms: what of that was told.
     """
 
     issue: Issue
@@ -161,6 +162,7 @@ class _Growing:
     told_cost: int = 0
     claimed_ms: int = 0
     counted_ms: int = 0
+    told_ms: int = 0
 
 
 class GrowingIssues:
@@ -176,38 +178,53 @@ class GrowingIssues:
         self._claims = claims
         self._by_cause: dict[str, _Growing] = {}
 
-    def take(self, issue: Issue, subject: Subject, time_ms: int) -> None:
-        """Called with what an issue has cost so far; of causes beyond the first 200, none is told."""
+    def take(
+        self, issue: Issue, subject: Subject, time_ms: int, lost_in: tuple[int, int] | None = None
+    ) -> None:
+        """Called with what an issue has cost so far; of causes beyond the first 200, none is told.
+
+        Args:
+            issue: what is wrong.
+            subject: what it is about.
+            time_ms: when it was found, in ms since the epoch.
+            lost_in: when it has cost the latest of it: from and until, in ms since the epoch; None if unknown.
+        """
         growing = self._by_cause.get(issue.cause)
         if growing is None:
             if len(self._by_cause) >= _MOST_GROWING:
                 return
             growing = self._by_cause[issue.cause] = _Growing(issue, subject)
         growing.issue, growing.subject = issue, subject
-        cost = _cost(issue)
-        if self._events.matters(issue, subject.whole_ms) and (
-            not growing.number or cost >= 2 * growing.told_cost
-        ):
+        matters = self._events.matters(issue, subject.whole_ms)
+        if matters or growing.number:
+            self._claim(growing, lost_in)
+        if matters and (not growing.number or _cost(issue) >= 2 * growing.told_cost):
             self._tell(growing, time_ms, OPEN)
 
     def close(self, time_ms: int) -> None:
         """Called when it has ended: what was told is told with what it has cost in all."""
         for growing in self._by_cause.values():
             if growing.number or self._events.matters(growing.issue, growing.subject.whole_ms):
+                self._claim(growing, None)
                 self._tell(growing, time_ms, CLOSED)
         self._by_cause.clear()
 
+    def _claim(self, growing: _Growing, lost_in: tuple[int, int] | None) -> None:
+        more_ms = max(0, (growing.issue.lost_ms or 0) - growing.claimed_ms)
+        growing.claimed_ms += more_ms
+        counted_ms = self._claims.claim(*lost_in, more_ms) if lost_in else 0
+        counted_ms += self._claims.claim_some(growing.subject.whole_ms, more_ms - counted_ms)
+        growing.counted_ms += counted_ms
+
     def _tell(self, growing: _Growing, time_ms: int, state: str) -> None:
-        issue, subject, counted_ms = growing.issue, growing.subject, growing.counted_ms
+        issue, subject = growing.issue, growing.subject
         if issue.lost_ms:
-            more_ms = max(0, issue.lost_ms - growing.claimed_ms)
-            growing.counted_ms += self._claims.claim_some(subject.whole_ms, more_ms)
-            growing.claimed_ms += more_ms
             issue = replace(issue, lost_ms=growing.counted_ms)
             if not growing.number and not self._events.matters(issue, subject.whole_ms):
                 return
-        self._events.update(issue, subject, time_ms, growing.number, counted_ms, state)
+        self._events.update(issue, subject, time_ms, growing.number, growing.told_ms, state)
         growing.number += 1
+        growing.told_ms = growing.counted_ms
         growing.told_cost = _cost(growing.issue)
 
 

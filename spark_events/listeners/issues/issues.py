@@ -27,7 +27,7 @@ from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.stage_rules import stage_issues
-from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER
+from spark_events.diagnosis.thresholds import PYTHON, RETRIES, SKEW, STRAGGLER
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.driver_time import WorkDone
 from spark_events.diagnosis.times.other_work import OtherWork
@@ -149,11 +149,15 @@ class IssueListener(Timeless):
             self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
                 self._application.cache_may_be_read()
-        else:  # while a query runs, no time counts as the driver's
-            self._tell_driver_time(findings)
-            place = named(call_site(execution.description), job)
-            self._application.execution_ended(ended, place, time_ms)
-        self._report(findings, ended, time_ms)
+            self._report(findings, ended, time_ms)
+            return
+        # While a query runs, no time counts as the driver's.
+        self._tell_driver_time(findings)
+        # What functions take is theirs to lose only where they had to be called at all.
+        called = [each for each in findings if each.issue.kind == PYTHON]
+        self._report([each for each in findings if each.issue.kind != PYTHON], ended, time_ms)
+        self._application.execution_ended(ended, named(call_site(execution.description), job), time_ms)
+        self._report(called, ended, time_ms)
 
     def _tell_driver_time(self, findings: list[Finding]) -> None:
         for each in findings:
@@ -288,14 +292,13 @@ class IssueListener(Timeless):
             self._application.reuses_workers,
         )
         self._application.stage_measured(ended, time_ms)
+        beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
         if kept:
-            span = measured.first_ms, measured.last_ms
-            beside = functools.partial(self._other_work.beside_ms, key, *span)
             self._application.reads_cache(ended, kept, beside, time_ms)
         job = stage.job
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
             # What that has cost, the stage has not lost to anything else.
-            again_ms = self._application.rdds_read(info, ended, time_ms)
+            again_ms = self._application.rdds_read(info, ended, beside(), time_ms)
             lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
         churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
