@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
@@ -33,7 +34,7 @@ _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give 
 _SPILLED = "spill size"
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
-_RULES = (joins, full_scans, windows_over_all, rewrites, parsed_again)
+_RULES = (joins, full_scans, windows_over_all, rewrites, parsed_again, called_twice)
 
 
 @dataclass(slots=True)

@@ -187,7 +187,7 @@ class GrowingIssues:
             issue: what is wrong.
             subject: what it is about.
             time_ms: when it was found, in ms since the epoch.
-            lost_in: when it has cost the latest of it: from and until, in ms since the epoch; None if unknown.
+            lost_in: when it has cost the latest of it: from and until, in ms since the epoch; or None.
         """
         growing = self._by_cause.get(issue.cause)
         if growing is None:

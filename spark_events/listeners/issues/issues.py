@@ -27,7 +27,7 @@ from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.stage_rules import stage_issues
-from spark_events.diagnosis.thresholds import PYTHON, RETRIES, SKEW, STRAGGLER
+from spark_events.diagnosis.thresholds import PYTHON, RECOMPUTATION, RETRIES, SKEW, STRAGGLER
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.driver_time import WorkDone
 from spark_events.diagnosis.times.other_work import OtherWork
@@ -153,8 +153,9 @@ class IssueListener(Timeless):
             return
         # While a query runs, no time counts as the driver's.
         self._tell_driver_time(findings)
-        # What functions take is theirs to lose only where they had to be called at all.
-        called = [each for each in findings if each.issue.kind == PYTHON]
+        # What functions take is theirs to lose only where they have to be called.
+        again = frozenset().union(*(one.issue.stages for one in findings if one.issue.kind == RECOMPUTATION))
+        called = [_as_share(each, again) for each in findings if each.issue.kind == PYTHON]
         self._report([each for each in findings if each.issue.kind != PYTHON], ended, time_ms)
         self._application.execution_ended(ended, named(call_site(execution.description), job), time_ms)
         self._report(called, ended, time_ms)
@@ -386,6 +387,14 @@ def _work(stage: _Stage | None, executed: ExecutedStage) -> WorkDone:
         executed.run_ms,
         0 if job is not None and job.of_broadcast else executed.collected_bytes,
     )
+
+
+def _as_share(finding: Finding, stages: Collection[int]) -> Finding:
+    """Return what says how long something takes as no more than that if it is about one of these stages."""
+    issue = finding.issue
+    if issue.lost_ms is None or issue.stages.isdisjoint(stages):
+        return finding
+    return replace(finding, issue=replace(issue, lost_ms=None, share_ms=issue.lost_ms))
 
 
 def _in_one_line(text: str) -> str:

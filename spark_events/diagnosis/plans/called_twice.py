@@ -1,0 +1,106 @@
+"""The rules about functions in Python that one SQL execution calls twice for the same rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
+
+_IN_PYTHON = ("EvalPython", "InPandas", "InArrow")
+_CALL = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)(#\d+)", re.ASCII)
+_RANGES = re.compile(r"rangepartitioning\((.*), \d+\)", re.ASCII)
+_ALL, _WAITS = (
+    "time to run Python workers",
+    ("time to start Python workers", "time to initialize Python workers"),
+)
+
+
+def called_twice(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield the functions that are called again for rows whose result is there already.
+
+    Spark may move a filter on a function's result below the function, which then is called for the filter and
+    for the result; and it computes what it sorts once more, to find out which values there are.
+    """
+    work = WorkInStages(execution)
+    for node in execution.nodes():
+        if node.name.endswith(_IN_PYTHON[0]):
+            yield from _for_filter(node, work)
+        elif node.name == EXCHANGE and (sorts := _RANGES.search(node.text)):
+            yield from _for_sample(node, sorts[1], work)
+
+
+def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
+    calls = _calls(node)
+    for below in node.within_stage():
+        again = calls.keys() & _calls(below).keys() if below is not node else set()
+        rows, rows_below = node.rows or 0, below.rows or 0
+        if not again or not rows or not rows_below:
+            continue
+        names = ", ".join(sorted({calls[call] for call in again}))
+        time = work.time(node)
+        known = time.is_known and len(again) == len(calls) == len(_calls(below))
+        yield _issue(
+            names,
+            node.stages,
+            time.time_ms * rows // (rows + rows_below),
+            known,
+            f"{names} is called twice for the same rows, {rows_below:,} and {rows:,} times: Spark calls it "
+            "for a filter on its result, and again for the result",
+            "Call asNondeterministic() on the function, so that Spark does not move the filter, or cache() "
+            "the result before it is filtered.",
+        )
+        return
+
+
+def _for_sample(exchange: Node, by: str, work: WorkInStages) -> Iterator[Issue]:
+    functions = [node for child in exchange.children for node in child.within_stage()]
+    functions = [node for node in functions if node.name.endswith(_IN_PYTHON)]
+    sampled = frozenset().union(*(node.stages for node in functions)) - exchange.stages
+    if not sampled or not exchange.stages:
+        return
+    names = ", ".join(dict.fromkeys(name for node in functions for name in _calls(node).values()))
+    what = names or functions[0].name
+    yield _issue(
+        what,
+        sampled,
+        int(min(work.freed_ms(sampled), work.freed_ms(exchange.stages)) * _calling_share(functions)),
+        True,
+        f"what is sorted by {', '.join(columns(by)[:3])} is computed twice, first to find out which values "
+        f"there are: {what} runs for all rows each time",
+        "cache() or persist() what is sorted, before; and unpersist() it afterwards.",
+    )
+
+
+def _calls(node: Node) -> dict[str, str]:
+    """Return the names of the functions that a node calls, by the result of the call."""
+    if not node.name.endswith(_IN_PYTHON[0]):
+        return {name: name for name, _ in _CALL.findall(node.text)}
+    return {result: name for name, result in _CALL.findall(node.text)}
+
+
+def _calling_share(functions: list[Node]) -> float:
+    """Return for how much of their time functions are called, and not loaded; 1 if unknown."""
+    all_ms = sum(node.metrics.get(_ALL, 0) for node in functions)
+    waited_ms = sum(node.metrics.get(name, 0) for node in functions for name in _WAITS)
+    return max(0.0, 1 - waited_ms / all_ms) if all_ms else 1.0
+
+
+def _issue(
+    what: str, stages: frozenset[int], lost_ms: int, is_known: bool, sentence: str, advice: str
+) -> Issue:
+    return Issue(
+        RECOMPUTATION,
+        f"{RECOMPUTATION} {what}",
+        lost_ms if is_known else None,
+        None,
+        sentence,
+        advice,
+        evidence={"recomputation.times": 2, "recomputation.what": what},
+        share_ms=None if is_known else lost_ms,
+        stages=stages,
+    )
