@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.diagnosis.measured import kept_rdds
 from spark_events.diagnosis.plans.node import IN_MEMORY, MetricValue, Node
 
 _INTERNAL = "internal.metrics."
@@ -26,6 +27,7 @@ class ExecutedStage:
         shuffle_write_ms: how much of that they wrote for shuffles.
         result_bytes: what they sent to the driver.
         read_bytes: what they read from sources.
+        kept: the RDDs in it that are kept in memory or on disk, by their ids.
     """
 
     id: int
@@ -36,6 +38,7 @@ class ExecutedStage:
     shuffle_write_ms: int
     result_bytes: int
     read_bytes: int = 0
+    kept: frozenset[int] = frozenset()
 
     @property
     def wall_ms(self) -> int:
@@ -155,6 +158,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
         sums.get(_SHUFFLE_WRITE_NS, 0) // 1_000_000,
         sums.get(_RESULT, 0),
         sums.get(_READ, 0),
+        frozenset(int(rdd["RDD ID"]) for rdd in kept_rdds(info)),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -12,65 +11,18 @@ from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
+from spark_events.diagnosis.plans.overlaps import groups_of
+from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
+_MOST_PASSES = 100
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
-
-
-@dataclass(slots=True)
-class _Part:
-    """A part of plans that is the same in each execution.
-
-    Attributes:
-        size: how many nodes it has.
-        cached: whether a cache is to keep it.
-        times: how often it was computed.
-        total_ms: how long that took, in all.
-        is_known: whether it took as long; else that is an upper limit.
-        last: the stages that computed it last.
-        wholes: the digests of two of the plans that it is a part of.
-        rows: how many rows were computed, in all.
-        kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
-        scans: how often a cache was read, by the execution that filled it, too.
-    """
-
-    digest: str
-    title: str
-    size: int
-    cached: bool
-    times: int = 0
-    total_ms: int = 0
-    is_known: bool = True
-    last: tuple[int, ...] = ()
-    places: dict[str, None] = field(default_factory=dict)
-    wholes: set[str] = field(default_factory=set)
-    rows: int = 0
-    kept_rows: int = 0
-    scans: int = 0
-
-    @property
-    def is_again(self) -> bool:
-        """Whether it was computed more often than it had to be.
-
-        A cache may be filled bit by bit: then no more rows are computed than it has. An application that does
-        the same thing twice may want to; one that does it three times could keep it.
-        """
-        if self.cached:
-            return self.times > 1 and 0 < self.kept_rows < self.rows
-        return self.times > (1 if len(self.wholes) > 1 else 2)
-
-    @property
-    def lost_ms(self) -> int:
-        """What was computed again has cost."""
-        if self.cached:
-            return self.total_ms * (self.rows - self.kept_rows) // self.rows
-        return self.total_ms * (self.times - 1) // self.times
 
 
 class _Where(NamedTuple):
@@ -103,8 +55,8 @@ class Recomputation:
     """
 
     def __init__(self) -> None:
-        self._parts: dict[str, _Part] = {}
-        self._again: dict[str, _Part] = {}
+        self._parts: dict[str, PlanPart] = {}
+        self._again: dict[str, PlanPart] = {}
         self._counted = CountedRows()
         self._looped_reads = LoopedReads()
         self._unknown_reads = False
@@ -116,7 +68,7 @@ class Recomputation:
             execution: it.
             place: in the user's code that it is for; empty if unknown.
         """
-        parts: list[_Part] = []
+        parts: list[PlanPart] = []
         is_new = self._looped_reads.take(execution, place)
         if not execution.plans:
             self.read_elsewhere()
@@ -131,14 +83,10 @@ class Recomputation:
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
-        taken: set[tuple[int, ...]] = set()
-        again = (part for part in self._again.values() if part.is_again)
+        again = [part for part in self._again.values() if part.is_again]
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
-        for part in costliest[:_MOST_TOLD]:
-            if part.last in taken:
-                continue  # it is within a larger part, or around a smaller one that costs as much
-            taken.add(part.last)
-            yield _issue(part)
+        for group in groups_of(costliest[:_MOST_TOLD]):
+            yield _issue(group.parts[0], group.lost_ms, group.grows, min(group.parts, key=again.index).digest)
         yield from self._counted.issues()
         yield from self._looped_reads.issues()
 
@@ -154,7 +102,7 @@ class Recomputation:
             if part.cached and part.times == part.scans == 1:
                 yield _unread(part)
 
-    def _take(self, plan: Node, where: _Where, parts: list[_Part]) -> dict[int, str]:
+    def _take(self, plan: Node, where: _Where, parts: list[PlanPart]) -> dict[int, str]:
         """Take a plan, node after node, add what was computed to the parts, and return all digests."""
         digests: dict[int, _Digest] = {}
         for node, cached, computed in _bottom_up(plan):
@@ -179,18 +127,22 @@ class Recomputation:
             if part is not None and "], [" not in scan.text:  # which would be a filter
                 part.kept_rows = max(part.kept_rows, scan.rows or 0)
 
-    def _add(self, digest: _Digest, node: Node, where: _Where, parts: list[_Part]) -> None:
+    def _add(self, digest: _Digest, node: Node, where: _Where, parts: list[PlanPart]) -> None:
         stages = tuple(sorted(node.stages & where.execution.stages.keys()))
         part = self._parts.get(digest.name)
         if not stages or (part is None and len(self._parts) >= _MOST_PARTS):
             return
         if part is None:
-            part = self._parts[digest.name] = _Part(digest.name, _title(node), digest.size, where.cached)
+            part = self._parts[digest.name] = PlanPart(digest.name, _title(node), digest.size, where.cached)
         if stages != part.last:
             part.last = stages
             part.times += 1
             time = where.work.time(node)
             part.total_ms += time.time_ms
+            if len(part.passes) < _MOST_PASSES:
+                part.passes.append(Pass(frozenset(stages), time.time_ms))
+            if kept := [rdd for stage in stages for rdd in where.execution.stages[stage].kept]:
+                part.caches.add(max(kept))
             part.is_known = part.is_known and time.is_known
             part.rows += node.rows or 0
         if len(part.wholes) < 2:
@@ -231,9 +183,18 @@ def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
         waiting += [(child, cached or is_scan, fills, False) for child in reversed(node.children)]
 
 
-def _issue(part: _Part) -> Issue:
+def _issue(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Issue:
     places = f", for {', '.join(part.places)}" if part.places else ""
-    if part.cached:
+    if part.is_anew:
+        sentence = (
+            f"{part.title} is cached {part.times} times, each time anew, and computed for that{places}: "
+            "Spark finds what is cached by its plan alone"
+        )
+        advice = (
+            "Cache it once, and use that DataFrame: a function in Python that is defined again makes another "
+            "plan, and what was unpersisted is gone."
+        )
+    elif part.cached:
         sentence = (
             f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} are computed, "
             f"in {part.times} SQL executions{places}: the cache does not keep them"
@@ -245,10 +206,15 @@ def _issue(part: _Part) -> Issue:
     else:
         sentence = f"{part.title} is computed {part.times} times{places}"
         advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
+    if grows:
+        sentence += ", and so are others, each of which is made of one before, as in a loop"
+        advice = (
+            "Let each turn begin with rows that are there: localCheckpoint() them, or write and read them."
+        )
     return Issue(
         RECOMPUTATION,
-        f"{RECOMPUTATION} {part.digest}",
-        part.lost_ms if part.is_known else None,
+        f"{RECOMPUTATION} {digest}",
+        lost_ms if part.is_known else None,
         None,
         sentence,
         advice,
@@ -257,11 +223,11 @@ def _issue(part: _Part) -> Issue:
             "recomputation.cached": part.cached,
             "recomputation.what": part.title,
         },
-        share_ms=None if part.is_known else part.lost_ms,
+        share_ms=None if part.is_known else lost_ms,
     )
 
 
-def _unread(part: _Part) -> Issue:
+def _unread(part: PlanPart) -> Issue:
     places = f", for {', '.join(part.places)}," if part.places else ""
     return Issue(
         UNREAD_CACHE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,12 +36,12 @@ class SortedAgain:
     def __init__(self) -> None:
         self._sorted: dict[tuple[str, frozenset[int]], _Sorted] = {}
 
-    def take(self, info: Mapping[str, Any], alone_ms: int) -> tuple[Issue, int] | None:
+    def take(self, info: Mapping[str, Any], alone: Callable[[], int]) -> tuple[Issue, int] | None:
         """Called with each stage that has succeeded; returns what its sort has cost, and this stage of it.
 
         Args:
             info: its ``Stage Info``.
-            alone_ms: for how long it ran, and no other stage did.
+            alone: returns for how long it ran, and no other stage did, in ms.
         """
         place = str(info.get("Stage Name") or "")
         if place.split(" ")[0] not in _CALLS or kept_rdds(info):
@@ -50,6 +50,7 @@ class SortedAgain:
         if key not in self._sorted and len(self._sorted) >= _MOST_SORTED:
             return None
         known = self._sorted.setdefault(key, _Sorted())
+        alone_ms = alone()
         before_ms = known.whole_ms - known.longest_ms
         known.times += 1
         known.whole_ms += alone_ms

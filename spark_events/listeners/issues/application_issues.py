@@ -221,14 +221,16 @@ class ApplicationIssues(Timeless):
             measured.failed, measured.failed_ms, measured.first_ms
         )
 
-    def rdds_read(self, info: Mapping[str, Any], stage: EndedStage, beside_ms: int, time_ms: int) -> int:
+    def rdds_read(
+        self, info: Mapping[str, Any], stage: EndedStage, beside: Callable[[], int], time_ms: int
+    ) -> int:
         """Called with a stage that has ended and belongs to no SQL execution.
 
         Args:
             info: its ``Stage Info``.
             stage: it.
-            beside_ms: for how long other stages ran at the same time.
-            time_ms: now.
+            beside: returns for how long other stages ran at the same time, in ms.
+            time_ms: now, in ms since the epoch.
 
         Returns:
             How much of its time is told as what RDDs cost that were computed again, in ms.
@@ -236,7 +238,7 @@ class ApplicationIssues(Timeless):
         if info.get("Failure Reason") or stage.repeats:
             return 0
         again = self._evicted.take(info, stage.measured, stage.slots)
-        again = again or self._sorted_again.take(info, max(0, stage.wall_ms - beside_ms))
+        again = again or self._sorted_again.take(info, lambda: max(0, stage.wall_ms - beside()))
         if again is None:
             return 0
         issue, lost_ms = again

@@ -196,7 +196,7 @@ class GrowingIssues:
             growing = self._by_cause[issue.cause] = _Growing(issue, subject)
         growing.issue, growing.subject = issue, subject
         matters = self._events.matters(issue, subject.whole_ms)
-        if matters or growing.number:
+        if lost_in is not None and (matters or growing.number):
             self._claim(growing, lost_in)
         if matters and (not growing.number or _cost(issue) >= 2 * growing.told_cost):
             self._tell(growing, time_ms, OPEN)
@@ -205,7 +205,6 @@ class GrowingIssues:
         """Called when it has ended: what was told is told with what it has cost in all."""
         for growing in self._by_cause.values():
             if growing.number or self._events.matters(growing.issue, growing.subject.whole_ms):
-                self._claim(growing, None)
                 self._tell(growing, time_ms, CLOSED)
         self._by_cause.clear()
 
@@ -219,6 +218,7 @@ class GrowingIssues:
     def _tell(self, growing: _Growing, time_ms: int, state: str) -> None:
         issue, subject = growing.issue, growing.subject
         if issue.lost_ms:
+            self._claim(growing, None)
             issue = replace(issue, lost_ms=growing.counted_ms)
             if not growing.number and not self._events.matters(issue, subject.whole_ms):
                 return

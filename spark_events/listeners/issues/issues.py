@@ -299,7 +299,7 @@ class IssueListener(Timeless):
         job = stage.job
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
             # What that has cost, the stage has not lost to anything else.
-            again_ms = self._application.rdds_read(info, ended, beside(), time_ms)
+            again_ms = self._application.rdds_read(info, ended, beside, time_ms)
             lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
         churn = self._application.explains_retries(measured)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):

@@ -1,0 +1,79 @@
+"""A part of plans that is the same in several SQL executions, and how often it was computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Pass(NamedTuple):
+    """One time that a part of a plan was computed.
+
+    Attributes:
+        stages: that computed it.
+        time_ms: how long that took.
+    """
+
+    stages: frozenset[int]
+    time_ms: int
+
+
+@dataclass(slots=True)
+class PlanPart:
+    """A part of plans that is the same in each execution.
+
+    Attributes:
+        size: how many nodes it has.
+        cached: whether a cache is to keep it.
+        times: how often it was computed.
+        total_ms: how long that took, in all.
+        passes: how long each time took, of the first hundred, with the stages.
+        caches: the RDDs that were to keep it, each the latest of its time.
+        is_known: whether it took as long; else that is an upper limit.
+        last: the stages that computed it last.
+        wholes: the digests of two of the plans that it is a part of.
+        rows: how many rows were computed, in all.
+        kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
+        scans: how often a cache was read, by the execution that filled it, too.
+    """
+
+    digest: str
+    title: str
+    size: int
+    cached: bool
+    times: int = 0
+    total_ms: int = 0
+    passes: list[Pass] = field(default_factory=list)
+    caches: set[int] = field(default_factory=set)
+    is_known: bool = True
+    last: tuple[int, ...] = ()
+    places: dict[str, None] = field(default_factory=dict)
+    wholes: set[str] = field(default_factory=set)
+    rows: int = 0
+    kept_rows: int = 0
+    scans: int = 0
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it was computed more often than it had to be.
+
+        A cache may be filled bit by bit: then no more rows are computed than it has. An application that does
+        the same thing twice may want to; one that does it three times could keep it.
+        """
+        if self.cached:
+            return self.times > 1 and 0 < self.kept_rows < self.rows
+        return self.times > (1 if len(self.wholes) > 1 else 2)
+
+    @property
+    def is_anew(self) -> bool:
+        """Whether each time another cache was to keep it."""
+        return self.cached and len(self.caches) == self.times
+
+    @property
+    def lost_ms(self) -> int:
+        """What was computed again has cost."""
+        if self.is_anew:
+            return self.total_ms * (self.times - 1) // self.times
+        if self.cached:
+            return self.total_ms * (self.rows - self.kept_rows) // self.rows
+        return self.total_ms * (self.times - 1) // self.times
