@@ -385,3 +385,31 @@ def test_a_late_task_beside_one_that_failed() -> None:
 def test_cores_that_no_task_can_use_do_not_count() -> None:
     """Spark reports starts before ends: seven tasks seem to run at once on four cores."""
     assert issues(measured([100 * S] * 4, at_once=7, JVM_GC_Time=[0, 0, 0, 80 * S]))["gc"].lost_ms == 20 * S
+
+
+def starting(start_ms: int, run_ms: list[int], reuses_workers: bool = True) -> Issue | None:
+    """Return what is told of workers that start, in a stage that ran on two cores."""
+    tasks = measured(run_ms, cores=2)
+    stage = EndedStage(2, tasks, PythonTimes(0, start_ms), reuses_workers=reuses_workers)
+    starts = [issue for issue in stage_issues(stage, Thresholds()) if issue.cause == "python starts"]
+    return starts[0] if starts else None
+
+
+def test_functions_that_each_task_loads() -> None:
+    """The first task of each core would wait in any case, as long as the longest has run."""
+    issue = starting(40 * S, [2 * S, 2 * S, *[S] * 38])
+    assert issue is not None
+    assert (issue.kind, issue.lost_ms) == ("python", 18 * S)
+    assert issue.sentence == (
+        "40 tasks wait 40.0 s in all for Python workers that start or load functions, 1.0 s each"
+    )
+    assert "sc.broadcast" in issue.advice
+    issue = starting(40 * S, [2 * S, 2 * S, *[S] * 38], reuses_workers=False)
+    assert issue is not None
+    assert issue.advice.startswith("spark.python.worker.reuse=false")
+
+
+def test_workers_that_start_once() -> None:
+    """However slowly they do."""
+    assert starting(16 * S, [8 * S, 8 * S, *[S] * 38]) is None
+    assert starting(0, [S] * 40) is None

@@ -121,6 +121,7 @@ class Case:
         master: what it needs instead of local mode: a Spark master, or ``hosts`` of a standalone cluster.
         healthy: whether it has no defect at all; then there is no bad run.
         version: the beginning of the only version of PySpark that it runs on.
+        needed: issues that are true of the twin as well: they say where the time of what it needs goes.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Case:
     master: str = ""
     healthy: bool = False
     version: str = ""
+    needed: frozenset[str] = frozenset()
 
     def lines(self) -> list[str]:
         """Return the lines of the statements that are marked, as ``file.py:12``."""

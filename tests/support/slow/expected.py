@@ -57,6 +57,12 @@ KINDS: dict[str, frozenset[str]] = {
         "cached-on-one-executor": "idle-cores",
         "parsed-for-each-field": "recomputation",
         "partitions-chosen-in-python": "full-scan",
+        "sorted-again": "recomputation",
+        "called-for-filter": "recomputation",
+        "called-to-sort": "recomputation",
+        "computed-in-a-loop": "recomputation",
+        "cached-anew": "recomputation",
+        "large-closure": "python",
     }.items()
 }
 """By cause, the issues that say it."""

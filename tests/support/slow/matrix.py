@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tests.support.slow.case import CASES
 from tests.support.slow.expected import KINDS
 from tests.support.slow.judge import Verdict, false_issues, verdicts
 from tests.support.slow.run import Told
@@ -35,12 +36,18 @@ class Pair:
         if self.bad is None:
             return []
         causes = [truth["cause"] for truth in self.bad.outcome["truths"]]
-        return false_issues(causes, self.bad.issues)
+        return _without_needed(self.bad.case, false_issues(causes, self.bad.issues))
 
     @property
     def false_of_twin(self) -> list[str]:
         """What was said of the twin."""
-        return false_issues([], self.twin.issues)
+        return _without_needed(self.twin.case, false_issues([], self.twin.issues))
+
+
+def _without_needed(case: str, issues: Iterable[str]) -> list[str]:
+    """Return issues without those that say where the time goes of what the case needs."""
+    needed = CASES[case].needed if case in CASES else frozenset()
+    return [issue for issue in issues if issue not in needed]
 
 
 @dataclass

@@ -1,0 +1,80 @@
+"""Functions in Python that one SQL execution calls twice for the same rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.called_twice import called_twice
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import MetricValue
+from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan, S, executed
+
+
+def told(execution: EndedExecution) -> list[Issue]:
+    return list(called_twice(execution, Thresholds()))
+
+
+def filtered(first: str, second: str, node: str = "BatchEvalPython") -> EndedExecution:
+    """Return an execution with a filter between two nodes that call functions; its stage takes 40 s."""
+    plan = Plan()(0, "WriteFiles", 1)(1, f"{node} [{first}], [pythonUDF0#4]", 1, rows=6_000)
+    plan(2, "Filter (pythonUDF0#3 > 0)", 1, rows=6_000)
+    plan(3, f"{node} [{second}], [pythonUDF0#3]", 1, rows=10_000)(4, "Range (0, 10000)", 1, rows=10_000)
+    return executed(plan, s1=(0, 40))
+
+
+@pytest.mark.parametrize("node", ["BatchEvalPython", "ArrowEvalPython"])
+def test_a_filter_on_the_result(node: str) -> None:
+    """6,000 of 16,000 calls are made again."""
+    (issue,) = told(filtered("urgency(id#0L)#1", "urgency(id#0L)#1", node))
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 15 * S)
+    assert issue.sentence.startswith("urgency is called twice for the same rows, 10,000 and 6,000 times")
+    assert "asNondeterministic()" in issue.advice
+
+
+def test_other_functions_beside_it() -> None:
+    """How long each of them takes, nobody knows."""
+    (issue,) = told(filtered("urgency(id#0L)#1, price(id#0L)#2", "urgency(id#0L)#1"))
+    assert (issue.lost_ms, issue.share_ms) == (None, 15 * S)
+
+
+def test_a_function_that_is_called_for_something_else() -> None:
+    assert told(filtered("urgency(id#0L)#1", "urgency(id#0L)#2")) == []
+    assert told(filtered("price(id#0L)#2", "urgency(id#0L)#1")) == []
+
+
+def ordered(function: str, sampled: tuple[int, int] | None, **metrics: int) -> EndedExecution:
+    """Return an execution that sorts rows, which stage 2 computes in 20 s, and stage 1 if it samples them."""
+    plan = Plan()(0, "Sort [price#2 ASC]", 3, sort_time=5)
+    plan(1, "Exchange rangepartitioning(price#2 ASC NULLS FIRST, 200)", 2, shuffle_records_written=100)
+    plan(2, f"{function} [offer(id#0L)#1], [price#2]", 2, rows=200, **metrics)
+    if sampled:
+        plan.measured = {
+            number: replace_stages(value, frozenset((1, 2))) if number >= 2_000 else value
+            for number, value in plan.measured.items()
+        }
+    stages = {"s1": sampled} if sampled else {}
+    return executed(plan, **stages, s2=(20, 40), s3=(40, 41))
+
+
+def replace_stages(value: MetricValue, stages: frozenset[int]) -> MetricValue:
+    return value._replace(stages=stages)
+
+
+def test_rows_that_are_sampled_before_they_are_sorted() -> None:
+    (issue,) = told(ordered("ArrowEvalPython", (0, 20)))
+    assert (issue.kind, issue.lost_ms, issue.stages) == ("recomputation", 20 * S, frozenset((1,)))
+    assert issue.sentence.startswith("what is sorted by price is computed twice")
+    assert "offer runs for all rows each time" in issue.sentence
+
+
+def test_what_workers_take_to_start_is_not_lost_to_it() -> None:
+    metrics = {"time_to_run_Python_workers": 40 * S, "time_to_initialize_Python_workers": 10 * S}
+    (issue,) = told(ordered("MapInPandas", (0, 20), **metrics))
+    assert issue.lost_ms == 15 * S
+
+
+def test_rows_that_no_function_makes_or_that_are_computed_once() -> None:
+    assert told(ordered("Project", (0, 20))) == []
+    assert told(ordered("ArrowEvalPython", None)) == []

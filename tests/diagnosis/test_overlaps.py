@@ -1,0 +1,111 @@
+"""Parts of plans that contain each other: what they cost together, and loops that compute all turns again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.overlaps import groups_of
+from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
+from spark_events.diagnosis.plans.recomputation import Recomputation
+from tests.support.plans import Plan, S, executed
+
+
+def again(*executions: EndedExecution) -> list[Issue]:
+    recomputation = Recomputation()
+    for execution in executions:
+        recomputation.take(execution, "collect at a.py:3")
+    return list(recomputation.issues())
+
+
+def turn(number: int) -> EndedExecution:
+    """Return an execution of a loop that computes all turns so far, in 2 s each."""
+    plan = Plan()(0, f"HashAggregate(keys=[], functions=[max(label#{number})])", number, rows=1)
+    for depth in range(1, number + 1):
+        made = number + 1 - depth
+        # Each turn makes the same of what the one before has made: only their depths differ.
+        text = f"MapInPandas moved(id#{made}), [id#{made}, label#{made}]"
+        plan(depth, text, number, rows=100, time_to_run_Python_workers=8 * S)
+    plan(number + 1, "Range (0, 100, step=1, splits=4)", number, rows=100)
+    return executed(plan, **{f"s{number}": (0, 2 * number)})
+
+
+@pytest.mark.parametrize("turns", [4, 7])
+def test_a_loop_that_begins_again_in_each_turn(turns: int) -> None:
+    """Of all turns that are computed, each is needed once; the others are told as one issue."""
+    (issue,) = again(*map(turn, range(1, turns + 1)))
+    computed = turns * (turns + 1) // 2
+    assert issue.lost_ms == 2 * S * (computed - turns)
+    assert "as in a loop" in issue.sentence
+    assert "localCheckpoint()" in issue.advice
+
+
+def test_the_issue_of_a_loop_stays_the_same_one() -> None:
+    recomputation = Recomputation()
+    causes = set()
+    for number in range(1, 8):
+        recomputation.take(turn(number), "collect at a.py:3")
+        causes |= {issue.cause for issue in recomputation.issues()}
+    assert len(causes) == 1
+
+
+def of_cache(caches: Mapping[int, int]) -> list[Issue]:
+    """Return what is told of scores that are cached, by the RDD that is to keep them in each stage."""
+    executions = []
+    for stage, rdd in caches.items():
+        plan = Plan()(0, f"InMemoryTableScan [score#{stage}]", stage, rows=50)
+        plan(1, f"Project [slow(id#{stage}) AS score#{stage}]")
+        plan(2, "Scan parquet db.t", stage, rows=50)
+        execution = executed(plan, **{f"s{stage}": (0, 20)})
+        of_stage = replace(execution.stages[stage], kept=frozenset({1, rdd}))
+        executions.append(replace(execution, stages={stage: of_stage}))
+    return again(*executions)
+
+
+def test_what_is_cached_anew_each_time() -> None:
+    """Nothing was evicted: each time, another RDD was to keep it."""
+    (issue,) = of_cache({0: 7, 1: 23, 2: 36})
+    assert issue.lost_ms == 40 * S
+    assert "is cached 3 times, each time anew" in issue.sentence
+    assert "memory" not in issue.advice
+
+
+def test_what_the_same_cache_has_lost() -> None:
+    (issue,) = of_cache({0: 7, 1: 7, 2: 7})
+    assert "the cache does not keep them" in issue.sentence
+
+
+def part(name: str, *passes: tuple[set[int], int]) -> PlanPart:
+    all_ms = sum(time_ms for _, time_ms in passes)
+    of = [Pass(frozenset(stages), time_ms) for stages, time_ms in passes]
+    return PlanPart(name, name, 2, False, len(passes), all_ms, passes=of)
+
+
+def test_parts_of_several_stages() -> None:
+    """A larger part of two stages counts what it takes besides the smaller one in the first of them."""
+    small = part("small", ({1}, 5), ({3}, 5))
+    large = part("large", ({1, 2}, 8), ({3, 4}, 8))
+    (group,) = groups_of([large, small])
+    assert (group.lost_ms, group.parts) == (8, [large, small])
+    (group,) = groups_of([small, large])
+    assert group.lost_ms == 8
+    other = part("other", ({5}, 4), ({6}, 4))
+    assert [group.lost_ms for group in groups_of([large, other])] == [8, 4]
+
+
+@given(st.lists(st.lists(st.tuples(st.sets(st.integers(0, 9), min_size=1), st.integers(0, 9)), max_size=5)))
+def test_no_stage_is_lost_twice(of_parts: list[list[tuple[set[int], int]]]) -> None:
+    """What groups have cost is no more than all stages took, if each part took no longer than its stages."""
+    took_ms = 9
+    fitting = [
+        [(stages, min(time_ms, took_ms * len(stages))) for stages, time_ms in passes] for passes in of_parts
+    ]
+    groups = groups_of([part(str(number), *passes) for number, passes in enumerate(fitting)])
+    stages = {stage for passes in fitting for each, _ in passes[1:] for stage in each}
+    assert sum(group.lost_ms for group in groups) <= took_ms * len(stages)

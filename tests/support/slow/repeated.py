@@ -1,0 +1,134 @@
+"""Work that is done again although its result was there: to sort, to filter, in a loop; and loading functions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tests.support.slow.case import Work, case
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_CALLED = frozenset({"python"})
+"""Their functions in Python are needed, and take most of the time in the twins, too."""
+
+
+@case("sorted-again")
+def documents_by_rating(work: Work) -> None:
+    """PySpark counts and samples an RDD before it sorts it, and computes it for each."""
+    rows, row_ms = work.cores * work.random.randrange(350, 500), 5
+    work.defect("sorted-again", 2 * rows * row_ms / work.cores)
+    spark = work.begin(python=True)
+
+    def rated(document: int) -> tuple[int, int]:
+        time.sleep(row_ms / 1_000)
+        return document * 7919 % 10007, document
+
+    ratings = spark.sparkContext.parallelize(range(rows), 4 * work.cores).map(rated)
+    if not work.bad:
+        ratings = ratings.cache()
+    ratings.sortByKey().saveAsTextFile(str(work.folder / "ranked"))  # slow
+
+
+@case("called-for-filter", needed=_CALLED)
+def urgent_tickets(work: Work) -> None:
+    """Spark moves a filter on the result of a UDF below it, so that the UDF is called for both."""
+    from pyspark.sql.functions import udf
+
+    rows, kept = work.cores * work.random.randrange(500, 700), work.random.randrange(5, 10)
+    row_ms = 10
+    work.defect("called-for-filter", rows * row_ms * kept / 10 / work.cores, "urgency")
+    spark = work.begin(pandas=True)
+
+    @udf("int")  # type: ignore[untyped-decorator]
+    def urgency(ticket: int) -> int:
+        time.sleep(row_ms / 1_000)
+        return ticket % 10
+
+    called = urgency if work.bad else urgency.asNondeterministic()
+    tickets = spark.range(0, rows, 1, 4 * work.cores)
+    urgent = tickets.withColumn("urgency", called("id")).where(f"urgency < {kept}")  # slow
+    urgent.write.parquet(str(work.folder / "urgent"))  # slow
+
+
+@case("called-to-sort", needed=_CALLED)
+def offers_by_price(work: Work) -> None:
+    """To sort rows, Spark samples them first; the function that makes them runs for both."""
+    rows, row_ms = work.cores * work.random.randrange(800, 1_200), 5
+    work.defect("called-to-sort", rows * row_ms / work.cores, "priced", "price")
+    spark = work.begin(pandas=True)
+
+    def priced(batches: Iterator[DataFrame]) -> Iterator[DataFrame]:
+        for batch in batches:
+            time.sleep(len(batch) * row_ms / 1_000)
+            yield batch.assign(price=batch["id"] * 7919 % 10007)
+
+    offers = spark.range(0, rows, 1, 4 * work.cores).mapInPandas(priced, "id long, price long")
+    if not work.bad:
+        offers = offers.cache()
+    offers.orderBy("price").write.parquet(str(work.folder / "offers"))  # slow
+
+
+@case("computed-in-a-loop")
+def labels_of_neighbors(work: Work) -> None:
+    """Each turn of a loop begins with the rows of the one before, which are computed again from the start."""
+    turns, row_ms = work.random.randrange(4, 6), work.random.randrange(7, 10)
+    rows = work.cores * 100
+    passes = turns * (turns + 1) // 2 - turns
+    work.defect("computed-in-a-loop", passes * rows * row_ms / work.cores, "label")
+    spark = work.begin(pandas=True)
+
+    def moved(batches: Iterator[DataFrame]) -> Iterator[DataFrame]:
+        for batch in batches:
+            time.sleep(len(batch) * row_ms / 1_000)
+            yield batch.assign(label=batch["label"] + 1)
+
+    labels = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id", "id AS label")
+    for _ in range(turns):
+        labels = labels.mapInPandas(moved, "id long, label long")
+        if not work.bad:
+            labels = labels.localCheckpoint()
+        labels.agg({"label": "max"}).collect()  # slow
+
+
+@case("cached-anew", needed=_CALLED)
+def segments_of_customers(work: Work) -> None:
+    """A function that is defined again for each report makes another plan, whose cache Spark does not find."""
+    from pyspark.sql.functions import udf
+
+    reports, rows, row_ms = work.random.randrange(3, 5), work.cores * work.random.randrange(300, 450), 10
+    work.defect("cached-anew", (reports - 1) * rows * row_ms / work.cores, "segment")
+    spark = work.begin(pandas=True)
+
+    def segmented(report: int) -> DataFrame:
+        @udf("int")  # type: ignore[untyped-decorator]
+        def segment(customer: int) -> int:
+            time.sleep(row_ms / 1_000)
+            return (customer + (report if work.bad else 0)) % 7
+
+        return spark.range(0, rows, 1, 4 * work.cores).withColumn("segment", segment("id")).cache()
+
+    kept = segmented(0)
+    for report in range(reports):
+        of_report = segmented(report) if work.bad else kept
+        of_report.groupBy("segment").count().collect()  # slow
+
+
+@case("large-closure")
+def names_of_products(work: Work) -> None:
+    """A UDF refers to a large dictionary, which each task loads with it; a broadcast one is loaded once."""
+    from pyspark.sql.functions import udf
+
+    entries, tasks = work.random.randrange(500_000, 700_000), 20 * work.cores
+    names = {number: f"product {number}" for number in range(entries)}
+    work.defect("large-closure", None, "product")
+    spark = work.begin(pandas=True)
+    if work.bad:
+        product = udf("string")(lambda number: names[number % entries])
+    else:
+        shared = spark.sparkContext.broadcast(names)
+        product = udf("string")(lambda number: shared.value[number % entries])
+    sold = spark.range(0, 100 * tasks, 1, tasks).select(product("id").alias("product"))  # slow
+    sold.write.parquet(str(work.folder / "sold"))  # slow
