@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis import thresholds as kinds
+from spark_events.diagnosis.times.ledger import BATCH, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import FoundIssue
+from spark_events.why.longest_stages import StagesOfPlace
 from spark_events.why.shown import whole_percent
 
 ABSENCES = {
@@ -43,10 +45,16 @@ _SPECIAL = {
 }
 """By what only some issues of a kind have as evidence."""
 _QUERY = "query "
+_WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
+"""The accounts of time in which no stage runs."""
 
 
 def answer(
-    issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, int] | None, ended: bool = True
+    issues: Sequence[FoundIssue],
+    duration_ms: int,
+    parts: Mapping[str, int] | None,
+    longest: Sequence[StagesOfPlace] = (),
+    ended: bool = True,
 ) -> str:
     """Return the answer.
 
@@ -54,11 +62,12 @@ def answer(
         issues: of one application, the costliest first.
         duration_ms: how long it has taken.
         parts: what is booked to each account of its ledger, in ms; None if unknown.
+        longest: the stages that took longest.
         ended: whether its end is known: else nobody knows how long it takes.
     """
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
-        return _most(duration_ms, parts)
+        return _most(duration_ms, parts, longest)
     special = (text for name, text in _SPECIAL.items() if name in costly.evidence)
     absence = next(special, ABSENCES[costly.kind]).format(
         about=costly.about,
@@ -90,11 +99,13 @@ def _what(issue: FoundIssue) -> str:
     return str(issue.evidence.get("recomputation.what") or "the same thing")
 
 
-def _most(duration_ms: int, parts: Mapping[str, int] | None) -> str:
+def _most(duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[StagesOfPlace]) -> str:
     """Return what takes most of the time where nothing is wrong; empty where that is unknown."""
     if not parts or not duration_ms:
         return ""
     largest = max(parts, key=lambda account: parts[account])
-    return (
-        f'The largest part of its time, {whole_percent(100 * parts[largest] / duration_ms)}, is "{largest}".'
-    )
+    share = whole_percent(100 * parts[largest] / duration_ms)
+    most = f'The largest part of its time, {share}, is "{largest}".'
+    if not longest or largest in _WITHOUT_STAGES:
+        return most
+    return f"{most} What took longest, {duration(longest[0].wall_ms)}, is {longest[0].title}."

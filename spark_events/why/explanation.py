@@ -15,6 +15,7 @@ from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
+from spark_events.why.longest_stages import LongestStages, StagesOfPlace
 from spark_events.why.run_figures import RunFigures
 
 SMALL_MS = 1_000
@@ -39,6 +40,7 @@ class Explanation:
         figures: what it read, wrote and was given; None as above.
         least_ms: what an issue costs at least that is looked for, in ms; None if that is not known.
         failures: what was said of each failure of the application and of its jobs and queries, in order.
+        longest: the stages that took longest, by place; empty as above.
     """
 
     app_name: str
@@ -55,11 +57,12 @@ class Explanation:
     figures: RunFigures | None = None
     least_ms: int | None = None
     failures: Sequence[str] = ()
+    longest: Sequence[StagesOfPlace] = ()
 
     @property
     def answer(self) -> str:
         """One sentence that says what to look at first; empty if nothing says that."""
-        return answer(self.issues, self.duration_ms, self.parts, self.ended)
+        return answer(self.issues, self.duration_ms, self.parts, self.longest, self.ended)
 
     @property
     def failed(self) -> str:
@@ -93,6 +96,7 @@ def explain(
     timeline: ApplicationTimeline,
     figures: RunFigures,
     heap: HeapUse,
+    longest: LongestStages,
     ended: bool,
     issues: Iterable[Event],
     worth_ms: int,
@@ -105,6 +109,7 @@ def explain(
         timeline: what happened in it.
         figures: what it read, wrote and was given.
         heap: what became of its executors' heap.
+        longest: which of its stages took longest.
         ended: whether its end is known.
         issues: the events of its issues.
         worth_ms: what an issue costs at least that is told, in ms; all stages of one place count as one.
@@ -129,4 +134,5 @@ def explain(
         figures=figures,
         least_ms=worth_ms,
         failures=tuple(failures),
+        longest=longest.longest(timeline.ended_ms - timeline.begun_ms),
     )

@@ -21,6 +21,7 @@ from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import LEAST, SMALL_MS, Explanation, explain
 from spark_events.why.heap_use import HeapUse
+from spark_events.why.longest_stages import LongestStages
 from spark_events.why.run_figures import RunFigures
 
 
@@ -100,6 +101,7 @@ class _Reading:
         self._timeline = ApplicationTimeline(bounded=False)
         self._figures = RunFigures()
         self._heap = HeapUse()
+        self._longest = LongestStages()
         self._replay = LogReplay(files, log, self._listeners, self._take_event)
 
     def run(self) -> Iterator[int]:
@@ -124,6 +126,7 @@ class _Reading:
             self._timeline,
             self._figures,
             self._heap,
+            self._longest,
             result.ended,
             self._events,
             self._worth_ms,
@@ -136,7 +139,8 @@ class _Reading:
 
         def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Sequence[Listener]:
             self._figures.spark_version = spark_version
-            return self._timeline, self._figures, self._heap
+            self._longest.run = context.run
+            return self._timeline, self._figures, self._heap, self._longest
 
         return SparkListeners(
             registry,

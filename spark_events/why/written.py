@@ -46,6 +46,16 @@ def as_values(explanation: Explanation) -> dict[str, Any]:
         "heap_byte_s": explanation.heap_byte_s,
         "critical_path_ms": explanation.critical_path_ms,
         "estimates": [estimate._asdict() for estimate in explanation.estimates],
+        "longest": [
+            {
+                "name": each.name,
+                "does": each.does,
+                "stages": each.stages,
+                "tasks": each.tasks,
+                "wall_ms": each.wall_ms,
+            }
+            for each in explanation.longest
+        ],
         "issues": [
             {
                 "issue": issue.kind,

@@ -75,6 +75,15 @@ def test_what_workers_take_to_start_is_not_lost_to_it() -> None:
     assert issue.lost_ms == 15 * S
 
 
+def test_rows_that_a_cache_keeps_once_they_were_sampled() -> None:
+    plan = Plan()(0, "Sort [price#2 ASC]", 3, sort_time=5)
+    plan(1, "Exchange rangepartitioning(price#2 ASC NULLS FIRST, 200)", 2, shuffle_records_written=100)
+    plan(2, "InMemoryTableScan [price#2]", 2, rows=100)(
+        3, "MapInPandas offer(id#0L)#1, [price#2]", 1, rows=100
+    )
+    assert told(executed(plan, s1=(0, 20), s2=(20, 21), s3=(21, 22))) == []
+
+
 def test_rows_that_no_function_makes_or_that_are_computed_once() -> None:
     assert told(ordered("Project", (0, 20))) == []
     assert told(ordered("ArrowEvalPython", None)) == []

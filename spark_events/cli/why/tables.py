@@ -38,6 +38,8 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
         say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:
         show_table(_parts_table(explanation, out.width >= _WIDE or not has_width(out)), out)
+    if explanation.longest:
+        show_table(_longest_table(explanation), out)
     if explanation.heap_byte_s:
         say(_heap_sentence(explanation.heap_byte_s), out)
     if explanation.issues:
@@ -66,6 +68,17 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
             meaning = [ACCOUNTS[part].meaning] if is_wide else []
             figures = duration(part_ms), whole_percent(100 * share), *of_cores
             table.add_row(part, *figures, f"[cyan]{bar}[/]", *meaning)
+    return table
+
+
+def _longest_table(explanation: Explanation) -> Table:
+    table = _table("The stages that took longest")
+    for title in ("time", "share", "tasks"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("what they are", overflow="fold")
+    for each in explanation.longest:
+        share = whole_percent(100 * each.wall_ms / max(1, explanation.duration_ms))
+        table.add_row(duration(each.wall_ms), share, f"{each.tasks:,}", plain(each.title))
     return table
 
 

@@ -59,7 +59,10 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
 
 def _for_sample(exchange: Node, by: str, work: WorkInStages) -> Iterator[Issue]:
     functions = [node for child in exchange.children for node in child.within_stage()]
-    functions = [node for node in functions if node.name.endswith(_IN_PYTHON)]
+    # One that fills a cache meanwhile runs once.
+    functions = [
+        node for node in functions if node.name.endswith(_IN_PYTHON) and node.stages & exchange.stages
+    ]
     sampled = frozenset().union(*(node.stages for node in functions)) - exchange.stages
     if not sampled or not exchange.stages:
         return

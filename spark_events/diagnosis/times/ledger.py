@@ -53,7 +53,7 @@ ACCOUNTS = {
     IDLE: Account("timeUseMs.idleCores", "stages run, with fewer tasks than there are cores, or uneven ones"),
     SCHEDULING: Account("timeUseMs.scheduling", "tasks wait for a core, or are sent, unpacked and sent back"),
     PYTHON_START: Account(
-        "timeUseMs.pythonStart", "tasks wait for Python workers that start (since Spark 4)"
+        "timeUseMs.pythonStart", "tasks wait for Python workers that start, or load functions (since Spark 4)"
     ),
     REPEATED: Account(
         "timeUseMs.repeated",

@@ -1,0 +1,58 @@
+"""The stages that took longest, by place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.why.answer import answer
+from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _what
+from tests.support.plans import Plan
+
+S = 1_000
+
+
+def completed(stage: int, place: str, seconds: int, tasks: int = 4) -> Any:
+    """Return StageCompleted of a stage of no SQL execution."""
+    info = {
+        "Stage ID": stage,
+        "Stage Name": place,
+        "Number of Tasks": tasks,
+        "Submission Time": 100 * (stage + 1) * S,
+        "Completion Time": (100 * (stage + 1) + seconds) * S,
+    }
+    return {"Event": "SparkListenerStageCompleted", "Stage Info": info}
+
+
+def test_those_of_one_place_count_together() -> None:
+    stages = LongestStages()
+    for number, (place, seconds) in enumerate(
+        [("count at a.py:3", 6), ("sum at a.py:9", 10), ("count at a.py:3", 5), ("max at a.py:12", 2)]
+    ):
+        stages.on_stage_completed(completed(number, place, seconds), 0)
+    first, second = stages.longest(30 * S)
+    assert (first.name, first.wall_ms, first.stages, first.tasks) == ("count at a.py:3", 11 * S, 2, 8)
+    assert (first.title, second.title) == ("2 stages of count at a.py:3", "a stage of sum at a.py:9")
+
+
+def test_what_a_stage_does() -> None:
+    """What passes rows on is left out, and so are the values in expressions."""
+    plan = Plan()(0, "WriteFiles", 1)(1, "Project [id#1L]", 1)
+    plan(2, "BroadcastHashJoin [country#1], [country#3], ((ts#2 >= 17) AND (ts#2 < valid_to#4))", 1)
+    plan(3, "Filter (rlike(text#5, secret.*) AND isnotnull(id#1L))", 1)
+    plan(4, "Exchange hashpartitioning(id#1L, 8)", 1)(5, "Scan parquet db.orders [id#1L]", 1)
+    text = _what(plan.root().walk())
+    assert text.startswith("BroadcastHashJoin (country, ts, valid_to) ← ")
+    assert "secret" not in text
+    assert "17" not in text
+    assert "Exchange" not in text
+
+
+def test_the_answer_where_nothing_is_wrong() -> None:
+    longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 20 * S)]
+    said = answer([], 30 * S, {"driver alone": 9 * S, "reading, computing and writing": 21 * S}, longest)
+    assert said == (
+        'The largest part of its time, 70 %, is "reading, computing and writing". What took longest, 20.0 s, '
+        "is a stage of sum at a.py:9: Generate (words)."
+    )
+    said = answer([], 30 * S, {"driver alone": 21 * S, "reading, computing and writing": 9 * S}, longest)
+    assert said == 'The largest part of its time, 70 %, is "driver alone".'
