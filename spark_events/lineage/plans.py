@@ -39,12 +39,18 @@ class PlanReader:
     def __init__(self, spark_context: Any, sink: Any, budget_ms: int, interval_ms: int) -> None:
         gateway, jvm, context = spark_context._gateway, spark_context._jvm, spark_context._jsc.sc()
         self._java = new(gateway, _JAVA.load(jvm, "PlanListener"), sink, budget_ms, interval_ms, context)
-        self._bus = context.listenerBus()
+        self._context, self._bus = context, context.listenerBus()
 
     def subscribe(self) -> None:
         """Listen on a queue of its own, and read the plans of the queries that run already."""
         self._bus.addToQueue(self._java, "sparkEventsLineage")
         self._java.beginRunning()
+
+    def unsubscribe(self) -> None:
+        """Leave the listener bus, unless Spark stops it anyway, and read no more."""
+        self._java.close()
+        if not self._context.isStopped():
+            self._bus.removeListener(self._java)
 
     def await_read(self, timeout_ms: int) -> None:
         """Wait until all plans so far have been read, or the time is over."""

@@ -36,7 +36,7 @@ public class PlanListener extends SparkListener implements Runnable {
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private volatile long postedCount = 0;
     private volatile long readCount = 0;
-    private boolean ended = false;
+    private volatile boolean ended = false;
 
     /**
      * @param sink takes the records, each a Map; a Throwable, where one could not be made
@@ -62,6 +62,12 @@ public class PlanListener extends SparkListener implements Runnable {
         while (readCount < postedCount && System.currentTimeMillis() < end) {
             Thread.sleep(5L);
         }
+    }
+
+    /** Reads no more, and lets the thread end. */
+    public void close() {
+        ended = true;
+        post(null, null, null); // wakes the thread
     }
 
     // -- on the listener bus -----------------------------------------------------------------------------------
@@ -119,7 +125,7 @@ public class PlanListener extends SparkListener implements Runnable {
     /** A plan holds memory while it waits: beyond a bound, events wait without theirs. */
     private synchronized void post(SparkListenerEvent event, Object plan, TableChange change) {
         postedCount++;
-        boolean keepsPlan = event == null || waiting.size() < MOST_WAITING_PLANS;
+        boolean keepsPlan = !ended && (event == null || waiting.size() < MOST_WAITING_PLANS);
         waiting.add(new Object[] {event, keepsPlan ? plan : null, keepsPlan ? change : null});
     }
 
@@ -129,6 +135,9 @@ public class PlanListener extends SparkListener implements Runnable {
         while (!ended) {
             try {
                 Object[] next = (Object[]) waiting.take();
+                if (ended) {
+                    return;
+                }
                 read((SparkListenerEvent) next[0], next[1], (TableChange) next[2]);
             } catch (InterruptedException interrupted) {
                 return;

@@ -65,7 +65,8 @@ class DriverBridge:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
         names = self._strings(spark_records.OTHER_EVENTS)
-        self._bus = spark_context._jsc.sc().listenerBus()
+        self._context = spark_context._jsc.sc()
+        self._bus = self._context.listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
         java_class = JAVA.load(jvm, "DriverBridge")
         metrics = self._strings(PLAN_METRICS)
@@ -129,6 +130,11 @@ class DriverBridge:
     def finish(self) -> None:
         """Tell the JVM that everything is delivered."""
         self.java.finish()
+
+    def unsubscribe(self) -> None:
+        """Leave the listener bus after ``finish``, unless Spark stops it anyway."""
+        if not self._context.isStopped():
+            self._bus.removeListener(self.java)
 
     def waiting_in_spark(self) -> int:
         """Return how many events wait in Spark's own queue for the bridge."""

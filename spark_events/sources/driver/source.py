@@ -53,31 +53,41 @@ class DriverSource:
 
     def __init__(self, spark_context: Any, assembly: Assembly) -> None:
         self._context = spark_context
-        self._registry = registry = assembly.registry
+        self._registry = assembly.registry
         self._listeners = assembly.listeners
-        self._settings = settings = assembly.settings
+        self._settings = assembly.settings
         self._conf = assembly.conf
+        self._lineage: PlanReader | None = None
+        self._stopping = threading.Event()
+        self._at_exit = False
         self._driver = DriverState(spark_context)
+        self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._wants_plans else None)
+        self._exit_mark = ExitMark()
+        self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
+        with ExitStack() as opened:
+            self._open(assembly, opened)
+            self._opened = opened.pop_all()
+
+    def _open(self, assembly: Assembly, opened: ExitStack) -> None:
+        """Open all that has to be closed again, also if the rest cannot be opened."""
+        context, settings = self._context, self._settings
         self._bridge = DriverBridge(
-            spark_context,
+            context,
             settings.bridge_queue_bytes,
             settings.close_timeout_ms,
             (settings.thresholds.running_factor, settings.thresholds.min_time_ms),
         )
-        self._lineage: PlanReader | None = None
-        if registry.has_reporters(JOB_LISTENERS):
-            self._lineage = PlanReader(
-                spark_context,
-                self._bridge.java,
-                settings.lineage_timeout_ms,
-                settings.lineage_interval_ms,
-            )
-        self._stopping = threading.Event()
-        self._parts = Parts(spark_context, assembly, self._driver.application_start)
-        self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
-        self._marks = ExitMarks(spark_context)
-        self._exit_mark = ExitMark()
-        self._witness = open_witness(spark_context, self._bridge)
+        opened.callback(self._tell_jvm_of_end)
+        if self._wants_plans:
+            java, budget_ms = self._bridge.java, settings.lineage_timeout_ms
+            self._lineage = PlanReader(context, java, budget_ms, settings.lineage_interval_ms)
+        self._parts = Parts(context, assembly, self._driver.application_start)
+        opened.callback(self._parts.close)
+        self._metrics = BridgeMetrics(self._bridge, self._registry, str(context.appName))
+        self._marks = ExitMarks(context)
+        self._witness = open_witness(context, self._bridge)
+        if self._witness is not None:
+            opened.callback(self._witness.ended)
         self._inquiry = EndInquiry(self._driver, self._bridge, self._witness, self._stopping)
         self._hearers = [*self._parts.hearers, self._inquiry.take]
         self._testament: Testament | None = None
@@ -89,16 +99,26 @@ class DriverSource:
             JOB_START: with_python_call,
             APPLICATION_END: self._inquiry.complete,
         }
-        self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._lineage is not None else None)
-        self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
+
+    @property
+    def _wants_plans(self) -> bool:
+        return self._registry.has_reporters(JOB_LISTENERS)
 
     def start(self) -> None:
         """Subscribe, pick up what already runs, and continue in a thread of its own."""
-        self._bridge.subscribe()
-        if self._lineage is not None:
-            self._lineage.subscribe()
-        now = now_ms()
-        self._registry.await_journals(_JOURNAL_WAIT_MS)
+        with self._opened:
+            self._bridge.subscribe()
+            if self._lineage is not None:
+                self._lineage.subscribe()
+            self._registry.await_journals(_JOURNAL_WAIT_MS)
+            self._take_what_is_there(now_ms())
+            self._opened.callback(_STOP.end, self)
+            _STOP.begin(type(self._context), self)
+            self._registry.await_journaled(_JOURNAL_WAIT_MS)
+            self._thread.start()
+            self._opened.pop_all()  # the thread closes it
+
+    def _take_what_is_there(self, now: int) -> None:
         driver = self._driver
         for record in chain(
             (driver.application_start(), environment_of(self._conf)),
@@ -111,9 +131,6 @@ class DriverSource:
         self._poll([self._parts.beat])
         if self._testament is not None:
             self._testament.tell()
-        _STOP.begin(type(self._context), self)
-        self._registry.await_journaled(_JOURNAL_WAIT_MS)
-        self._thread.start()
 
     @property
     def running(self) -> bool:
@@ -132,6 +149,7 @@ class DriverSource:
             at_exit: whether that is because the process ends.
         """
         if self._thread.is_alive():
+            self._at_exit = at_exit
             if at_exit:
                 self._marks.leave(PROCESS_EXIT.ending)
             self._stopping.set()
@@ -246,6 +264,11 @@ class DriverSource:
     def _tell_jvm_of_end(self) -> None:
         try:
             self._bridge.finish()
+            if not self._at_exit:
+                # Spark may go on for days; each attachment would cost it as much as the one that is in use.
+                self._bridge.unsubscribe()
+                if self._lineage is not None:
+                    self._lineage.unsubscribe()
         except Exception as error:  # the JVM may be gone already
             logger.debug("could not tell the bridge about the end: %r", error)
 

@@ -100,9 +100,10 @@ public class DriverBridge extends SparkListener implements Consumer {
         lastWord.change(changes);
     }
 
-    /** Says that Python has delivered everything: nothing has to wait for it any longer. */
+    /** Says that Python has delivered everything: nothing has to wait for it any longer, and it fetches no more. */
     public void finish() {
         delivered.countDown();
+        records.close();
         errors.close();
         synchronized (jobs) {
             jobs.clear();

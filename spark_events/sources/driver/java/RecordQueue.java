@@ -13,6 +13,7 @@ public class RecordQueue {
     private long dropped = 0;
     private long failed = 0;
     private boolean woken = false;
+    private boolean closed = false;
     // What the last drain returned, which nobody may have handled yet; and the number of its last record.
     private String drained = "";
     private long lastDrained = -1;
@@ -23,6 +24,9 @@ public class RecordQueue {
 
     /** Adds a record, or counts it as dropped where it does not fit; returns its number. */
     synchronized long add(String record, boolean isRoutine) {
+        if (closed) {
+            return number++;
+        }
         if (!makeRoom(record.length())) {
             dropped++;
             return number++;
@@ -76,6 +80,15 @@ public class RecordQueue {
     synchronized void wake() {
         woken = true;
         notifyAll();
+    }
+
+    /** Forgets what waits, and takes no more: nobody fetches it. */
+    synchronized void close() {
+        closed = true;
+        routine.clear();
+        lasting.clear();
+        bytes = 0;
+        drained = "";
     }
 
     private boolean isEmpty() {
