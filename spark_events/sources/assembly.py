@@ -50,6 +50,11 @@ class Assembly:
     listeners: SparkListeners
     settings: ListenerSettings
 
+    def close(self) -> None:
+        """Close the reporters, within the configured time, and release what the listeners hold."""
+        self.registry.close(self.settings.close_timeout_ms)
+        self.listeners.close()
+
 
 def read_checked(
     conf: Mapping[str, str], application: ApplicationInfo | None = None, strict: bool = True
@@ -105,14 +110,18 @@ def assemble(
         start_up.lanes,
     )
     start_reporters(registry, start_up.open_within_ms, start_up.close_within_ms)
-    listeners = SparkListeners(
-        registry,
-        settings,
-        configuration.enrichers,
-        start_up.spark_version,
-        job_handlers(conf, registry, start_up.with_plans),
-    )
-    return Assembly(conf, registry, listeners, settings)
+    try:
+        listeners = SparkListeners(
+            registry,
+            settings,
+            configuration.enrichers,
+            start_up.spark_version,
+            job_handlers(conf, registry, start_up.with_plans),
+        )
+        return Assembly(conf, registry, listeners, settings)
+    except BaseException:
+        registry.close(start_up.close_within_ms)
+        raise
 
 
 def start_reporters(registry: Registry, open_within_ms: int | None, close_within_ms: int) -> None:
@@ -125,10 +134,10 @@ def start_reporters(registry: Registry, open_within_ms: int | None, close_within
     Raises:
         ConfigError: one or more cannot be opened.
     """
-    registry.start()
-    if open_within_ms is None:
-        return
     try:
+        registry.start()
+        if open_within_ms is None:
+            return
         if unopened := registry.wait_opened(open_within_ms):
             raise ConfigError.of_all(unopened)
     except BaseException:  # including Ctrl-C while a reporter is slow to open

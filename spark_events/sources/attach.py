@@ -36,7 +36,12 @@ _NO_REPORTER = (
     "spark-defaults.conf or with attach(spark, conf=…); spark-events init writes that file, "
     "and says where Spark looks for it"
 )
-_lock = threading.Lock()
+_NESTED = (
+    "attach was called in the middle of attach, in the same thread, as a signal handler may: this call "
+    "attaches nothing, and the other one goes on"
+)
+_lock = threading.RLock()  # see _NESTED
+_attaching = False
 _attachments: dict[str, Attachment] = {}
 
 
@@ -239,26 +244,44 @@ def attach(
     for problem in problems:
         logger.error("%s", problem)
     target = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
+    global _attaching
     with _lock:
-        attachment = _attachments.get(target.key)
-        if attachment is not None and attachment.active:
-            attachment._check_asked_for(given, strict)
-            return attachment
+        if _attaching:
+            return _nothing_attached(_NESTED, strict)
+        _attaching = True
         try:
-            attachment = _start(target, {**target.conf(), **given}, strict)
-        except (ConfigError, TypeError):
-            raise
-        except Exception:
-            if strict:
-                raise
-            logger.exception("spark-events could not attach; the application continues without it")
-            return Attachment(Registry(()), None)
-        if not attachment.registry.workers:
-            return attachment
-        for ended in [key for key, other in _attachments.items() if not other.active]:
-            del _attachments[ended]
-        _attachments[target.key] = attachment
+            return _attach(target, given, strict)
+        finally:
+            _attaching = False
+
+
+def _nothing_attached(why: str, strict: bool) -> Attachment:
+    if strict:
+        raise ConfigError(why)
+    logger.error("%s", why)
+    return Attachment(Registry(()), None)
+
+
+def _attach(target: _Attachable, given: Mapping[str, str], strict: bool) -> Attachment:
+    attachment = _attachments.get(target.key)
+    if attachment is not None and attachment.active:
+        attachment._check_asked_for(given, strict)
         return attachment
+    try:
+        attachment = _start(target, {**target.conf(), **given}, strict)
+    except (ConfigError, TypeError):
+        raise
+    except Exception:
+        if strict:
+            raise
+        logger.exception("spark-events could not attach; the application continues without it")
+        return Attachment(Registry(()), None)
+    if not attachment.registry.workers:
+        return attachment
+    for ended in [key for key, other in _attachments.items() if not other.active]:
+        del _attachments[ended]
+    _attachments[target.key] = attachment
+    return attachment
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,11 +316,15 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         spark_version=target.version(),
     )
     assembly = assemble(conf, application, configuration, start_up)
-    watch_wrong_values(assembly.registry, application.name)
-    PROCESS_EXIT.raising_at_stop = None
-    source = target.make_source(application, assembly)
-    source.start()
-    PROCESS_EXIT.install()
+    try:
+        watch_wrong_values(assembly.registry, application.name)
+        PROCESS_EXIT.raising_at_stop = None
+        source = target.make_source(application, assembly)
+        source.start()
+        PROCESS_EXIT.install()
+    except BaseException:  # including Ctrl-C, and what the program's own signal handlers raise
+        assembly.close()
+        raise
     own = OwnSignals(assembly.registry, application, configuration.settings)
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems, own=own)
 

@@ -45,9 +45,13 @@ class Parts:
         self.hearers: list[Callable[[Record], None]] = []
         self._closing: list[Callable[[], None]] = []
         self._heartbeats = Heartbeats(assembly.settings.heartbeat_interval_ms)
-        self._open_metrics(spark_context, assembly)
-        self.after.append(self.beat)
-        self._open_reports(spark_context, assembly, application_start)
+        try:
+            self._open_metrics(spark_context, assembly)
+            self.after.append(self.beat)
+            self._open_reports(spark_context, assembly, application_start)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close all of them."""

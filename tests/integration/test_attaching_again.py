@@ -1,0 +1,118 @@
+"""Applications that attach many times, in the middle of attaching, or fail to attach: nothing is left behind."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.applications import App
+from tests.support.file_log import file_events, statuses
+from tests.support.waiting import free_port
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+
+
+def run(tmp_path: Path, *lines: str) -> App:
+    """Run a program that has a session ``spark`` and a configuration ``conf``."""
+    path = str(tmp_path / "events")
+    conf = {
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": path,
+        "spark.job-status-changed.listener.f.factory.class": "file_log",
+        "spark.job-status-changed.listener.f.path": path,
+        "spark.metrics.reporter.prom.factory.class": "prometheus",
+        "spark.metrics.reporter.prom.port": str(free_port()),
+    }
+    script = tmp_path / "again.py"
+    head = (
+        "import threading",
+        "from pyspark.sql import SparkSession",
+        "import spark_events",
+        "spark = SparkSession.builder.master('local[1]').appName('again').getOrCreate()",
+        f"conf = {conf!r}",
+    )
+    script.write_text("\n".join((*head, *lines, "spark.stop()", "")))
+    return App([sys.executable, str(script)], {}, tmp_path)
+
+
+def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
+    """Of an attachment that is closed, nothing listens, reads or keeps anything in Spark's JVM."""
+    ended = run(
+        tmp_path,
+        "jvm, bus = spark.sparkContext._jvm, spark.sparkContext._jsc.sc().listenerBus()",
+        "def queues():",
+        "    return sorted(bus.activeQueues().mkString(' ').split())",
+        "def readers():",
+        "    of_jvm = jvm.java.lang.Thread.getAllStackTraces().keySet().toString()",
+        "    return of_jvm.count('spark-events-lineage')",
+        "before = queues()",
+        "for _ in range(3):",
+        "    with spark_events.attach(spark, conf=conf, strict=True):",
+        "        spark.range(10).count()",
+        "        print(set(queues()) - set(before), readers())",
+        "print(queues() == before, readers())",
+    ).end()
+
+    assert ended.code == 0, ended.err[-3000:]
+    lines = ended.out.splitlines()
+    assert all("sparkEventsLineage" in line and line.endswith(" 1") for line in lines[:3])
+    assert lines[3:] == ["True 0"]
+
+
+def test_attaching_that_is_interrupted(tmp_path: Path) -> None:
+    """What the program's own code raises in the middle of ``attach`` leaves nothing open: the next one works."""
+    ended = run(
+        tmp_path,
+        "from spark_events.sources.driver import source",
+        "bus = spark.sparkContext._jsc.sc().listenerBus()",
+        "before, stop = bus.activeQueues().mkString(' '), type(spark.sparkContext).stop",
+        "def names():",
+        "    ours = [one for one in threading.enumerate() if one.name.startswith('spark-events')]",
+        "    for one in ours:",
+        "        one.join(10)",
+        "    return [one.name for one in ours if one.is_alive()]",
+        "class Late(BaseException):",
+        "    pass",
+        "def interrupted(*_):",
+        "    raise Late",
+        "for of_class, name in (",
+        "    (source.DriverBridge, 'subscribe'), (source.Parts, '_open_reports'), (source.Parts, 'beat'),",
+        "    (source.DriverSource, '_poll'), (source.threading.Thread, 'start'),",
+        "):",
+        "    usual = getattr(of_class, name)",
+        "    setattr(of_class, name, interrupted)",
+        "    try:",
+        "        spark_events.attach(spark, conf=conf)",
+        "    except Late:",
+        "        print(name, names(), bus.activeQueues().mkString(' ') == before, end=' ')",
+        "        print(type(spark.sparkContext).stop is stop, 'SPARK_EVENTS_TASK' in spark.sparkContext.environment)",
+        "    setattr(of_class, name, usual)",
+        "with spark_events.attach(spark, conf=conf, strict=True):",
+        "    spark.range(10).count()",
+    ).end()
+
+    assert ended.code == 0, ended.err[-3000:]
+    at = ("subscribe", "_open_reports", "beat", "_poll", "start")
+    assert ended.out.splitlines() == [f"{name} [] True True False" for name in at]
+    assert statuses(file_events(tmp_path / "events"), "application")[-1] == "FINISHED"
+
+
+def test_attaching_within_attach(tmp_path: Path) -> None:
+    """A signal handler that attaches, and interrupts ``attach``, is told so; it does not wait for itself."""
+    ended = run(
+        tmp_path,
+        "from spark_events.sources import attach as module",
+        "usual, handler = module._start, []",
+        "def interrupted(*arguments):",
+        "    handler.append(spark_events.attach(spark, conf=conf))",
+        "    return usual(*arguments)",
+        "module._start = interrupted",
+        "attachment = spark_events.attach(spark, conf=conf)",
+        "print(attachment.active, handler[0].active, spark_events.attach(spark) is attachment)",
+    ).end()
+
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.splitlines() == ["True False True"]
+    assert ended.err.count("attach was called in the middle of attach") == 1
