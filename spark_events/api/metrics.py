@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import enum
 import math
+import os
 import threading
 import time
 from collections import deque
@@ -60,6 +61,20 @@ def _growth_of(amount: Any, where: str) -> Any:
     return None
 
 
+_counting = threading.RLock()
+"""Of all counters; a signal handler may count, too."""
+
+
+def _renew_lock() -> None:
+    """Take another lock: a forked child has no thread that would release one that was held at the fork."""
+    global _counting
+    _counting = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 class Counter(Metric):
     """A count that only grows; safe to use from any thread."""
 
@@ -68,7 +83,6 @@ class Counter(Metric):
     def __init__(self, unit: str = "", description: str = "") -> None:
         super().__init__(unit, description)
         self._count = 0
-        self._lock = threading.RLock()  # a signal handler may count, too
 
     def inc(self, amount: int = 1) -> None:
         """Add to the count; an amount that is negative or no number is dropped: use a gauge for that."""
@@ -77,7 +91,7 @@ class Counter(Metric):
             if added is None:
                 return
             amount = added
-        with self._lock:
+        with _counting:
             self._count += amount
 
     @property

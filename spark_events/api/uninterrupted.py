@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_forks = 0
+"""How often this process, or one that it was forked from, has become another one."""
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 class Uninterrupted(Generic[T]):
@@ -15,13 +27,18 @@ class Uninterrupted(Generic[T]):
 
     A signal handler, or a destructor that the garbage collector calls, may add something while its own thread
     is in the middle of adding: with a lock alone, that thread would wait for itself forever. What comes so
-    is taken once the addition that it has interrupted is done.
+    is taken once the addition that it has interrupted is done. Nor does a forked child wait for a thread that
+    was adding something at the fork, and that the child does not have.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         self._arrived: list[T] = []
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._lock = threading.RLock()
         self._busy = False
+        self._forks = _forks
 
     def _take_in(self, item: T) -> None:
         """Take one item; called with the lock, and never within itself."""
@@ -29,6 +46,8 @@ class Uninterrupted(Generic[T]):
 
     def _add(self, item: T) -> None:
         """Take an item, now or as soon as what it has interrupted is done."""
+        if self._forks != _forks:
+            self._begin_anew()
         self._arrived.append(item)
         self._take_in_all()
 
@@ -48,6 +67,8 @@ class Uninterrupted(Generic[T]):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Let nothing be taken within this block; what comes meanwhile is taken after it."""
+        if self._forks != _forks:
+            self._begin_anew()
         with self._lock:
             outer = self._busy
             try:

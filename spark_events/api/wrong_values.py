@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import threading
 from contextlib import suppress
 from typing import Any
@@ -24,6 +25,16 @@ _PLAIN = frozenset((str, int, float, bool))
 _LOG = logging.getLogger("spark_events")
 _lock = threading.RLock()
 _counts = dict.fromkeys(KINDS, 0)
+
+
+def _renew_lock() -> None:
+    """Take another lock: a forked child has no thread that would release one that was held at the fork."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def counts() -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.api import ApplicationInfo, Counter, Event, Histogram, Meter
+from spark_events.api import ApplicationInfo, Counter, Event, Histogram, Meter, metrics, wrong_values
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.inbox import Inbox, Item, QueueBounds
 from spark_events.runtime.registry import Registry
@@ -91,12 +91,22 @@ def test_own_metrics_and_events() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-def test_a_forked_child_does_not_wait_for_a_thread_that_it_lacks() -> None:
+@pytest.mark.parametrize("made", ["counter", "own counter", "histogram", "meter", "wrong value"])
+def test_a_forked_child_does_not_wait_for_a_thread_that_it_lacks(made: str) -> None:
     own = OwnSignals(Registry(()), ApplicationInfo("shop", "app-1"), ListenerSettings())
+    counter, histogram, meter = Counter(), Histogram((1.0,)), Meter()
+    calls: dict[str, tuple[Any, Callable[[], object]]] = {
+        "counter": (metrics._counting, counter.inc),
+        "own counter": (own._lock, lambda: own.counter("orders", {}).inc()),
+        "histogram": (histogram._alone(), partial(histogram.update, 2.0)),
+        "meter": (meter._alone(), meter.mark),
+        "wrong value": (wrong_values._lock, lambda: counter.inc(-1)),
+    }
+    held_by_thread, call = calls[made]
     held, released = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with own._lock:
+        with held_by_thread:
             held.set()
             released.wait()
 
@@ -105,14 +115,15 @@ def test_a_forked_child_does_not_wait_for_a_thread_that_it_lacks() -> None:
     held.wait()
     child = os.fork()
     if not child:
-        own.counter("orders", {}).inc()
-        os._exit(0)
-    done = threading.Event()
-    waiter = threading.Thread(target=lambda: (os.waitpid(child, 0), done.set()), daemon=True)
+        call()
+        taken = {"histogram": histogram.snapshot().count, "meter": meter.count, "counter": counter.count}
+        os._exit(taken.get(made, 1) != 1)
+    status: list[int] = []
+    waiter = threading.Thread(target=lambda: status.append(os.waitpid(child, 0)[1]), daemon=True)
     waiter.start()
-    ended = done.wait(30)
+    waiter.join(30)
     released.set()
     thread.join()
-    if not ended:
+    if not status:
         os.kill(child, 9)
-    assert ended
+    assert status == [0]
