@@ -250,7 +250,7 @@ def test_a_name_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
     assert "spark_rows is a counter, and cannot also be a gauge" in caplog.text
 
 
-@pytest.mark.parametrize("part", ["Bucket", "Count", "Sum"])
+@pytest.mark.parametrize("part", ["Bucket", "Count", "Sum", "Created"])
 @pytest.mark.parametrize("histogram_first", [True, False])
 def test_nothing_has_the_name_of_a_part_of_a_histogram(
     part: str, histogram_first: bool, caplog: pytest.LogCaptureFixture
@@ -261,6 +261,7 @@ def test_nothing_has_the_name_of_a_part_of_a_histogram(
     for metric, name in both if histogram_first else both[::-1]:
         reporter.notify_of_added_metric(metric, name, group())
     families = [family.name for family in parse(reporter.render().decode())]
+    assert list(parse_openmetrics(reporter.render(True).decode()))
 
     served = "spark_rows" if histogram_first else f"spark_rows_{part.lower()}"
     assert [name for name in families if "rows" in name] == [served]
@@ -278,6 +279,73 @@ def test_a_counter_may_have_the_name_of_a_part_of_a_histogram() -> None:
     for text in (parse(reporter.render().decode()), parse_openmetrics(reporter.render(True).decode())):
         names = {sample.name for family in text for sample in family.samples}
         assert {"spark_rows_count", "spark_rows_count_total"} <= names
+
+
+@pytest.mark.parametrize("other", [Counter(), Gauge(lambda: 1)])
+def test_a_counter_beside_what_openmetrics_calls_its_creation(other: Metric) -> None:
+    """Both are served: in OpenMetrics, one of them is of unknown type, so that its parsers refuse nothing."""
+    reporter = SeriesReporter()
+    for metric, name in ((Counter(), "rows"), (other, "rowsCreated"), (Histogram([1.0]), "files")):
+        reporter.notify_of_added_metric(metric, name, group())
+    reporter.notify_of_added_metric(Counter(), "filesCreated", group())
+    for text in (parse(reporter.render().decode()), parse_openmetrics(reporter.render(True).decode())):
+        names = {sample.name for family in text for sample in family.samples}
+        created = "spark_rows_created" if isinstance(other, Gauge) else "spark_rows_created_total"
+        assert {"spark_rows_total", created, "spark_files_count", "spark_files_created_total"} <= names
+
+
+def test_without_more_files_it_does_not_ask_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that cannot be accepted is there again at once; that must not cost the driver a core."""
+    reporter = reporter_at("0")
+    server, pauses = reporter._server, []
+    assert server is not None
+    refused, paused = [OSError(24, "Too many open files")] * 3, threading.Event()
+
+    def accept() -> Any:
+        if refused:
+            raise refused.pop()
+        return usual()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            paused.set()
+
+    usual = server.socket.accept
+    monkeypatch.setattr("spark_events_prometheus.server.time.sleep", pause)
+    server.socket = _Socket(server.socket, accept)  # type: ignore[assignment]
+    assert scrape(reporter)
+    assert paused.is_set()
+    assert all(pauses)
+    reporter.close()
+
+
+class _Socket:
+    """A socket with another ``accept``."""
+
+    def __init__(self, of: socket.socket, accept: Callable[[], Any]) -> None:
+        self._of = of
+        self.accept = accept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+
+def test_without_more_threads_a_connection_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that no thread serves do not take the room of those that one does."""
+    reporter = reporter_at("0")
+    server = reporter._server
+    assert server is not None
+
+    def start(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socketserver.threading.Thread.start", start)
+        assert http_get(reporter.destination) == ""
+    assert server._open == {}
+    assert scrape(reporter)
+    reporter.close()
 
 
 def test_series_come_while_it_is_scraped() -> None:

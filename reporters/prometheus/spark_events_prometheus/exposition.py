@@ -20,6 +20,8 @@ OPENMETRICS_END = "# EOF\n"
 OPENMETRICS_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 HISTOGRAM_PARTS = ("_bucket", "_count", "_sum")
 """What the names of a histogram's samples end with."""
+CREATED = "_created"
+"""What the name of one more sample of theirs ends with in OpenMetrics; here, none has it."""
 logger = logging.getLogger("spark_events.prometheus")
 
 Labels = tuple[tuple[str, str], ...]
@@ -84,7 +86,7 @@ class Family(abc.ABC):
 
         Args:
             openmetrics: whether they are in OpenMetrics' format, which names a counter without ``_total``.
-            name_is_taken: whether another family has that name, so that this one cannot be called a counter.
+            name_is_taken: whether another family has a name of a counter's, so that this is not called one.
         """
         if name_is_taken and openmetrics:
             name, kind, unit = self.exposed, "unknown", ""
@@ -197,15 +199,19 @@ def render(families: Collection[Family], openmetrics: bool) -> tuple[str, int]:
     """Return all families in one of the text formats, and how many series could not be read."""
     parts: list[str] = []
     errors = 0
-    taken = {family.exposed for family in families}
-    histograms = (family.name for family in families if isinstance(family, HistogramFamily))
-    taken.update(f"{name}{part}" for name in histograms for part in HISTOGRAM_PARTS)
+    exposed = {family.exposed for family in families}
+    taken = set(exposed)
+    for family in families:
+        if isinstance(family, HistogramFamily):
+            taken.update(f"{family.name}{part}" for part in HISTOGRAM_PARTS)
+        if not isinstance(family, GaugeFamily):
+            taken.add(f"{family.name}{CREATED}")
     for family in families:
         text, unread = family.samples()
         errors += unread
         if text:
-            name_is_taken = family.name != family.exposed and family.name in taken
-            parts += (family.head(openmetrics, name_is_taken), text)
+            clashes = family.name in taken or f"{family.name}{CREATED}" in exposed
+            parts += (family.head(openmetrics, clashes and family.name != family.exposed), text)
     return "".join(parts), errors
 
 

@@ -11,6 +11,7 @@ from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricRe
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
+    CREATED,
     HISTOGRAM_PARTS,
     OPENMETRICS_END,
     CounterFamily,
@@ -70,8 +71,9 @@ class SeriesReporter(MetricReporter):
 
     def _clash(self, exposed: str, new_family: type[Family]) -> str:
         """Return why a new family would make parsers refuse everything; empty if it would not."""
-        pairs = [(exposed, f"{exposed}{part}") for part in HISTOGRAM_PARTS if new_family is HistogramFamily]
-        pairs += [(exposed.removesuffix(part), exposed) for part in HISTOGRAM_PARTS if exposed.endswith(part)]
+        parts = (*HISTOGRAM_PARTS, CREATED)
+        pairs = [(exposed, f"{exposed}{part}") for part in parts if new_family is HistogramFamily]
+        pairs += [(exposed.removesuffix(part), exposed) for part in parts if exposed.endswith(part)]
         for whole, part in pairs:
             other = self._families.get(part if whole == exposed else whole)
             if other is not None and (whole == exposed or isinstance(other, HistogramFamily)):

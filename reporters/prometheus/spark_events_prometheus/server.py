@@ -6,6 +6,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,6 +19,7 @@ from spark_events_prometheus.linger import Scrapers, hand_over
 
 _CLIENT_TIMEOUT_S = 10
 _MOST_CONNECTIONS = 64
+_PAUSE_S = 0.05
 logger = logging.getLogger("spark_events.prometheus")
 
 
@@ -85,6 +87,14 @@ class MetricsServer(ThreadingHTTPServer):
         finally:
             self.server_close()
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection."""
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(_PAUSE_S)  # with too many open files, it would be the same again at once
+            raise
+
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give a connection its thread."""
         with self._lock:
@@ -92,7 +102,12 @@ class MetricsServer(ThreadingHTTPServer):
                 with contextlib.suppress(OSError):
                     next(iter(self._open.values())).shutdown(socket.SHUT_RDWR)
             self._open[id(request)] = request
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # the process may have no more threads
+            with self._lock:
+                self._open.pop(id(request), None)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection, in its thread."""
