@@ -116,3 +116,29 @@ def test_attaching_within_attach(tmp_path: Path) -> None:
     assert ended.code == 0, ended.err[-3000:]
     assert ended.out.splitlines() == ["True False True"]
     assert ended.err.count("attach was called in the middle of attach") == 1
+
+
+def test_a_driver_that_has_too_many_open_files(tmp_path: Path) -> None:
+    """Spark's JVM that cannot be reached for that is not gone: what it has is told once there is room."""
+    ended = run(
+        tmp_path,
+        "from spark_events.sources.driver import source",
+        "usual, refused = source.DriverBridge.drain, [OSError(24, 'Too many open files')] * 2",
+        "again = threading.Event()",
+        "def drain(*arguments):",
+        "    if refused:",
+        "        raise refused.pop()",
+        "    again.set()",
+        "    return usual(*arguments)",
+        "source.DriverBridge.drain, source._SHORTAGE_S = drain, 0.01",
+        "attachment = spark_events.attach(spark, conf=conf)",
+        "spark.sparkContext.parallelize([1]).count()",
+        "print(again.wait(60))",
+    ).end()
+
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.splitlines() == ["True"]
+    assert ended.err.count("cannot reach Spark's JVM") == 1
+    assert "JVM is gone" not in ended.err
+    assert statuses(file_events(tmp_path / "events"), "application") == ["CREATED", "RUNNING", "FINISHED"]
+    assert "FINISHED" in statuses(file_events(tmp_path / "events"), "job")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import threading
 import time
@@ -39,6 +40,8 @@ _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
 _LINEAGE_WAIT_S = 2.0
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_SHORTAGE_S = 1.0
 _JOURNAL_WAIT_MS = 1_000
 """How long attaching may take for a journal to be ready, and to have the first events, in ms each."""
 
@@ -60,6 +63,7 @@ class DriverSource:
         self._lineage: PlanReader | None = None
         self._stopping = threading.Event()
         self._at_exit = False
+        self._was_short = False
         self._driver = DriverState(spark_context)
         self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._wants_plans else None)
         self._exit_mark = ExitMark()
@@ -174,7 +178,8 @@ class DriverSource:
         from py4j.protocol import Py4JError  # comes with PySpark, which a machine that only checks may lack
 
         try:
-            self._follow()
+            while not self._follows_or_lacks_files():
+                time.sleep(_SHORTAGE_S)
         except (Py4JError, OSError) as error:  # what py4j raises when the JVM disappears
             until_delivered.enter_context(outliving_sigterm())
             if self._listeners.ended or self._stopping.is_set():
@@ -192,6 +197,19 @@ class DriverSource:
             if self._witness is not None and self._listeners.ended:
                 self._witness.ended()
             self._tell_jvm_of_end()
+
+    def _follows_or_lacks_files(self) -> bool:
+        """Follow to the end, and return True; False if files or memory are short to reach the JVM."""
+        try:
+            self._follow()
+        except OSError as error:
+            if error.errno not in _SHORTAGES or (self._stopping.is_set() and self._was_short):
+                raise
+            if not self._was_short:
+                logger.warning("cannot reach Spark's JVM, and try again each second: %s", error.strerror)
+            self._was_short = True
+            return False
+        return True
 
     def _follow(self) -> None:
         while not self._listeners.ended:
