@@ -35,6 +35,12 @@ def properties(folder: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize("columns", ["0", "1", ""])
+def test_a_terminal_that_does_not_know_its_width(columns: str) -> None:
+    """Its tables are as wide as they need to be, not empty."""
+    assert "file_log" in run("plugins", COLUMNS=columns).stdout
+
+
 def test_check_of_a_good_configuration(tmp_path: Path) -> None:
     """A good configuration exits 0 and says which reporters would start."""
     path = properties(tmp_path, GOOD.format(path=tmp_path / "x"))

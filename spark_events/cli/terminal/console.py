@@ -42,6 +42,11 @@ INTERRUPTED = 130
 _WIDEST = 1_000_000_000
 _LONGEST_MESSAGE = 4_000
 
+_NARROWEST = 20
+"""What is narrower shows no table: a terminal that does not know its width says that it has none."""
+if (os.environ.get("COLUMNS") or "x").isdigit() and int(os.environ["COLUMNS"]) < _NARROWEST:
+    del os.environ["COLUMNS"]
+
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
