@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,9 @@ import javaproperties
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError, install
+
+_MOST_BYTES = 16 << 20
+"""How long a properties file may be: with what is longer, such as /dev/zero, memory may be used up."""
 
 
 def default_properties_file() -> Path | None:
@@ -31,8 +35,12 @@ def read_properties(path: Path) -> dict[str, str]:
         ConfigError: the file cannot be read.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            properties: Mapping[str, str] = javaproperties.load(file)
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES >> 20} MiB; give a spark-defaults.conf")
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        properties: Mapping[str, str] = javaproperties.load(text)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as a properties file ({error})") from error
     return {key: value.strip() for key, value in properties.items() if key.startswith("spark.")}

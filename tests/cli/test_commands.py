@@ -52,6 +52,15 @@ def test_check_of_a_good_configuration(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end")
+def test_a_properties_file_without_an_end() -> None:
+    """What is far too long for a configuration is not read to its end, or until memory is used up."""
+    done = run("check", "--properties-file", "/dev/zero")
+
+    assert done.returncode == 3
+    assert "/dev/zero: cannot be read as a properties file (it has more than 16 MiB" in done.stderr
+
+
 def test_check_of_the_shipped_configuration() -> None:
     """The file that conf/ ships is right."""
     done = run("check", "--properties-file", str(REPO / "conf" / "spark-defaults.conf"))
