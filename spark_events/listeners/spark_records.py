@@ -94,6 +94,8 @@ END_CAUSE: Final = "SparkEventsCause"
 """In an ApplicationEnd, from the driver bridge: who ended the application; see ``EndCause.java``."""
 HEARTBEAT = "SparkEventsHeartbeat"
 """The application's driver lives: made by live sources alone, each ``spark.events.heartbeat.interval``."""
+UPTIME = "SparkEventsUptime"
+"""In a heartbeat: how long its source has lived, in ms, by a clock that nobody sets."""
 
 CORE_EVENTS = (
     LOG_START,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from spark_events.api import Event
-from spark_events.listeners.spark_records import HEARTBEAT
+from spark_events.listeners.spark_records import HEARTBEAT, UPTIME
 from spark_events.sources.heartbeats import Heartbeats
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, seen
 
 
 def beat(ms: int) -> dict[str, object]:
-    return {"Event": HEARTBEAT, "Timestamp": T0 + ms}
+    return {"Event": HEARTBEAT, "Timestamp": T0 + ms, UPTIME: ms}
 
 
 def test_a_heartbeat_says_what_runs() -> None:
@@ -48,7 +48,7 @@ def test_nobody_but_a_live_source_makes_them() -> None:
 def test_when_they_are_due() -> None:
     """The first at once, the next after the interval; with 0, none."""
     beats = Heartbeats(60_000)
-    assert beats.record(5) == {"Event": HEARTBEAT, "Timestamp": 5}
+    assert beats.record(5) == {"Event": HEARTBEAT, "Timestamp": 5, UPTIME: 0}
     assert beats.record(60_004) is None
     assert beats.record(60_005) is not None
     assert beats.record(60_006) is None
@@ -57,8 +57,9 @@ def test_when_they_are_due() -> None:
 
 def test_they_go_on_when_the_clock_is_set_back() -> None:
     """Not only when it is as late again as it was; they would be missed for so long."""
-    beats = Heartbeats(60_000)
+    clock = iter((100.0, 160.0, 220.0))
+    beats = Heartbeats(60_000, lambda: next(clock))
     assert beats.record(3_600_000) is not None
-    assert beats.record(1_000) == {"Event": HEARTBEAT, "Timestamp": 1_000}
+    assert beats.record(1_000) == {"Event": HEARTBEAT, "Timestamp": 1_000, UPTIME: 60_000}
     assert beats.record(60_999) is None
     assert beats.record(61_000) is not None

@@ -36,7 +36,6 @@ class HeartbeatListener(Timeless):
         self._running_jobs = running_jobs
         self._running_queries = running_queries
         self._sequence = 0
-        self._first_ms = 0
         self._last_ms: int | None = None
         application = context.emitter.application
         self._entity = Entity("application", "", f"application {application.name!r}")
@@ -55,7 +54,7 @@ class HeartbeatListener(Timeless):
 
     def on_heartbeat(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle a heartbeat."""
-        self._first_ms, self._last_ms = self._first_ms or time_ms, time_ms
+        self._last_ms = time_ms
         runs = self._running_queries()
         shown = sorted(runs, key=lambda run: run.name)[:_MOST_QUERIES]
         event = (
@@ -65,7 +64,7 @@ class HeartbeatListener(Timeless):
             .set_body(f"{self._entity.title} is alive")
             .set_attribute("sequence", self._sequence)
             .set_attribute("intervalMs", self._context.settings.heartbeat_interval_ms)
-            .set_attribute("uptimeMs", time_ms - self._first_ms)
+            .set_attribute("uptimeMs", record.get(spark_records.UPTIME))
             .set_attribute("runningJobs", self._running_jobs())
             .set_attribute("runningQueries", tuple(run.name for run in shown) or None)
             .set_attribute("lastCheckpointIds", tuple(run.last_checkpoint[0] for run in shown) or None)
