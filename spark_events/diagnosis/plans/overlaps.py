@@ -43,9 +43,9 @@ class _Overlaps:
         gained_ms = 0
         for each in passes:
             before = {self._by_stage[stage] for stage in each.stages if stage in self._by_stage}
-            taken_ms = sum(one.time_ms for one in before)
+            taken_ms = sum(earlier.time_ms for earlier in before)
             gained_ms += max(0, each.time_ms - taken_ms)
-            stages = each.stages.union(*(one.stages for one in before))
+            stages = each.stages.union(*(earlier.stages for earlier in before))
             whole = Pass(stages, max(each.time_ms, taken_ms))
             self._by_stage.update(dict.fromkeys(stages, whole))
         return gained_ms

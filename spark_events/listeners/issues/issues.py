@@ -154,7 +154,8 @@ class IssueListener(Timeless):
         # While a query runs, no time counts as the driver's.
         self._tell_driver_time(findings)
         # What functions take is theirs to lose only where they have to be called.
-        again = frozenset().union(*(one.issue.stages for one in findings if one.issue.kind == RECOMPUTATION))
+        repeated = (each.issue.stages for each in findings if each.issue.kind == RECOMPUTATION)
+        again = frozenset().union(*repeated)
         called = [_as_share(each, again) for each in findings if each.issue.kind == PYTHON]
         self._report([each for each in findings if each.issue.kind != PYTHON], ended, time_ms)
         self._application.execution_ended(ended, named(call_site(execution.description), job), time_ms)
