@@ -18,7 +18,7 @@ _CALLED = frozenset({"python"})
 @case("sorted-again")
 def documents_by_rating(work: Work) -> None:
     """PySpark counts and samples an RDD before it sorts it, and computes it for each."""
-    rows, row_ms = work.cores * work.random.randrange(350, 500), 5
+    rows, row_ms = work.cores * work.random.randrange(400, 550), 10
     work.defect("sorted-again", 2 * rows * row_ms / work.cores)
     spark = work.begin(python=True)
 
@@ -38,7 +38,7 @@ def urgent_tickets(work: Work) -> None:
     from pyspark.sql.functions import udf
 
     rows, kept = work.cores * work.random.randrange(500, 700), work.random.randrange(5, 10)
-    row_ms = 10
+    row_ms = 20
     work.defect("called-for-filter", rows * row_ms * kept / 10 / work.cores, "urgency")
     spark = work.begin(pandas=True)
 
@@ -56,7 +56,7 @@ def urgent_tickets(work: Work) -> None:
 @case("called-to-sort", needed=_CALLED)
 def offers_by_price(work: Work) -> None:
     """To sort rows, Spark samples them first; the function that makes them runs for both."""
-    rows, row_ms = work.cores * work.random.randrange(800, 1_200), 5
+    rows, row_ms = work.cores * work.random.randrange(400, 550), 15
     work.defect("called-to-sort", rows * row_ms / work.cores, "priced", "price")
     spark = work.begin(pandas=True)
 
@@ -74,7 +74,7 @@ def offers_by_price(work: Work) -> None:
 @case("computed-in-a-loop")
 def labels_of_neighbors(work: Work) -> None:
     """Each turn of a loop begins with the rows of the one before, which are computed again from the start."""
-    turns, row_ms = work.random.randrange(4, 6), work.random.randrange(7, 10)
+    turns, row_ms = work.random.randrange(4, 6), work.random.randrange(20, 30)
     rows = work.cores * 100
     passes = turns * (turns + 1) // 2 - turns
     work.defect("computed-in-a-loop", passes * rows * row_ms / work.cores, "label")
@@ -98,7 +98,7 @@ def segments_of_customers(work: Work) -> None:
     """A function that is defined again for each report makes another plan, whose cache Spark does not find."""
     from pyspark.sql.functions import udf
 
-    reports, rows, row_ms = work.random.randrange(3, 5), work.cores * work.random.randrange(300, 450), 10
+    reports, rows, row_ms = work.random.randrange(3, 5), work.cores * work.random.randrange(300, 400), 20
     work.defect("cached-anew", (reports - 1) * rows * row_ms / work.cores, "segment")
     spark = work.begin(pandas=True)
 
