@@ -523,8 +523,8 @@ def test_an_sla_of_no_query(duckdb: DuckDb, tmp_path: Path) -> None:
 
     folder = str(write(tmp_path / "log", told()))
     history, reading = read_history(duckdb, [folder], Sla(60_000, {"orders": 1_000, "ordrs": 5_000}))
-    (note,) = [note for note in collect(history, history.tables(), [reading]).notes if "SLA" in note]
-    assert note == "the SLA of ordrs is of no use: no query has this name; there are orders"
+    (note,) = [note for note in collect(history, history.tables(), [reading]).notes if "--sla" in note]
+    assert note == "--sla ordrs=5s was ignored: no query is named ordrs; there are orders"
 
 
 @pytest.mark.parametrize(
