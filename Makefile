@@ -24,6 +24,7 @@ help: ## Say what there is to do
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed; try make PYTHON=python3.12")'
+	@echo "installing into $(VENV) (once) …"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev $(foreach requirement,$(PYSPARK),'$(requirement)')
@@ -37,7 +38,7 @@ setup35: ## Make .venv-3.5, with PySpark 3.5
 setup41: ## Make .venv-4.1, with the PySpark for which there are jars of Delta and Iceberg
 	$(MAKE) --no-print-directory setup VENV=.venv-4.1 PYSPARK='pyspark>=4.1,<4.2'
 
-demo: $(READY) ## Run the demo: a query that fails, is restarted, and the report of its events
+demo: $(READY) ## Run the demo: a query that fails and restarts, a skewed join, and the report of their events
 	$(BIN)/spark-events demo
 
 archive: $(READY) ## Make the archive of classes with which the tests start Spark in half the time (1 min, once)

@@ -80,7 +80,7 @@ def _write_query(file: object, number: int, name: str, app: str, events: int) ->
             event("job", "JobStatusChangeEvent", ms - 50, f"job {batch} {new}", job)
         took = 500 + batch * 7919 % 70_000
         checkpoint = CHECKPOINT % (name, name, name, run, batch, took, step_ms, max(step_ms, took))
-        event("query", "CheckpointEvent", ms, f"completed checkpoint {batch}", checkpoint)
+        event("query", "CheckpointEvent", ms, f"micro-batch {batch} committed", checkpoint)
         if batch % 199 == 0:
             status(ms + 1, "FAILED")
             failure = _STATUS[: _STATUS.index('"newJob')] % (name, name, name, run)

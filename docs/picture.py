@@ -16,7 +16,7 @@ _WIDTH = 96
 _QUERY = "orders_per_customer"
 _COMMANDS = (
     "spark-events demo --output .",
-    f'spark-events show events --query {_QUERY} | grep -E "query.*(->|failed:|no check)"',
+    f'spark-events show events --query {_QUERY} | grep -E "query.*(->|failed:|no micro)"',
     f"spark-events report events --query {_QUERY} --sla 5s",
 )
 _LEFT_OUT = "Failures, the latest first"

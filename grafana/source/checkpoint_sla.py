@@ -28,13 +28,13 @@ def checkpoint_sla() -> builders.Dashboard:
     """Return the dashboard."""
     target = objective(
         "Objective in %",
-        "The share of the checkpoints that must meet the SLA; the alerts assume 99.",
+        "The share of the micro-batches that must meet the SLA; the alerts assume 99.",
         "99",
     )
     board = dashboard(
         "spark-events-checkpoint-sla",
         "Spark checkpoint SLA",
-        "Checkpoints of streaming queries against spark.events.checkpoint.sla: how long a query that has "
+        "Micro-batches of streaming queries against spark.events.checkpoint.sla: how long a query that has "
         "work may "
         "go without committing.",
     ).with_variable(target)
@@ -47,7 +47,7 @@ def _numbers() -> list[builders.Panel]:
     return [
         number(
             "Met deadline",
-            "The share of the checkpoints in the time range that met the SLA.",
+            "The share of the micro-batches in the time range that met the SLA.",
             PromQuery(f"100 * {SHARE_MET}"),
             [(None, RED), (95, AMBER), (99, GREEN)],
             units.Percent,
@@ -55,14 +55,14 @@ def _numbers() -> list[builders.Panel]:
         ),
         number(
             "Missed deadlines",
-            "Checkpoints in the time range that missed the SLA.",
+            "Micro-batches in the time range that missed the SLA.",
             PromQuery(f"round({SLA_MISSED})"),
             NONE_IS_GOOD,
             decimals=0,
         ),
         number(
             "Overdue now",
-            "How long each query whose checkpoint is overdue has had work to commit.",
+            "How long each query whose commit is overdue has had work to commit.",
             PromQuery(f"{OVERDUE} or 0 * {latest('spark_query_last_checkpoint_age_seconds')}"),
             NONE_IS_GOOD,
             units.Seconds,
@@ -91,23 +91,23 @@ def _times() -> list[builders.Panel]:
     return [
         against_sla(
             "Duration against the SLA",
-            "The duration of the last checkpoint, from trigger to commit.",
+            "The duration of the last micro-batch, from trigger to commit.",
             "spark_query_last_checkpoint_duration_seconds",
         ),
         against_sla(
-            "Age of the last checkpoint",
-            "Time since the last checkpoint; it grows while the query is down, hangs, or has nothing to do.",
+            "Age of the last commit",
+            "Time since the last commit; it grows while the query is down, hangs, or has nothing to do.",
             "spark_query_last_checkpoint_age_seconds",
         ),
         lines(
             "Duration, 95th percentile",
-            "The 95th percentile of checkpoint durations, from the histogram's buckets.",
+            "The 95th percentile of micro-batch durations, from the histogram's buckets.",
             [PromQuery(p95)],
             units.Seconds,
         ),
         lines(
-            "Checkpoints completed and failed",
-            "Checkpoints completed and failed per minute.",
+            "Micro-batches committed and failed",
+            "Micro-batches committed and failed per minute.",
             [
                 PromQuery(
                     f"60 * sum {BY_QUERY} (rate(spark_query_number_of_{outcome}_checkpoints_total{{{QUERY}}}"
@@ -156,7 +156,7 @@ def _batches() -> list[builders.Panel]:
         ),
         lines(
             "State size",
-            "The size of all state at the last checkpoint.",
+            "The size of all state at the last commit.",
             [PromQuery(latest("spark_query_last_checkpoint_full_size_bytes"))],
             units.BytesIEC,
         ),

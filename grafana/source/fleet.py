@@ -57,7 +57,7 @@ def _counts() -> list[builders.Panel]:
             NONE_IS_GOOD,
         ),
         number(
-            "Checkpoints overdue",
+            "Commits overdue",
             "Queries that have had work to commit for longer than spark.events.checkpoint.sla.",
             count(OVERDUE),
             NONE_IS_GOOD,
@@ -93,8 +93,8 @@ def _queries() -> builders.Panel:
         ("", f"{status} or {gone}", ""),
         ("up for", latest("spark_query_uptime_seconds"), units.Seconds),
         ("restarts", RESTARTS, units.Short),
-        ("last checkpoint, age", latest("spark_query_last_checkpoint_age_seconds"), units.Seconds),
-        ("last checkpoint, duration", latest("spark_query_last_checkpoint_duration_seconds"), units.Seconds),
+        ("last commit, age", latest("spark_query_last_checkpoint_age_seconds"), units.Seconds),
+        ("last micro-batch, duration", latest("spark_query_last_checkpoint_duration_seconds"), units.Seconds),
         ("input rows/s", latest("spark_query_input_rate_per_second"), units.Short),
         ("backlog", f"sum {BY_QUERY} (spark_query_source_backlog{{{QUERY}}})", units.Short),
     ]

@@ -41,7 +41,7 @@ class ConfigError(SparkEventsError):
     @classmethod
     def of_value(cls, key: str, value: str, allowed: str) -> ConfigError:
         """Build the error of a value that the key does not take."""
-        return cls(f"{key}: {value!r} is not allowed; expected {allowed}")
+        return cls(f"{key}: {value!r} is not valid; expected {allowed}")
 
     @classmethod
     def of_all(cls, problems: Sequence[str]) -> ConfigError:

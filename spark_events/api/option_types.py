@@ -184,13 +184,18 @@ def _parse_pairs(text: str) -> list[tuple[str, str]]:
 def _parse_secret(text: str) -> Secret:
     path, in_clear = None, False
     if text.startswith("env:"):
-        text = os.environ.get(text.removeprefix("env:"), "")
+        name = text.removeprefix("env:")
+        text = os.environ.get(name, "")
+        if not text:
+            raise ValueError(f"env:{name}: the variable {name} is not set or is empty")
     elif text.startswith("file:"):
         path = Path(text.removeprefix("file:").removeprefix("//"))
         try:
             text = path.read_text().strip()
-        except OSError:
-            raise ValueError from None
+        except OSError as error:
+            raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+        if not text:
+            raise ValueError(f"{path}: is empty")
     else:
         in_clear = True
     if not text:  # one was meant to be there

@@ -44,11 +44,10 @@ def check(
     print_warnings(result.warnings)
     for problem in result.problems:
         print_error(problem)
-    source = plain(str(path)) if path else "no spark-defaults.conf"
+    source = plain(str(path)) if path else "no spark-defaults.conf was found"
     if path is None and _MADE.is_file():
-        source += (
-            f"; Spark does not look into {_MADE}: export SPARK_CONF_DIR={plain(str(_MADE.parent.absolute()))}"
-        )
+        folder = plain(str(_MADE.parent.absolute()))
+        source += f". ./{_MADE} exists; to use it: export SPARK_CONF_DIR={folder}"
     if result.problems:
         problems = _count(len(result.problems), "problem")
         say(f"{problems} found ({source}; {_count(len(conf or ()), '--conf option')})", err)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from spark_events.cli.reports.report import run_report
-from spark_events.cli.terminal.console import INTERRUPTED, err, out, say
+from spark_events.cli.terminal.console import INTERRUPTED, err, out, plain, say
 from spark_events.cli.terminal.options import duration_of
 from spark_events.demo.demonstration import LOGS, SHORT, DemoOptions, demo_folder, report_of_demo, run_demo
 
@@ -44,13 +44,16 @@ def demo(
             finally:
                 for path in sorted((folder / "events").glob("*.jsonl")) if out_folder else ():
                     say(f"events: {path}")
-            say("\n[bold]What happened[/], by [bold]spark-events report[/] of these events:")
-            run_report(report_of_demo(options, folder, keep=out_folder is not None))
-            say("\n[bold]Why it was slow[/], by [bold]spark-events why[/] of Spark's event log:")
+            say("\n[bold]What happened[/] (spark-events report):")
+            asked = report_of_demo(options, folder, keep=out_folder is not None)
+            run_report(asked)
+            say("\n[bold]Why it was slow[/] (spark-events why, from Spark's event log):")
             _explain(folder)
             if out_folder is None:
+                kept = f" The HTML report is kept: {plain(str(asked.html))}" if asked.html else ""
                 say(
-                    "\nits events and logs are removed; to keep them: [bold]spark-events demo --output DIR[/]"
+                    "\nThe demo's events and logs have been removed. To keep them, run: "
+                    f"[bold]spark-events demo --output DIR[/].{kept}"
                 )
     except KeyboardInterrupt:
         say("interrupted", err)

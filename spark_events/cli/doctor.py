@@ -20,7 +20,7 @@ def doctor(
     """Show what a bug report needs: versions, extras, the configuration found, ports and folders reached.
 
     It tries the ports, folders and endpoints of all configured reporters, as check --connect does. Secrets
-    are not shown.
+    are not shown. Always exits 0.
     """
     from spark_events.configuration.installation import describe_installation
 

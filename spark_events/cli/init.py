@@ -6,10 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
+from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
+from spark_events.api.option_types import PORTS
 from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.cli.terminal.console import err, plain, print_warnings, say
 from spark_events.cli.terminal.options import duration_of
@@ -35,7 +38,7 @@ def init(
         ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Of the events files; events by default.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for the event files; `events` by default.")
     ] = None,
     sla: Annotated[
         str | None,
@@ -44,9 +47,15 @@ def init(
             help="How long a streaming query may go without committing, such as 60s; no limit by default.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(metavar="PORT", help="Of the metrics for Prometheus.")] = 9249,
+    port: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PORTS",
+            help="Port that serves metrics for Prometheus; by default the first free one of 9249-9260.",
+        ),
+    ] = None,
     endpoint: Annotated[
-        str, typer.Option(metavar="URL", help="Of the OTLP collector; by default the one on this machine.")
+        str, typer.Option(metavar="URL", help="URL of the OTLP collector; by default, one on this machine.")
     ] = "",
     output: Annotated[
         Path | None,
@@ -65,15 +74,16 @@ def init(
 ) -> None:
     """Write a first configuration, and say what to do next.
 
-    On a terminal it asks for what no option gives. A file that is there already is left as it is without
+    On a terminal, it asks for whatever the options do not give. An existing file is kept unless you give
     --append or --force.
     """
     asks = sys.stdin.isatty() and err.is_terminal
     file = output or default_file()
+    _check_destinations(_destinations(to))
     append = append or (asks and not force and file.exists() and _may_append(file))
     if file.exists() and not append and not force:
         raise UsageError(f"{file}: exists already; --append adds the lines to it, --force replaces it")
-    wanted = _wanted(to, folder, sla, asks, port, endpoint)
+    wanted = _wanted(to, folder, sla, asks, port or "", endpoint)
     settings = wanted.settings()
     before = ""
     if append and file.exists():
@@ -87,8 +97,18 @@ def _may_append(file: Path) -> bool:
     return typer.confirm(f"{file} exists already. Add lines to it?", err=True)
 
 
+def _destinations(to: Sequence[str] | None) -> list[str]:
+    return [name.strip() for text in to or (FILES,) for name in text.split(",")]
+
+
+def _check_destinations(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in DESTINATIONS:
+            raise UsageError(f"--to {name}: expected one or more of {', '.join(DESTINATIONS)}")
+
+
 def _wanted(
-    to: Sequence[str] | None, folder: Path | None, sla: str | None, asks: bool, port: int, endpoint: str
+    to: Sequence[str] | None, folder: Path | None, sla: str | None, asks: bool, port: str, endpoint: str
 ) -> FirstLines:
     """Return what is wanted, by the options and the answers.
 
@@ -97,20 +117,29 @@ def _wanted(
     """
     if to is None and asks:
         to = [typer.prompt(f"Where to report ({', '.join(DESTINATIONS)})", default=FILES, err=True)]
-    names = [name.strip() for text in to or (FILES,) for name in text.split(",")]
-    for name in names:
-        if name not in DESTINATIONS:
-            raise UsageError(f"--to {name}: expected one or more of {', '.join(DESTINATIONS)}")
+    names = _destinations(to)
+    _check_destinations(names)
     if folder is None and asks and FILES in names:
-        folder = Path(typer.prompt("Folder for the events files", default=str(_FOLDER.absolute()), err=True))
+        folder = Path(typer.prompt("Folder for the event files", default=str(_FOLDER.absolute()), err=True))
     if sla is None and asks:
         question = "How long may a streaming query go without committing (such as 60s; empty: no limit)"
         sla = typer.prompt(question, default="", show_default=False, err=True)
     if sla:
         duration_of("--sla", sla)
-    if not endpoint.isprintable():  # a line feed would begin another setting
+    if port:
+        _check_ports(port)
+    url = urlsplit(endpoint)
+    # A line feed would begin another setting.
+    if endpoint and not (endpoint.isprintable() and url.scheme in ("http", "https") and url.hostname):
         raise UsageError(f"--endpoint {endpoint!r}: expected a URL such as http://localhost:4317")
     return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint)
+
+
+def _check_ports(port: str) -> None:
+    try:
+        PORTS.read("--port", port)
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
 
 
 def _write(file: Path, text: str) -> None:
@@ -133,10 +162,14 @@ def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
     say("\nNext:")
     if not is_found(file) and file.name == "spark-defaults.conf":
         say(f"  export SPARK_CONF_DIR={plain(str(file.absolute().parent))}")
-    elif not is_found(file):
-        say(f"  cp {plain(str(file))} $SPARK_HOME/conf/spark-defaults.conf")
-    say("  spark-events check --connect")
-    say("  spark-events run app.py    [dim]# or spark_events.attach(spark) in a notebook[/]")
+    # A file of another name is nowhere that Spark looks, and what is there must not be overwritten.
+    option = (
+        ""
+        if is_found(file) or file.name == "spark-defaults.conf"
+        else f" --properties-file {plain(str(file))}"
+    )
+    say(f"  spark-events check{option} --connect")
+    say(f"  spark-events run{option} app.py    [dim]# or spark_events.attach(spark) in a notebook[/]")
     if FILES in wanted.destinations:
         say(f"  spark-events show {plain(str(wanted.folder.absolute()))}")
     print_warnings(check(wanted.settings(), connect=False).problems)

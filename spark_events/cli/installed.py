@@ -50,7 +50,7 @@ class Shipped(str, enum.Enum):
 
 def paths(
     folder: Annotated[
-        Shipped | None, typer.Argument(metavar="[conf|grafana]", help="Print only the path of this folder.")
+        Shipped | None, typer.Argument(metavar="conf|grafana", help="Print only the path of this folder.")
     ] = None,
 ) -> None:
     """Print where the example configurations and the dashboards are."""

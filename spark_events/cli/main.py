@@ -115,9 +115,9 @@ command(
 )(replay.replay)
 command(
     app,
-    "spark-events lineage /var/log/spark-reports",
-    "spark-events lineage /var/log/spark-reports --of shop.orders --columns",
-    "spark-events lineage /var/log/spark-reports --impact shop.orders.amount --html impact.html",
+    "spark-events lineage /var/log/spark-lineage",
+    "spark-events lineage /var/log/spark-lineage --of shop.orders --columns",
+    "spark-events lineage /var/log/spark-lineage --impact shop.orders.amount --html impact.html",
     "spark-events lineage plan tables.sql queries --impact orders.amount --fail-on impact",
     panel=PAST,
 )(lineage)

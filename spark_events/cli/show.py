@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import orjson
@@ -18,10 +20,34 @@ from spark_events.cli.terminal.console import INTERRUPTED, out, plain, print_war
 from spark_events.cli.terminal.options import App, From, Query, Until
 from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
+from spark_events.history.selection import shown
+from spark_events.runtime.event_names import ALL_SUBTASKS_STATUS_CHANGE, JOB_FAILURE, JOB_STATUS_CHANGE
 
 _LOOK_EVERY_S = 0.5
 _STYLES = {"WARN": "yellow", "ERROR": "bold red", "FATAL": "bold red"}
 _WIDEST_SEVERITY = 5
+_SUBJECT = (
+    "job_kind",
+    "app_name",
+    "app_id",
+    "app_attempt_id",
+    "run_id",
+    "job_id",
+    "stage_id",
+    "stage_attempt_id",
+)
+"""The attributes that say what an event is about."""
+_MOST_KNOWN = 1_000
+_TOGETHER_MS = 1_000
+"""How long after a change of status its failure may come."""
+_NAMED = {
+    "--app": "applications",
+    "--query": "queries",
+    "--name": "events",
+    "--severity": "severities",
+}
+"""What there is of each option that names something."""
+_ALL_STARTED = "ALL_RUNNING_OR_FINISHED"
 
 
 def show(
@@ -61,7 +87,10 @@ def show(
     if not follow:
         lines.demand_some()
 
+    known = _Known()
+
     def matches(event: StoredEvent) -> bool:
+        known.see(event)
         return (
             (app is None or app in (event.attributes.get("app_name"), event.attributes.get("app_id")))
             and (query is None or query == event.attributes.get("query_name"))
@@ -73,11 +102,12 @@ def show(
     for file in lines.left_out:
         print_warnings([f"{file} is left out: show reads no such packed file; unpack it"])
     try:
-        shown, read = _show_new(lines, matches, as_json)
+        failures = _Failures() if name is None else None
+        printed, read = _show_new(lines, matches, as_json, failures)
         while follow:
             sys.stdout.flush()
             time.sleep(_LOOK_EVERY_S)
-            _show_new(lines, matches, as_json)
+            _show_new(lines, matches, as_json, failures)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     if lines.cut:
@@ -86,12 +116,44 @@ def show(
         )
     if lines.skipped:
         print_warnings([f"lines that are not events, skipped: {lines.skipped:,}"])
-    if not shown:
+    if not printed:
+        given = {"--app": app, "--query": query, "--name": name, "--severity": severity}
+        given |= {"--from": begin, "--until": until}
         raise NothingToReadError(
-            f"none of {read:,} events matches --app, --query, --name, --severity, --from and --until"
+            known.none_of(read, {option: text for option, text in given.items() if text is not None})
             if read
             else "the files have no events"
         )
+
+
+@dataclass(slots=True)
+class _Known:
+    """What there is to ask for, by the option that asks for it."""
+
+    values: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    first_ms: int = sys.maxsize
+    last_ms: int = 0
+
+    def see(self, event: StoredEvent) -> None:
+        """Called with each event."""
+        seen = {
+            "--app": event.attributes.get("app_name"),
+            "--query": event.attributes.get("query_name"),
+            "--name": event.name,
+            "--severity": event.severity,
+        }
+        for option, value in seen.items():
+            if value and len(self.values[option]) < _MOST_KNOWN:
+                self.values[option].add(str(value))
+        self.first_ms, self.last_ms = min(self.first_ms, event.time_ms), max(self.last_ms, event.time_ms)
+
+    def none_of(self, read: int, given: Mapping[str, str]) -> str:
+        """Return what to say where no event matches the options that were given."""
+        asked = " ".join(f"{option} {text}" for option, text in given.items())
+        there = [f"{_NAMED[option]}: {shown(self.values[option])}" for option in given if option in _NAMED]
+        if given.keys() - _NAMED.keys():
+            there.append(f"they are from {moment(self.first_ms)} to {moment(self.last_ms)} UTC")
+        return f"none of {read:,} events matches {asked}; {'; '.join(there)}"
 
 
 def _severity(option: str, text: str) -> Severity:
@@ -103,21 +165,34 @@ def _severity(option: str, text: str) -> Severity:
     return severity
 
 
-def _show_new(lines: EventLines, matches: Callable[[StoredEvent], bool], as_json: bool) -> tuple[int, int]:
-    """Print the events that were added, and return how many were printed and how many read."""
-    shown = read = 0
-    for event in lines.read():
-        read += 1
-        if matches(event):
-            shown += 1
-            if not as_json:
-                say(_line(event), out)
-                continue
-            try:
-                sys.stdout.write(_as_json(event) + "\n")
-            except RecursionError:  # it is nested deeper than Python writes JSON
-                lines.skipped += 1
-    return shown, read
+def _show_new(
+    lines: EventLines, matches: Callable[[StoredEvent], bool], as_json: bool, failures: _Failures | None
+) -> tuple[int, int]:
+    """Print the events that were added, and return how many match and how many were read.
+
+    Args:
+        failures: those printed before; None to print what repeats them, too.
+    """
+    matching = read = 0
+
+    def those_that_match() -> Iterator[StoredEvent]:
+        nonlocal matching, read
+        for event in lines.read():
+            read += 1
+            if matches(event):
+                matching += 1
+                yield event
+
+    chosen = those_that_match()
+    for event in chosen if failures is None or as_json else failures.once(chosen):
+        if not as_json:
+            say(_line(event), out)
+            continue
+        try:
+            sys.stdout.write(_as_json(event) + "\n")
+        except RecursionError:  # it is nested deeper than Python writes JSON
+            lines.skipped += 1
+    return matching, read
 
 
 def _as_json(event: StoredEvent) -> str:
@@ -127,8 +202,56 @@ def _as_json(event: StoredEvent) -> str:
         return json.dumps(event.record, ensure_ascii=False, separators=(",", ":"))
 
 
+class _Failures:
+    """Leaves out the changes of status to FAILED that say nothing more than a failure, which has the reason.
+
+    The one may be before or after the other.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[object, ...], None] = {}
+
+    def once(self, events: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
+        """Yield events, in their order; what comes after a change of status waits for its failure."""
+        held: deque[StoredEvent] = deque()
+        for event in events:
+            held.append(event)
+            subject = _subject(event)
+            if event.name == JOB_FAILURE:
+                before = next((each for each in held if _is_end(each) and _subject(each) == subject), None)
+                if before is None:
+                    self._told[subject] = None
+                else:
+                    held.remove(before)
+            elif _is_end(event) and self._told.pop(subject, True) is None:
+                held.pop()
+            if len(self._told) > _MOST_KNOWN:
+                del self._told[next(iter(self._told))]
+            while held and (not _is_end(held[0]) or event.time_ms - held[0].time_ms > _TOGETHER_MS):
+                yield held.popleft()
+        yield from held
+
+
+def _is_end(event: StoredEvent) -> bool:
+    return event.name == JOB_STATUS_CHANGE and event.attributes.get("newJobStatus") == "FAILED"
+
+
+def _subject(event: StoredEvent) -> tuple[object, ...]:
+    return tuple(event.attributes.get(name) for name in _SUBJECT)
+
+
+def _in_words(event: StoredEvent) -> str:
+    """Return the first line of what happened; of the tasks of a stage, in words of Spark's."""
+    body = (event.body or event.name).split("\n", 1)[0]
+    return (
+        body.replace(_ALL_STARTED, "all tasks have started")
+        if event.name == ALL_SUBTASKS_STATUS_CHANGE
+        else body
+    )
+
+
 def _line(event: StoredEvent) -> str:
-    body = plain((event.body or event.name).split("\n", 1)[0])
+    body = plain(_in_words(event))
     style = _STYLES.get(event.severity)
     severity = plain(f"{event.severity:<{_WIDEST_SEVERITY}}")
     marked = f"[{style}]{severity}[/] {body}" if style else f"{severity} {body}"

@@ -10,7 +10,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.api.option_types import SECRET
 from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.cli.terminal.console import (
     FAILED,
@@ -21,7 +20,7 @@ from spark_events.cli.terminal.console import (
     print_warnings,
     show_table,
 )
-from spark_events.cli.terminal.options import App, Query
+from spark_events.cli.terminal.options import App, Query, secret_of
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.history.selection import Selection
 
@@ -44,14 +43,18 @@ def status(
     query: Query = None,
     token: Annotated[
         str | None,
-        typer.Option(metavar="SECRET", help="A token that the URL asks for, as env:NAME or file:PATH."),
+        typer.Option(
+            metavar="SECRET",
+            help="The token that the URL asks for: env:NAME, file:PATH or (visible in the process list) the "
+            "token itself.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show which applications and queries are up now, since when, and how often they were restarted.
 
-    An application that was killed with all that could tell it counts as RUNNING until three heartbeats are
-    missing (3 min by default), then as UNKNOWN, and as LOST after ten.
+    If an application is killed and nothing is left to report its end, it counts as RUNNING until three
+    heartbeats are missing (3 min by default), then as UNKNOWN, and after ten as LOST.
 
     Exits 1 if one is down, silent or lost, or the last run of a batch application failed; 4 if there is
     nothing to read.
@@ -62,7 +65,9 @@ def status(
     if any(path.startswith(_URLS) for path in paths):
         if len(paths) > 1:
             raise UsageError(f"{', '.join(paths)}: give one URL, or paths of stored events")
-        current = _selected(of_endpoint(paths[0], _secret(token)), app, query)
+        current = _selected(
+            of_endpoint(paths[0], None if token is None else secret_of("--token", token).reveal()), app, query
+        )
     else:
         current = _stored(paths, Selection(app or "", query or "", until_now=True))
     if as_json:
@@ -70,13 +75,6 @@ def status(
     else:
         show_table(_table(current))
     raise typer.Exit(FAILED if any(each.state in BAD_STATES for each in current) else 0)
-
-
-def _secret(where: str | None) -> str | None:
-    try:
-        return None if where is None else SECRET.parse(where).reveal()
-    except ValueError:
-        raise UsageError(f"--token: cannot be used; expected {SECRET.allowed}") from None
 
 
 def _selected(current: list[Current], app: str | None, query: str | None) -> list[Current]:

@@ -46,15 +46,21 @@ class CheckResult:
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     """Check a configuration, as ``attach`` would read it; ``connect`` also tries what is to be reached."""
     configuration = read_configuration(conf)
-    problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf), *wrong_daemon(conf)]
+    problems = [
+        *configuration.problems,
+        *problems_of(conf),
+        *unknown_keys(conf),
+        *wrong_daemon(conf),
+        *quoted(conf),
+    ]
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
         _check_reporter(setup, connect, reporters, problems)
     off = turned_off(conf)
     if not configuration.setups and not problems and not off:
         problems.append(
-            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}: spark-events init writes "
-            "a first configuration, and spark-events paths shows where an example with every key is"
+            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}. `spark-events init` "
+            "writes a first configuration; `spark-events paths` shows an example with every key."
         )
     settings = configuration.settings
     missing = missing_lines(conf, settings.sink_ports)
@@ -62,7 +68,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         reporters,
         [configuration.redactor.text(problem) for problem in problems],
         [
-            *([f"nothing is reported: {off} turns spark-events off"] if off else []),
+            *([f"nothing is reported: {off}"] if off else []),
             *configuration.warnings,
             *filter(None, [missing]),
             *unused_daemon(conf, settings),
@@ -96,8 +102,18 @@ def _probe(setup: ReporterSetup) -> str:
         return reached
     try:
         return f"{reached}; {probe_folder(setup.journal_dir)}"
-    except OSError as error:
+    except ConfigError as error:
         raise ConfigError(f"{setup.config.key(JOURNAL_DIR.name)}: {error}") from error
+
+
+_OUR_KEYS = re.compile(r"spark\.((events|traces|job-status-changed)\.|metrics\.report)")
+
+
+def quoted(conf: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each of our values that has quotation marks around it: Spark leaves them there."""
+    for key, value in conf.items():
+        if _OUR_KEYS.match(key) and len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            yield f"{key}: begins with a quotation mark; spark-defaults.conf takes values without quotes"
 
 
 _KEY = "spark.python.daemon.module"

@@ -23,14 +23,14 @@ class FirstLines:
         destinations: some of ``DESTINATIONS``.
         folder: of the events files.
         sla: how long a query may go without committing; empty for no limit.
-        port: of Prometheus' metrics.
+        port: of Prometheus' metrics, or a range of them; empty for the reporter's default.
         endpoint: of a collector; empty for the one on this machine.
     """
 
     destinations: Sequence[str]
     folder: Path
     sla: str = ""
-    port: int = 9249
+    port: str = ""
     endpoint: str = ""
 
     def settings(self) -> dict[str, str]:
@@ -41,7 +41,8 @@ class FirstLines:
             settings["spark.events.reporter.file.path"] = self.folder.absolute().as_uri()
         if PROMETHEUS in self.destinations:
             settings["spark.metrics.reporter.prom.factory.class"] = "prometheus"
-            settings["spark.metrics.reporter.prom.port"] = str(self.port)
+            if self.port:
+                settings["spark.metrics.reporter.prom.port"] = self.port
         if OTLP in self.destinations:
             for signal in ("events", "metrics", "traces"):
                 reporter = f"spark.{signal}.reporter.otel"

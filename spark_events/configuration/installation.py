@@ -68,7 +68,8 @@ def extras() -> dict[str, str]:
     return {
         extra: "installed"
         if not (missing := [name for name in names if not _version(name)])
-        else f"missing: {', '.join(missing)}"
+        else f"{'not all installed (missing' if extra == 'all' else 'missing:'} {', '.join(missing)}"
+        + (")" if extra == "all" else "")
         for extra, names in sorted(packages.items())
     }
 

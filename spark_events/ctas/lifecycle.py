@@ -152,7 +152,7 @@ def _check_level(transaction: Transaction, require: str | Level) -> None:
     required = require.value if isinstance(require, Level) else require
     allowed = (_ATOMIC, *(level.value for level in Level))
     if required not in allowed:
-        raise CtasError(f"require={require!r} is not allowed; expected one of {', '.join(allowed)}")
+        raise CtasError(f"require={require!r} is not valid; expected one of {', '.join(allowed)}")
     level = transaction.level
     has_gap = level is Level.RENAME and transaction.previous is not None
     is_atomic = level is not Level.RECOVERABLE and not has_gap

@@ -198,7 +198,7 @@ def _purpose(mode: str | Purpose) -> Purpose:
         return Purpose(mode.upper() if isinstance(mode, str) else mode)
     except ValueError:
         allowed = ", ".join(purpose.value.lower() for purpose in Purpose)
-        raise CtasError(f"mode={mode!r} is not allowed; expected one of {allowed}") from None
+        raise CtasError(f"mode={mode!r} is not valid; expected one of {allowed}") from None
 
 
 BEGINNINGS = {

@@ -119,6 +119,7 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
     spark = start_session("demo", {**_SPARK, **logged, **conf})
     import spark_events
 
+    tell(f"\n[bold]As it happens[/], on Spark {spark.version}:")
     try:
         attachment = spark_events.attach(spark, strict=True)
     except BaseException:
@@ -126,8 +127,7 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
         raise
     try:
         for worker in attachment.registry.workers:
-            tell(f"{worker.title}: {worker.destination}")
-        tell(f"\n[bold]As it happens[/], on Spark {spark.version}:")
+            tell(f"[dim]{worker.title}: {worker.destination}[/]")
         run_batch_job(spark)
         run_skewed_join(spark)
         run_streaming_query(spark, folder / "checkpoint")

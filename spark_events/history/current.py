@@ -155,7 +155,10 @@ def _fetched(url: str, token: str | None) -> str:
         raise ConfigError(f"{path_without_secrets(url)}: answers no HTTP: {error!r}") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise ConfigError(f"{path_without_secrets(url)}: cannot be reached: {reason}") from error
+        if isinstance(reason, ConnectionRefusedError):
+            raise ConfigError(f"{path_without_secrets(url)}: connection refused; is it running?") from error
+        said = getattr(reason, "strerror", None) or reason
+        raise ConfigError(f"{path_without_secrets(url)}: cannot be reached: {said}") from error
 
 
 def _answer(request: urllib.request.Request) -> str:

@@ -53,6 +53,11 @@ class History:
         self.period = period
         self._selection = selection
 
+    @property
+    def until_now(self) -> bool:
+        """Whether the period ends now, and not with the last event, or when somebody says."""
+        return self._selection.until_now
+
     def tables(self) -> Tables:
         """Compute the tables and return them.
 

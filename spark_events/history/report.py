@@ -45,6 +45,7 @@ class Report:
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
         notes: what a reader has to know about the underlying events.
         records: how many records were read.
+        until_now: whether the period ends now; times may be told as "so long ago" only then.
     """
 
     since_ms: int
@@ -56,6 +57,7 @@ class Report:
     durations: list[Row]
     notes: list[str] = field(default_factory=list)
     records: int = 0
+    until_now: bool = False
 
     def to_pandas(self, table: str = "uptime") -> pandas.DataFrame:
         """Return a table as a frame of pandas; columns in ms since the epoch become times in UTC.
@@ -84,6 +86,7 @@ class Report:
     def as_values(self) -> dict[str, Any]:
         """Return all of it as values of JSON."""
         values = dict(vars(self))
+        del values["until_now"]  # of how times are shown
         before = ("since_ms", "until_ms", "sla_ms", "sla_by_query")
         return {**{name: values.pop(name) for name in before}, **values.pop("tables"), **values}
 
@@ -113,6 +116,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
             *_notes_on_limits(history, tables),
         ],
         records=sum(reading.records for reading in readings),
+        until_now=history.until_now,
     )
 
 
@@ -164,8 +168,8 @@ def _notes_on_sla(history: History, sla: list[Row]) -> list[str]:
     names = {row["query_name"] for row in sla}
     known = ", ".join(sorted(names)[:_MOST_NAMES])
     return [
-        f"the SLA of {name} is of no use: no query has this name; there are {known or 'none'}"
-        for name in history.sla.by_query
+        f"--sla {name}={sla_ms / 1_000:g}s was ignored: no query is named {name}; there are {known or 'none'}"
+        for name, sla_ms in history.sla.by_query.items()
         if name not in names
     ]
 

@@ -52,7 +52,7 @@ class How(Enum):
     CLOCK = auto()
     """Without the day."""
     AGO = auto()
-    """How long before the end of the report a moment was."""
+    """How long before the end of the report a moment was: for reports that end now."""
 
 
 TIMES = (How.MOMENT, How.SHORT_MOMENT, How.MINUTE, How.CLOCK)
@@ -65,9 +65,13 @@ class Where(Flag):
     TERMINAL = auto()
     WIDE = auto()
     """On terminals that are wide."""
+    NOW = auto()
+    """Only in reports that end now."""
+    PAST = auto()
+    """Only in reports that end earlier."""
 
 
-PAGE, TERMINAL, WIDE = Where.PAGE, Where.TERMINAL, Where.WIDE
+PAGE, TERMINAL, WIDE, NOW, PAST = Where.PAGE, Where.TERMINAL, Where.WIDE, Where.NOW, Where.PAST
 
 
 class Part(NamedTuple):
@@ -150,9 +154,10 @@ class Table:
         """The types of the columns, by name."""
         return {column.name: column.type for column in self.columns}
 
-    def shown_at(self, where: Where) -> list[Shown]:
-        """Return the columns that are shown at some of these places."""
-        return [column for column in self.shown if column.where & where]
+    def shown_at(self, where: Where, until_now: bool) -> list[Shown]:
+        """Return the columns that are shown at some of these places, in a report that ends now or earlier."""
+        other = PAST if until_now else NOW
+        return [column for column in self.shown if column.where & where and other not in column.where]
 
 
 def job_name(row: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from spark_events.api.toolkit.json_of_job_events import JobEventJson, LineageJso
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 
 _PATTERN = "*.lineage.*.jsonl*"
+_LISTENER = "spark.job-status-changed.listener.log"
 _LONGEST_LINE = 64 << 20
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
@@ -128,8 +129,8 @@ def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:
             raise NothingToReadError(f"{path}: {graph.torn[path]}")
         if not files:
             raise NothingToReadError(
-                f"{path}: no file log of jobs in this folder ({_PATTERN}); a job status listener of the "
-                "type file_log writes one"
+                f"{path}: no lineage files ({_PATTERN}) here; to write some, set "
+                f"{_LISTENER}.factory.class=file_log and {_LISTENER}.path=<folder>"
             )
         yield from files
 

@@ -308,16 +308,16 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
 
 
 def turned_off(conf: Mapping[str, str]) -> str:
-    """Return what turns everything off, the environment's variable or the key; an empty text for nothing."""
+    """Return what turns everything off, ``spark.events.enabled=false`` say; an empty text for nothing."""
     text = os.environ.get(ENABLED, "").strip()
     try:
         if text and not types.BOOL.parse(text):
-            return f"the environment variable {ENABLED}"
+            return f"{ENABLED}={text} in the environment"
     except ValueError:
-        logger.warning("environment variable %s: %r is not allowed; expected true or false", ENABLED, text)
+        logger.warning("environment variable %s: %r is not valid; expected true or false", ENABLED, text)
     option = declared_in(ListenerSettings)["enabled"].option
     try:
-        return "" if ReporterConfig("", conf).get(option) else option.name
+        return "" if ReporterConfig("", conf).get(option) else f"{option.name}=false"
     except ConfigError:
         return ""  # which reading the settings tells
 

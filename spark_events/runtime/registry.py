@@ -258,7 +258,7 @@ class Registry:
             readings["series"] = (lambda: self._series_of(worker)[0], "{series}", "Series that it reports.")
             readings["seriesAboveLimit"] = (lambda: self._series_of(worker)[1], "{series}", above)
         register_gauges(group, readings)
-        self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)
+        self.losses.watch(worker.title, group, stats.untold_here, LOSS_CAUSES)
 
     def _series_of(self, worker: Worker) -> tuple[int, int]:
         """Return how many series a metric reporter has, and how many it does not get."""

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.inbox import Inbox
-from spark_events.runtime.log_once import TroubleLog, logger
+from spark_events.runtime.log_once import TroubleLog
 from spark_events.runtime.stats import ReporterAccount
 
 _FIRST_S = 0.2
@@ -109,7 +109,7 @@ class Flusher:
                 self._backoff.failed()
                 title = self._account.title
                 self._trouble.goes_on(
-                    "", "%s holds back %s and tries again: %s", title, counted(items, "item"), later
+                    "", "%s could not send %s yet and is retrying: %s", title, counted(items, "item"), later
                 )
                 if not (yield from self._backoff.pause(later.after_ms)):
                     self._give_up(items, later)
@@ -130,8 +130,7 @@ class Flusher:
     def _give_up(self, items: int, reason: RetryLater) -> None:
         left = self._inbox.give_up(items)
         if left is not None:
-            title = self._account.title
-            logger.error("%s could not deliver %s before the end: %s", title, counted(left, "item"), reason)
+            self._account.stats.tell_lost(self._account.title, left, reason)
 
 
 class PeriodicReports:
@@ -182,5 +181,5 @@ class PeriodicReports:
     def _miss(self, later: RetryLater) -> None:
         self._account.stats.retries.inc()
         self._missed += 1
-        message = "%s cannot report, and tries again every interval: %s"
+        message = "%s cannot report; it retries at each interval: %s"
         self._trouble.goes_on("", message, self._account.title, later)

@@ -249,7 +249,11 @@ def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
     settings = ReporterSettings(**values)
     factory_key = config.key(FACTORY.name)
     if not settings.factory_class:
-        raise ConfigError(f"{factory_key}: missing; set it to one of {_factories(kind)}, or to module:Class")
+        near = difflib.get_close_matches(FACTORY.name, config.values, n=1, cutoff=0.8)
+        instead = f"; found {near[0]!r}" if near else ""
+        raise ConfigError(
+            f"{factory_key}: missing; set it to one of {_factories(kind)}, or to module:Class{instead}"
+        )
     factory = load_factory(kind, settings.factory_class, factory_key)
     problems = [problem for error in errors for problem in error.problems]
     problems += config.problems(factory.options or ()).values()

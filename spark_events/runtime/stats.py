@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from spark_events.api import Counter, SparkEventsError
 from spark_events.api.event import now_ms
-from spark_events.runtime.log_once import OnceLog
+from spark_events.api.toolkit.formatting import counted
+from spark_events.runtime.log_once import OnceLog, logger
 
 DROP_CAUSES: Mapping[str, str] = {
     "queue_full": "the queue in memory was full (queue.max-items, queue.max-bytes)",
     "not_open": "the reporter could not be opened",
-    "close": "they were not delivered before the end (spark.events.close.timeout)",
+    "close": "they were not delivered before the application ended (spark.events.close.timeout)",
     "journal_full": "the journal was full (journal.max-bytes)",
     "journal_age": "they were older than journal.max-age",
     "journal_damaged": "the journal was damaged; each damaged place counts as one",
@@ -37,6 +38,7 @@ class ReporterStats:
         refused: items that the destination will never take.
         dropped_by_cause: items that never reached their destination, by cause.
         retries: requests that have to be sent again.
+        told_at_close: how many of those dropped at the end an error of its own has told.
         last_success_ms: when a flush or request last succeeded, in ms since the epoch; None if none has.
     """
 
@@ -49,6 +51,7 @@ class ReporterStats:
         }
         self.retries = Counter(description="Requests to send again.")
         self.last_success_ms: int | None = None
+        self.told_at_close = 0
         self._lasting = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
         self._lasting |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
         self._inherited: Mapping[str, int] = {}
@@ -74,6 +77,28 @@ class ReporterStats:
             for name, counter in self._lasting.items()
             if name not in ("reported", "failed", _DROPPED + "not_open")
         }
+
+    def untold_here(self) -> dict[str, int]:
+        """Return what this process lost, by cause, but for what an error of its own has told already."""
+        lost = self.dropped_here()
+        return {**lost, "close": lost["close"] - self.told_at_close}
+
+    def tell_lost(self, title: str, count: int, reason: object = "") -> None:
+        """Log that items were lost at the end, and why.
+
+        Args:
+            title: the reporter's name in messages.
+            count: how many, all of which count as dropped.
+            reason: what the destination's last answer was; empty where that was logged.
+        """
+        self.told_at_close += count
+        logger.error(
+            "%s lost %s: the destination did not take them before the application ended "
+            "(spark.events.close.timeout)%s",
+            title,
+            counted(count, "item"),
+            f": {reason}" if reason else "",
+        )
 
     def totals(self) -> dict[str, int]:
         """Return the counters that outlive the process, by name."""

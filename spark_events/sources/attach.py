@@ -15,6 +15,7 @@ from spark_events.listeners.application.application import application_info
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
+from spark_events.runtime.worker import Worker
 from spark_events.sources import driver_log
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked, watch_wrong_values
 from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
@@ -43,6 +44,11 @@ _NESTED = (
 _lock = threading.RLock()  # see _NESTED
 _attaching = False
 _attachments: dict[str, Attachment] = {}
+
+
+def _place_of(worker: Worker) -> str:
+    """Return where a worker's reporter reports to; its name if it does not say."""
+    return f"to {worker.destination}" if worker.destination else f"by {worker.setup.name}"
 
 
 class Attachment:
@@ -88,6 +94,18 @@ class Attachment:
             state = f"turned off by {self._off}"
         shown = f"<Attachment to {self._name or 'no application'}: {reporters}; {state}>"
         return self.registry.redact(shown)
+
+    @property
+    def summary(self) -> str:
+        """One sentence about where the application is reported, for whoever has started it.
+
+        What kept a reporter from opening has a message of its own.
+        """
+        opened = [worker for worker in self.registry.workers if worker.error is None]
+        if not opened:
+            return "nothing is reported: no reporter could be opened"
+        places = ", ".join(f"{worker.setup.kind.name} {_place_of(worker)}" for worker in opened)
+        return self.registry.redact(f"reporting on {self._name}: {places}")
 
     def __enter__(self) -> Attachment:
         return self

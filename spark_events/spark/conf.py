@@ -41,8 +41,11 @@ def read_properties(path: Path) -> dict[str, str]:
             raise ValueError(f"it has more than {_MOST_BYTES >> 20} MiB; give a spark-defaults.conf")
         text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
         properties: Mapping[str, str] = javaproperties.load(text)
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such file") from error
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read as a properties file ({error})") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path}: cannot be read as a properties file ({reason})") from error
     return {key: value.strip() for key, value in properties.items() if key.startswith("spark.")}
 
 
@@ -67,7 +70,7 @@ def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:
         elif isinstance(value, str | int | float | PathLike):
             texts[key] = str(value)
         else:
-            problems.append(f"{key}: a {type(value).__name__} is not allowed; expected a text")
+            problems.append(f"{key}: a {type(value).__name__} is not valid; expected a text")
     return texts, problems
 
 

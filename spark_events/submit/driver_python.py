@@ -95,8 +95,8 @@ def _say_that_it_reports(attachment: Attachment) -> None:
 
     def say() -> None:
         attachment.registry.wait_opened(_OPEN_WAIT_MS)
-        if not supervisor.say(repr(attachment)):
-            tell("%r", attachment)
+        if not supervisor.say(attachment.summary):
+            tell("%s", attachment.summary)
 
     if attachment.active:
         threading.Thread(target=say, name="spark-events-say", daemon=True).start()

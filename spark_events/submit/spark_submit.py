@@ -70,7 +70,7 @@ def submit(arguments: Sequence[str]) -> None:
     _refuse_missing_file(application)
     if off:
         driver_log.install()
-        logger.warning("nothing is reported: %s turns spark-events off", off)
+        logger.warning("nothing is reported: %s", off)
     elif sys.platform == "linux" and deploy_mode(options, conf) != "cluster":
         # Elsewhere nothing tells the end of a killed driver; in cluster mode, the driver is not a child.
         command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]

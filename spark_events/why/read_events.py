@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_events.api.errors import needs_extra
+from spark_events.api import Failure
+from spark_events.api.errors import NothingToReadError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.runtime.event_names import PERFORMANCE_ISSUE
+from spark_events.listeners.failures.failure_events import in_one_line
+from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
 from spark_events.spark.file_systems import open_file_system
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
@@ -18,6 +22,7 @@ from spark_events.why.grouped import grouped
 from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
 
 STATUS_EVENT = "JobStatusChangeEvent"
+_NAMED = {"application": "app"}
 _ENDS = frozenset(("FINISHED", "FAILED", "CANCELED"))
 _PEEK_BYTES = 4_096
 _STORED_NAME = re.compile(r"\.(parquet|jsonl?(\.(gz|zst))?)$")
@@ -29,12 +34,36 @@ class _Run:
     def __init__(self) -> None:
         self.first_ms, self.last_ms = sys.maxsize, 0
         self.ended = False
+        self.failures: list[tuple[int, str]] = []
 
     def take(self, time_ms: int, attributes: Mapping[str, Any]) -> None:
         """Called with each change: of the application itself, its queries and jobs."""
         self.first_ms, self.last_ms = min(self.first_ms, time_ms), max(self.last_ms, time_ms)
         if attributes.get("job_kind") == "application":
             self.ended = attributes.get("newJobStatus") in _ENDS
+        # When a streaming query stops, its jobs are always canceled.
+        of_program = attributes.get("job_kind") == "job" and "query_name" not in attributes
+        if of_program and attributes.get("newJobStatus") == "CANCELED":
+            change = " -> ".join(filter(None, (attributes.get("oldJobStatus"), "CANCELED")))
+            self.failures.append((time_ms, f"{_title(attributes)} {change}"))
+
+    def take_failure(self, time_ms: int, attributes: Mapping[str, Any]) -> None:
+        """Called with each failure."""
+        failure = Failure(
+            attributes.get("exception.message") or "",
+            attributes.get("exception.type"),
+            attributes.get("exception.stacktrace"),
+        )
+        self.first_ms, self.last_ms = min(self.first_ms, time_ms), max(self.last_ms, time_ms)
+        self.failures.append((time_ms, f"{_title(attributes)} failed: {in_one_line(failure)}"))
+
+
+def _title(attributes: Mapping[str, Any]) -> str:
+    """Return the name, in sentences, of what an event is about."""
+    kind = attributes.get("job_kind") or "application"
+    if kind in ("job", "stage"):
+        return f"{kind} {attributes.get(f'{kind}_id') or '?'}"
+    return f"{kind} {attributes.get(f'{_NAMED.get(kind, kind)}_name') or '?'!r}"
 
 
 def stored_events_among(paths: Sequence[str]) -> list[str]:
@@ -42,7 +71,11 @@ def stored_events_among(paths: Sequence[str]) -> list[str]:
 
     Raises:
         ConfigError: a file system cannot be used.
+        NothingToReadError: there is no such file or folder on this machine.
     """
+    for path in paths:
+        if "://" not in path and not glob.glob(path, recursive=True) and not os.path.exists(path):
+            raise NothingToReadError(f"{path}: no such file or folder")
     return [path for path in paths if _has_events(path)]
 
 
@@ -90,6 +123,10 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if app in (None, *key):
                 runs[key].take(time_ms, attributes)
+        for _, time_ms, attributes in database.events_of_name(paths, JOB_FAILURE):
+            key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
+            if app in (None, *key):
+                runs[key].take_failure(time_ms, attributes)
     finally:
         database.close()
     files = stored_files(paths)
@@ -122,11 +159,12 @@ def _explanation(
     run: _Run | None,
 ) -> Explanation:
     issues = grouped(by_cost(issue_of(attributes) for _, attributes in events))
+    failures = [] if run is None else [text for _, text in sorted(run.failures, key=lambda known: known[0])]
     if span is None:
         times = [time_ms for time_ms, _ in events]
         times += [] if run is None else [run.first_ms, run.last_ms]
         ended = run is not None and run.ended
-        return Explanation(app_name, app_id, min(times), max(times), ended, issues)
+        return Explanation(app_name, app_id, min(times), max(times), ended, issues, failures=failures)
     return Explanation(
         app_name,
         app_id,
@@ -137,6 +175,7 @@ def _explanation(
         parts=dict(span.parts),
         critical_path_ms=span.critical_path_ms,
         estimates=list(span.estimates),
+        failures=failures,
     )
 
 

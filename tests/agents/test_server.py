@@ -118,7 +118,7 @@ def test_what_is_wrong(folder: Path) -> None:
     )
     assert len(long) < 10_000
     assert long.startswith("Error executing tool report: since: '9x9x")
-    assert "since: 'soon' is not allowed; expected a duration" in since
+    assert "since: 'soon' is not valid; expected a duration" in since
     assert "nowhere: no such file or folder" in gone
     assert fine["rows"] == 0
 
@@ -126,7 +126,7 @@ def test_what_is_wrong(folder: Path) -> None:
 def test_lineage_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     _, answer = ask(tmp_path, ("--lineage", "empty"), ("lineage", {}))
-    assert "empty: no file log of jobs in this folder" in answer
+    assert "empty: no lineage files" in answer
 
 
 def test_nothing_to_read(folder: Path) -> None:

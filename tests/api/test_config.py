@@ -90,7 +90,7 @@ def test_wrong_value(option_type: option_types.OptionType[object], text: str, al
     with pytest.raises(ConfigError) as caught:
         config(key=text).get(Option("key", option_type, None))
 
-    assert str(caught.value).startswith(f"spark.events.reporter.x.key: {text!r} is not allowed; expected ")
+    assert str(caught.value).startswith(f"spark.events.reporter.x.key: {text!r} is not valid; expected ")
     assert allowed in str(caught.value)
 
 

@@ -41,6 +41,7 @@ def test_without_options(folder: Path) -> None:
         "spark.events.reporter.file.path": (folder / "events").as_uri(),
     }
     assert f"export SPARK_CONF_DIR={folder / 'conf'}" in said
+    assert "--properties-file" not in said
     assert f"spark-events show {folder / 'events'}" in said
 
 
@@ -72,6 +73,15 @@ def test_everything_is_right(folder: Path) -> None:
     assert settings["spark.traces.reporter.otel.exporter.endpoint"] == "http://c:4317"
 
 
+def test_a_file_of_another_name(folder: Path) -> None:
+    """Spark does not look there; nothing is to be overwritten. The port is the reporter's default."""
+    said = init("--output", "x.conf", "--to", "prometheus")
+
+    assert "spark-events run --properties-file x.conf app.py" in said
+    assert "cp " not in said
+    assert read_properties(folder / "x.conf") == {"spark.metrics.reporter.prom.factory.class": "prometheus"}
+
+
 @pytest.mark.parametrize("variable", ["SPARK_CONF_DIR", "SPARK_HOME"])
 def test_where_spark_submit_looks(folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     """Then there is nothing to export."""
@@ -93,6 +103,8 @@ def test_a_file_that_is_there(folder: Path) -> None:
         init("--output", str(file))
     assert file.read_text() == "spark.master yarn"
 
+    with pytest.raises(UsageError, match="--to kafka: expected"):
+        init("--output", str(file), "--to", "kafka")
     init("--output", str(file), "--append")
     init("--output", str(file), "--append", "--sla", "60s")
     added = read_properties(file)
@@ -113,6 +125,8 @@ def test_a_file_that_is_there(folder: Path) -> None:
         (("--to", "kafka"), "--to kafka: expected one or more of files, prometheus, otlp"),
         (("--sla", "10"), "did you mean 10s"),
         (("--to", "otlp", "--endpoint", "http://h:1\nspark.master local"), r"--endpoint 'http://h:1\\nspark"),
+        (("--to", "otlp", "--endpoint", "foo"), "--endpoint 'foo': expected a URL such as"),
+        (("--to", "prometheus", "--port", "99999"), "--port: '99999' is not valid; expected a port from 0"),
         (("--output", "/proc/nowhere/x.conf"), "cannot be written.*name another file with --output"),
     ],
 )

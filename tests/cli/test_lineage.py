@@ -213,7 +213,10 @@ def test_data_that_is_not_there(logs: Path, arguments: list[str], said: str) -> 
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
-    assert "no file log of jobs in this folder" in run(tmp_path).stderr
+    assert (
+        "to write some, set spark.job-status-changed.listener.log.factory.class=file_log"
+        in run(tmp_path).stderr
+    )
     gone = run(tmp_path / "gone")
     assert gone.returncode == 4
     assert "no such file or folder" in gone.stderr

@@ -40,6 +40,33 @@ def show(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
 
 
+def test_a_failure_is_shown_once(tmp_path: Path) -> None:
+    """The change of status that goes with it says nothing more; asked for by its name, it is there."""
+    of_job = {"attributes": {"job_kind": "job", "job_id": "2", "newJobStatus": "FAILED"}}
+    of_next = {"attributes": {**of_job["attributes"], "job_id": "3"}}
+    failed = event(1, "job 2 failed: no price", eventName="JobFailureEvent", **of_job)
+    started = event(3, "stage 0.0: ALL_RUNNING_OR_FINISHED", eventName="AllSubtasksStatusChangeEvent")
+    again = event(4, "job 2 RUNNING -> FAILED", **of_job)  # of which no failure tells
+    write(
+        tmp_path / "a.events.000001.jsonl",
+        failed,
+        event(2, "job 2 RUNNING -> FAILED", **of_job),
+        started,
+        again,
+        event(6, "job 3 RUNNING -> FAILED", **of_next),
+        event(6, "job 3 failed: no rate", eventName="JobFailureEvent", **of_next),
+    )
+    bodies = [line.split(" INFO  ")[1].split("  ")[0] for line in show(tmp_path).stdout.splitlines()]
+
+    assert bodies == [
+        "job 2 failed: no price",
+        "stage 0.0: all tasks have started",
+        "job 2 RUNNING -> FAILED",
+        "job 3 failed: no rate",
+    ]
+    assert show(tmp_path, "--name", "JobStatusChangeEvent").stdout.count("-> FAILED") == 3
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     failed = event(
@@ -114,13 +141,18 @@ def test_a_collectors_file_and_a_compressed_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("nowhere",), 4, "nowhere: no such file or folder; there are no stored events"),
+        (("nowhere",), 4, "nowhere: no such file or folder\n"),
         (
             (".", "--query", "carts"),
             4,
-            "none of 3 events matches --app, --query, --name, --severity, --from and --until",
+            "none of 3 events matches --query carts; queries: orders\n",
         ),
-        ((".", "--severity", "fatal"), 4, "none of 3 events matches"),
+        ((".", "--severity", "fatal"), 4, "matches --severity fatal; severities: ERROR, INFO\n"),
+        (
+            (".", "--from", "2026-01-01"),
+            4,
+            "matches --from 2026-01-01; they are from 2025-11-25 14:30:00 to 2025-11-25 14:30:20 UTC\n",
+        ),
         (
             (".", "--severity", "red"),
             2,

@@ -98,7 +98,7 @@ def test_its_logs_are_kept_together(yarn: YarnCluster, tmp_path: Path) -> None:
     def kept() -> bytes:
         return b"".join(files.cat_file(path) for path in files.find("/logs") if application.id in path)
 
-    wait_until(lambda: b"spark-events: INFO: <Attachment" in kept(), "its logs are there", 120)
+    wait_until(lambda: b"spark-events: INFO: reporting on" in kept(), "its logs are there", 120)
 
 
 def test_event_logs_in_hdfs_are_followed(yarn: YarnCluster, tmp_path: Path) -> None:

@@ -95,4 +95,4 @@ def test_the_commands(java: str, tmp_path: Path, started: Command, command: Comm
     assert (wrong.returncode, "has no transaction 'nothing'" in wrong.stderr) == (3, True)
     wrong = command("list", "--conf", "spark.events.ctas.lease.duration=soon")
     assert wrong.returncode == 3
-    assert "spark.events.ctas.lease.duration: 'soon' is not allowed; expected a duration" in wrong.stderr
+    assert "spark.events.ctas.lease.duration: 'soon' is not valid; expected a duration" in wrong.stderr

@@ -380,6 +380,6 @@ def test_settings_and_their_errors() -> None:
     assert read_settings(conf) == CtasSettings("hdfs://nn/wh/.ctas", 60_000)
     with pytest.raises(
         ConfigError,
-        match=r"spark.events.ctas.replaced-files.retention: 'long' is not allowed; expected a duration",
+        match=r"spark.events.ctas.replaced-files.retention: 'long' is not valid; expected a duration",
     ):
         read_settings({**conf, "spark.events.ctas.replaced-files.retention": "long"})

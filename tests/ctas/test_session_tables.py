@@ -215,9 +215,9 @@ def test_statements_that_are_refused(spark: Any, text: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"mode": "append"}, "mode='append' is not allowed; expected one of create, create_if_not_exists"),
+        ({"mode": "append"}, "mode='append' is not valid; expected one of create, create_if_not_exists"),
         ({"sort_by": ["id"]}, "needs bucket_by"),
-        ({"require": "perfect"}, "require='perfect' is not allowed; expected one of atomic, native"),
+        ({"require": "perfect"}, "require='perfect' is not valid; expected one of atomic, native"),
         ({"require": "native"}, "can only be created at level 'pointer'.*nothing was run"),
         ({"trigger": {"availableNow": True}}, None),
     ],

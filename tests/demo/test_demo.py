@@ -49,7 +49,7 @@ def test_demo(demo_run: DemoRun) -> None:
         r"JobFailureEvent +query 'orders_per_customer' failed: [\w.]+PoisonedOrderError: order 4711 has no customer",
         text,
     )
-    assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no checkpoint", text)
+    assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no micro-batch", text)
     said = text.split("What happened")[1]
     # status, uptime, down, failures, restarts
     assert re.search(r"orders_per_customer +CANCELED +[\d.]+ % +[\d.]+ s +1 +1 ", said)
@@ -154,15 +154,15 @@ def test_collector_away(tmp_path: Path) -> None:
     text = (tmp_path / "out.txt").read_text()
 
     assert_story(file_events(tmp_path / "kept" / "events"))
-    assert text.count("event reporter 'otel' holds back") == 1
-    assert re.search(r"event reporter 'otel' could not deliver \d+ items? before the end", text)
+    assert text.count("event reporter 'otel' could not send") == 1
+    assert re.search(r"event reporter 'otel' lost \d+ items?: the destination did not take", text)
 
 
 def test_ctrl_c(tmp_path: Path) -> None:
     """Ctrl-C in the middle ends it soon, with a word and no traceback, and the events so far are there."""
     process = start_demo(tmp_path, "--output", "kept", "--prometheus-port", "0")
     out = tmp_path / "out.txt"
-    wait_until(lambda: "completed checkpoint 1" in out.read_text(), "the query runs")
+    wait_until(lambda: "micro-batch 1 committed" in out.read_text(), "the query runs")
     os.killpg(process.pid, signal.SIGINT)
     started = time.monotonic()
     assert process.wait(40) == 130
@@ -178,4 +178,4 @@ def test_wrong_options(tmp_path: Path) -> None:
     """A wrong option is one line and exit code 2."""
     process = start_demo(tmp_path, "--sla", "soon")
     assert process.wait(60) == 2
-    assert "--sla: 'soon' is not allowed; expected a duration" in (tmp_path / "out.txt").read_text()
+    assert "--sla: 'soon' is not valid; expected a duration" in (tmp_path / "out.txt").read_text()

@@ -133,7 +133,7 @@ def test_what_people_type(spark: Any) -> None:
     frame = spark.table("typed")
     spark_events.ctas.create_table_as(frame, "by_day", mode="create_or_replace", partition_by="day")
     assert spark.catalog.listColumns("by_day")[-1].isPartition
-    with pytest.raises(CtasError, match="mode='overwrite' is not allowed; expected one of create"):
+    with pytest.raises(CtasError, match="mode='overwrite' is not valid; expected one of create"):
         spark_events.ctas.create_table_as(frame, "by_day", mode="overwrite")
 
     task.counter("bad", shop="berlin").inc()

@@ -193,4 +193,4 @@ def test_the_sentence_that_a_page_opens_with(folder: Path, tmp_path: Path) -> No
         return " ".join(re.sub(r"<[^>]+>", "", found_it).split())
 
     assert sentence("--sla", "2h") == "1 down: shop / carts. 1 outage of 1 d 22 h (shop / carts)."
-    assert sentence("--app", "nightly") == "Nothing is down. No outages."
+    assert sentence("--app", "nightly") == "Nothing is down; everything has ended. No outages."

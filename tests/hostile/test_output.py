@@ -6,6 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from spark_events.cli.sql import views
 from spark_events.cli.why.tables import print_explanation
 from spark_events.diagnosis.times.cores_model import Estimate
 from spark_events.diagnosis.times.ledger import COMPUTING
+from spark_events.history.page.page import _label, _round_down, _round_up
 from spark_events.history.report import Report
 from spark_events.history.table import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMES, Row, Table
 from spark_events.history.tables.all_tables import TABLES, Tables
@@ -127,6 +129,29 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         notes=[text],
         records=1,
     )
+
+
+def test_how_long_ago_something_was_is_said_of_reports_that_end_now() -> None:
+    """Of others, "now" would be their last event; what does not fit on a terminal is named."""
+    from spark_events.cli.reports.tables import print_report
+
+    report = report_of("x")
+    now = replace(report, until_now=True)
+    narrow = shown(lambda out: print_report(report, out), width=80)
+
+    assert " ago" not in narrow
+    assert "columns left out: outages, restarts, MTTR, longest outage, " in narrow
+    assert "use a wider terminal or --json" in narrow
+    assert " ago" in shown(lambda out: print_report(now, out), width=80)
+    assert "columns left out" not in shown(lambda out: print_report(report, out), width=140)
+
+
+def test_names_and_axes_of_a_page() -> None:
+    """The end of a long name is seen, which is the query's; axes end at round times."""
+    assert _label("shop / orders") == "shop / orders"
+    assert _label("spark-events-demo / orders_per_customer") == "spark-even…orders_per_customer"
+    assert [_round_up(ms) for ms in (8_100, 800, 70)] == [10_000, 1_000, 100]
+    assert [_round_down(ms) for ms in (8_100, 800, 3)] == [5_000, 500, 2]
 
 
 def _row_of(table: Table, text: str, time_ms: int) -> Row:

@@ -64,15 +64,15 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
     expected = [
         "spark.events.reporter.unknown.factory.class: unknown event reporter 'otpl'; installed: console, ",
         "spark.events.reporter.missing.factory.class: missing",
-        "spark.events.reporter.duration.exporter.timeout: '10 parsecs' is not allowed; expected a duration",
+        "spark.events.reporter.duration.exporter.timeout: '10 parsecs' is not valid; expected a duration",
         "spark.events.reporter.unwritable.path",
-        "event reporter 'away' holds back",
+        "event reporter 'away' could not send",
         "RuntimeError: no constructor today",
         "event reporter 'raise-create' is not used: RuntimeError: no create today",
         "event reporter 'raise-open' is not used: RuntimeError: no open today",
         "event reporter 'raise-all' is not used: RuntimeError: no open today",
         "event reporter 'raise-close' raised in close",
-        "event reporter 'away' could not deliver 8 items before the end",
+        "event reporter 'away' lost 8 items",
         "event reporter 'block-event' did not close in time",
         "event reporter 'block-close' did not close in time",
         f"spark.metrics.reporter.taken.port: cannot listen on port {port} of",
@@ -194,7 +194,7 @@ def test_a_configuration_of_other_types(tmp_path: Path) -> None:
     assert run.code == 0, run.err[-3000:]
     assert run.out.splitlines() == ["ConfigError 2", "False", "True"]
     assert statuses(file_events(tmp_path / "events"), "application")[-1] == "FINISHED"
-    assert "spark.events.checkpoint.sla: a NoneType is not allowed; expected a text" in run.err
+    assert "spark.events.checkpoint.sla: a NoneType is not valid; expected a text" in run.err
     assert "conf: a key is a int; expected a text" in run.err
     assert "conf is a str; expected a mapping of keys" in run.err
     assert "Traceback" not in run.err

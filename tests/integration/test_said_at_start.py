@@ -42,8 +42,8 @@ def test_it_says_where_it_reports_to_or_is_off(tmp_path: Path, monkeypatch: pyte
     assert len(said) == 1
     assert "spark-events: " not in run.out  # spark-submit writes the driver's standard error there
     assert re.fullmatch(
-        rf"spark-events: INFO: <Attachment to local-\d+: event reporter 'file' to .*{tmp_path.name}.*, "
-        rf"metric reporter 'prom' to http://.*:{port}\S*; active>",
+        rf"spark-events: INFO: reporting on local-\d+: events to .*{tmp_path.name}.*, "
+        rf"metrics to http://.*:{port}\S*",
         said[0],
     )
 
@@ -52,6 +52,6 @@ def test_it_says_where_it_reports_to_or_is_off(tmp_path: Path, monkeypatch: pyte
     run = App(cli("run", "--master", "local[1]", str(app)), conf, tmp_path).end()
 
     assert run.code == 0, run.err[-3000:]
-    assert "no reporter; turned off by the environment variable SPARK_EVENTS_ENABLED>" in run.out
+    assert "no reporter; turned off by SPARK_EVENTS_ENABLED=false in the environment>" in run.out
     assert "rows 3" in run.out
     assert not (tmp_path / "events").exists()

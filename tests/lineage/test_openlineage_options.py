@@ -30,7 +30,7 @@ KAFKA = {"transport.type": "kafka", "transport.topic": "lineage"}
     ],
 )
 def test_a_malformed_password_is_not_shown(values: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match=r"'\*{6}' is not allowed; expected a map") as caught:
+    with pytest.raises(ConfigError, match=r"'\*{6}' is not valid; expected a map") as caught:
         transport_config(ReporterConfig(PREFIX, {**KAFKA, **values}))
 
     assert "s3cr3t" not in str(caught.value)
@@ -107,7 +107,7 @@ def test_the_run_that_an_application_belongs_to(
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("parentRunId", "manual__2026", "'manual__2026' is not allowed; expected the UUID of a run"),
+        ("parentRunId", "manual__2026", "'manual__2026' is not valid; expected the UUID of a run"),
         (
             "parentJobName",
             "",
@@ -145,6 +145,6 @@ def test_owners_tags_and_dependencies(tmp_path: Path) -> None:
 
 def test_a_dependency_that_is_none(tmp_path: Path) -> None:
     _, stderr = replayed(tmp_path, {f"{OWN}upstream-runs": "nightly"})
-    assert f"{OWN}upstream-runs: 'nightly' is not allowed; expected <namespace>/<job name>" in " ".join(
+    assert f"{OWN}upstream-runs: 'nightly' is not valid; expected <namespace>/<job name>" in " ".join(
         stderr.split()
     )

@@ -302,7 +302,7 @@ def test_unknown_enricher() -> None:
     """The error names those that there are."""
     _, errors = load_enrichers(["typ", "tests.support.plugins:Collecting"])
 
-    assert "'typ' is not allowed; expected one of type, or module:Class" in str(errors[0])
+    assert "'typ' is not valid; expected one of type, or module:Class" in str(errors[0])
     assert "is not a subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])
 
 

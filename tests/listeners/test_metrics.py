@@ -146,7 +146,7 @@ def test_a_wrong_choice_is_an_error() -> None:
     _, (error,) = read_settings({"spark.metrics.job.status.enable": "STATE,TIMES"})
 
     assert str(error) == (
-        "spark.metrics.job.status.enable: 'STATE,TIMES' is not allowed; expected a list of some of STATE, "
+        "spark.metrics.job.status.enable: 'STATE,TIMES' is not valid; expected a list of some of STATE, "
         "CURRENT_TIME, TOTAL_TIME ('TIMES' is not one of them)"
     )
 

@@ -247,7 +247,7 @@ def test_a_wrong_traceparent(
     """In the configuration it is an error; in the environment it is as none, and a warning."""
     settings, errors = read_settings({"spark.traces.parent": text})
     assert settings.trace_parent is None
-    assert str(errors[0]).startswith(f"spark.traces.parent: {text!r} is not allowed; expected a W3C")
+    assert str(errors[0]).startswith(f"spark.traces.parent: {text!r} is not valid; expected a W3C")
     monkeypatch.setenv("TRACEPARENT", text)
     settings, errors = read_settings({})
     assert (settings.trace_parent, errors) == (None, [])

@@ -271,7 +271,7 @@ def test_wrong_scope_formats(text: str, wrong: str) -> None:
     """The error names the key, the value, what is allowed and what is wrong."""
     settings, (error,) = read_settings({"spark.metrics.scope.query": text})
 
-    assert str(error).startswith(f"spark.metrics.scope.query: {text!r} is not allowed; expected text and")
+    assert str(error).startswith(f"spark.metrics.scope.query: {text!r} is not valid; expected text and")
     assert wrong in str(error)
     assert settings.scopes.query == ScopeFormats().query
 

@@ -270,7 +270,7 @@ def test_unwritable_folder(tmp_path: Path) -> None:
 
     assert str(caught.value).startswith("spark.events.reporter.file.path: ")
     assert "cannot be written (Not a directory); give a folder" in str(caught.value)
-    with pytest.raises(OSError, match="cannot write to folder"):
+    with pytest.raises(ConfigError, match="cannot write to folder"):
         FileLogEventReporterFactory().probe(config(tmp_path / "file" / "below"))
     assert FileLogEventReporterFactory().probe(config(tmp_path / "new")).endswith("is writable")
 

@@ -111,6 +111,15 @@ def test_probe(collector: Collector, protocol: str) -> None:
         factory.probe(config(f"http://127.0.0.1:{free_port()}", protocol))
 
 
+def test_nobody_listens() -> None:
+    """That is no answer."""
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(RetryLater) as caught:
+        OtlpEventReporterFactory().probe(config(url, "grpc"))
+
+    assert str(caught.value) == f"{url} (grpc): connection refused; is a collector running there?"
+
+
 @pytest.fixture
 def backend() -> Iterator[Backend]:
     """Answers as it is told; a real collector gives none of these answers when asked to."""
@@ -396,7 +405,7 @@ def test_a_query_is_not_shown_while_nobody_answers() -> None:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_missing_certificate_fails_closed(protocol: str) -> None:
     """A certificate that is not there does not mean the system's authorities."""
-    with pytest.raises(ConfigError, match=r"exporter\.certificate: '/nowhere\.pem' is not allowed"):
+    with pytest.raises(ConfigError, match=r"exporter\.certificate: '/nowhere\.pem' is not valid"):
         OtlpEventReporterFactory().create(config("https://x", protocol, exporter__certificate="/nowhere.pem"))
 
 

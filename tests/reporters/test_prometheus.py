@@ -6,6 +6,7 @@ import asyncio
 import math
 import socket
 import threading
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -204,6 +205,27 @@ def test_closing_frees_the_port() -> None:
         assert scrape(reporter)
         reporter.close()
         reporter.close()
+
+
+def test_a_probe_says_which_port_it_will_be() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        conf = ReporterConfig(PREFIX, {"port": f"{port}-{min(port + 20, 65_535)}"})
+        said = PrometheusReporterFactory().probe(conf)
+
+    assert said.startswith(f"{port} is in use; metrics will be served on ")
+
+
+def test_only_the_head_of_a_page() -> None:
+    """As a monitor asks whether it is there; that is no scrape."""
+    reporter = reporter_at("0")
+    request = urllib.request.Request(reporter.destination, method="HEAD")
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert (answer.status, answer.read()) == (200, b"")
+        assert int(answer.headers["Content-Length"]) > 0
+    reporter.close()
 
 
 def test_only_its_own_pages() -> None:

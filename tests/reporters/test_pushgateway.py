@@ -135,17 +135,17 @@ def test_an_error_whose_reason_does_not_come() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hostUrl": "localhost:9091"}, "hostUrl: 'localhost:9091' is not allowed; expected a URL"),
-        ({"hostUrl": "http://[h"}, r"hostUrl: 'http://\[h' is not allowed"),
-        ({"hostUrl": "http://u:secret@h"}, r"hostUrl: 'http://\*{6}@h' is not allowed"),
-        ({"hostUrl": "http://secret@h"}, r"hostUrl: 'http://\*{6}@h' is not allowed"),
-        ({"hostUrl": "http://h/?token=secret"}, r"hostUrl: 'http://h/\?\*{6}' is not allowed"),
+        ({"hostUrl": "localhost:9091"}, "hostUrl: 'localhost:9091' is not valid; expected a URL"),
+        ({"hostUrl": "http://[h"}, r"hostUrl: 'http://\[h' is not valid"),
+        ({"hostUrl": "http://u:secret@h"}, r"hostUrl: 'http://\*{6}@h' is not valid"),
+        ({"hostUrl": "http://secret@h"}, r"hostUrl: 'http://\*{6}@h' is not valid"),
+        ({"hostUrl": "http://h/?token=secret"}, r"hostUrl: 'http://h/\?\*{6}' is not valid"),
         ({"username": "u"}, "password: missing; .*username has no effect without it"),
         (
             {"groupingKey": "a b=x"},
-            "groupingKey: 'a b' is not allowed; expected labels such as team=payments",
+            "groupingKey: 'a b' is not valid; expected labels such as team=payments",
         ),
-        ({"groupingKey": "team"}, "groupingKey: 'team' is not allowed; expected a map such as key=value"),
+        ({"groupingKey": "team"}, "groupingKey: 'team' is not valid; expected a map such as key=value"),
     ],
 )
 def test_wrong_options(options: dict[str, str], message: str) -> None:

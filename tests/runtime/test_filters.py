@@ -51,5 +51,5 @@ def test_metrics_have_a_type(includes: str, metric_type: str, expected: bool) ->
 )
 def test_wrong_pattern(text: str, typed: bool) -> None:
     """The error names the key, the pattern and the grammar."""
-    with pytest.raises(ConfigError, match=r"^the\.key: .* is not allowed; expected <scope>\[:<name>"):
+    with pytest.raises(ConfigError, match=r"^the\.key: .* is not valid; expected <scope>\[:<name>"):
         parse_patterns(text, "the.key", typed)

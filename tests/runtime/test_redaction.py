@@ -106,7 +106,7 @@ def test_wrong_regex() -> None:
     """A pattern that Python does not know is an error that names the key; the default is used."""
     found = read_configuration({"spark.redaction.regex": "(", "spark.my.password": SECRET})
 
-    assert re.match(r"spark\.redaction\.regex: '\(' is not allowed; expected a regular", found.problems[0])
+    assert re.match(r"spark\.redaction\.regex: '\(' is not valid; expected a regular", found.problems[0])
     assert found.redactor.text(SECRET) == "******"
 
 

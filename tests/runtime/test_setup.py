@@ -61,6 +61,12 @@ def test_the_three_kinds_are_read_alike(kind: Kind) -> None:
     assert lines[2] == f"{kind.prefix}c: not an option; expected {kind.prefix}<name>.<option>"
 
 
+def test_a_misspelled_factory_class() -> None:
+    _, problems = read({"spark.events.reporter.f.factory.clas": "file_log"})
+
+    assert problems.splitlines()[0].endswith("or to module:Class; found 'factory.clas'")
+
+
 def test_a_factory_of_another_kind_is_told_where_it_belongs() -> None:
     """Prometheus as an event reporter is a likely slip: the error gives the right key."""
     _, problems = read({"spark.events.reporter.prom.factory.class": "prometheus"})

@@ -338,7 +338,7 @@ class TestWrongOptions:
 
         assert wrong.returncode == 3
         assert "--session" in wrong.stderr
-        assert "'a/b' is not allowed; expected letters, digits" in " ".join(wrong.stderr.split())
+        assert "'a/b' is not valid; expected letters, digits" in " ".join(wrong.stderr.split())
 
     def test_a_folder_that_is_not_there(self, shop: Shop, warm: WarmCommands) -> None:
         assert "nowhere: is not a folder" in run(shop, "validate", "nowhere", warm=warm).stderr

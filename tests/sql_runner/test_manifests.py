@@ -30,10 +30,10 @@ def problems(text: str) -> list[str]:
         (
             "name: 'a b'\ntarget-table: t\nsql: s\n",
             "m.yaml:1: name:",
-            "'a b' is not allowed; expected letters",
+            "'a b' is not valid; expected letters",
         ),
         ("name: q\nsql: s\n", "m.yaml:1: target-table: missing;", "takes the rows"),
-        ("name: q\n\ntarget-table: 5\nsql: s\n", "m.yaml:3: target-table:", "5 is not allowed"),
+        ("name: q\n\ntarget-table: 5\nsql: s\n", "m.yaml:3: target-table:", "5 is not valid"),
         (GOOD + "outputmode: x\n", "m.yaml:4: outputmode:", "unknown key; expected name, description"),
         (
             GOOD + "output-mode: appendd\n",
@@ -69,12 +69,12 @@ def problems(text: str) -> list[str]:
         (
             GOOD + "sparkProperties:\n  spark.events.sql.restart-strategy.type: often\n",
             "m.yaml:5: sparkProperties.spark.events.sql.restart-strategy.type:",
-            "'often' is not allowed; expected fixed-delay or none",
+            "'often' is not valid; expected fixed-delay or none",
         ),
         (
             GOOD + "flinkProperties:\n  restart-strategy.fixed-delay.delay: soon\n",
             "sparkProperties.spark.events.sql.restart-strategy.fixed-delay.delay:",
-            "'soon' is not allowed",
+            "'soon' is not valid",
         ),
     ],
 )
@@ -257,12 +257,12 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: " + "x" * 2_000_000, "m.yaml:1: 2,000,003 characters; a manifest may have at most 1,048,576"),
         (
             "a: 1\nb: 2026-13-45",
-            "m.yaml:2: '2026-13-45' is not allowed; expected a YAML timestamp, or a quoted string",
+            "m.yaml:2: '2026-13-45' is not valid; expected a YAML timestamp, or a quoted string",
         ),
         ("a: " + "9" * 5_000, "m.yaml:1: '9999"),
         ("a: 59" + ":59" * 3_000, "m.yaml:1: '59:59:"),
         ("a: 0x" + "f" * 6_000, "m.yaml:1: '0xffff"),
-        ("a: !!bool x", "m.yaml:1: 'x' is not allowed; expected a YAML bool"),
+        ("a: !!bool x", "m.yaml:1: 'x' is not valid; expected a YAML bool"),
         ('a: 1\nb: "\\ud83d\\ude00"', "m.yaml:2: half a character (\\uD800 to \\uDFFF); write the character"),
         ("a: \0", "m.yaml:1: not YAML: unacceptable character #x0000"),
     ],
@@ -291,7 +291,7 @@ def test_a_manifest_that_means_no_good(text: str, said: str) -> None:
 @pytest.mark.parametrize("name", ["a\n", "../a", "a/b", "", "a" * 128, "\x1b[2J"])
 def test_names_of_sessions(name: str) -> None:
     """They are parts of paths, as those of queries are."""
-    with pytest.raises(ConfigError, match=r"--session: .* is not allowed"):
+    with pytest.raises(ConfigError, match=r"--session: .* is not valid"):
         Placement(session=name)
 
 

@@ -304,7 +304,7 @@ def test_against_another_run(folder: Path) -> None:
         (
             3,
             ("app-1", "--conf", "spark.events.issue.min-ratio=2"),
-            "spark.events.issue.min-ratio: '2' is not allowed",
+            "spark.events.issue.min-ratio: '2' is not valid",
         ),
     ],
 )
@@ -406,6 +406,12 @@ def test_what_failed_is_said_first(tmp_path: Path) -> None:
     assert explained["failures"] == ["job 0 failed: no such table", "job 2 failed: no price"]
     assert '<p class="failed">2 failures, the last: job 2' in (tmp_path / "page.html").read_text()
 
+    reporter = "spark.events.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
+    subprocess.run(cli("replay", "failed", *conf), cwd=tmp_path, check=True, capture_output=True)
+    stored = why(tmp_path, "stored")
+    assert "2 failures, the last: job 2 failed: no price" in stored.stdout, stored.stderr
+
 
 @pytest.mark.parametrize("of_query", [False, True])
 def test_a_job_that_was_canceled(tmp_path: Path, of_query: bool) -> None:
@@ -418,6 +424,10 @@ def test_a_job_that_was_canceled(tmp_path: Path, of_query: bool) -> None:
     (tmp_path / "canceled").write_bytes(b"".join(lines))
 
     assert ("job 0 RUNNING -> CANCELED" in why(tmp_path, "canceled").stdout) is not of_query
+    reporter = "spark.events.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
+    subprocess.run(cli("replay", "canceled", *conf), cwd=tmp_path, check=True, capture_output=True)
+    assert ("job 0 RUNNING -> CANCELED" in why(tmp_path, "stored").stdout) is not of_query
 
 
 def test_an_application_without_an_issue(folder: Path) -> None:

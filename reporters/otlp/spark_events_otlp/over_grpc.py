@@ -23,6 +23,7 @@ _HINTS = {
     "UNIMPLEMENTED": "it does not serve this signal; see exporter.endpoint",
     "NOT_FOUND": "see exporter.endpoint",
 }
+_REFUSED_CONNECTION = "Connection refused"
 _TOO_LARGE = "larger than max"
 _UNPACKED = "Decompressed message larger"
 _STATUS_KEY = "grpc-status-details-bin"
@@ -110,6 +111,8 @@ class GrpcTransport(OtlpTransport):
     def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
         code, details = error.code().name, error.details() or ""
+        if code == "UNAVAILABLE" and _REFUSED_CONNECTION in details:
+            return RetryLater(f"{self.url} (grpc): connection refused; is a collector running there?")
         reason = f"{self.url} (grpc) answered {code}: {details[:LONGEST_REASON]}"
         if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
             return Refused(reason)

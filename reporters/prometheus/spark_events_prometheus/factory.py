@@ -27,16 +27,20 @@ class PrometheusReporterFactory(MetricReporterFactory):
         return PrometheusReporter(config)
 
     def probe(self, config: ReporterConfig) -> str:
-        """Tell which port is free."""
-        address = config.get(BIND_ADDRESS)
+        """Tell which port is free, and that earlier ones of the range are not."""
+        address, taken = config.get(BIND_ADDRESS), 0
         for port in config.get(PORT):
             with socket.socket() as candidate:
                 candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:
                     candidate.bind((address, port))
                 except OSError:
+                    taken = taken or port
                     continue
-                return f"port {candidate.getsockname()[1]} of {address} is free"
+                free = candidate.getsockname()[1]
+            if taken:
+                return f"{taken} is in use; metrics will be served on {free} of {address}"
+            return f"port {free} of {address} is free"
         raise ConfigError(
             f"{config.key(PORT.name)}: no free port in {config.values.get('port', PORT.default)}"
         )

@@ -147,7 +147,8 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             self._answer(401, "text/plain", hint, challenge=authentication.challenge)
         elif path == "/metrics":
             # Before the answer: a driver that closes right after it still waits for the next scrape.
-            self.server.scrapers.scraped(self.client_address[0])
+            if self.command == "GET":
+                self.server.scrapers.scraped(self.client_address[0])
             openmetrics = _wants_openmetrics(self.headers.get("Accept", ""))
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
             self._answer(200, content_type, self.server.render(openmetrics))
@@ -156,6 +157,9 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         else:
             self._answer(404, "text/plain", b"see /metrics\n")
 
+    do_HEAD = do_GET  # noqa: N815 - the name is http.server's
+    """The same answer, of which the body is left out."""
+
     def _answer(self, code: int, content_type: str, body: bytes, challenge: str = "") -> None:
         self.send_response(code)
         if challenge:
@@ -163,7 +167,8 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
         """Do nothing: a scrape every few seconds is not worth logging."""

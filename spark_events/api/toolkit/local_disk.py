@@ -19,15 +19,21 @@ def probe_folder(folder: Path) -> str:
         A few words that say so.
 
     Raises:
-        PermissionError: it cannot.
+        ConfigError: it cannot.
     """
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".spark-events-probe-", dir=existing) as made:
             Path(made, "probe").write_bytes(b"probe")
     except OSError as error:
-        raise PermissionError(f"cannot write to folder {existing}: {error.strerror}") from error
+        raise ConfigError(f"cannot write to folder {existing}: {_reason(error)}") from error
     return f"{folder} is writable"
+
+
+def _reason(error: OSError) -> str:
+    """Return why nothing can be made in a folder; /proc, say, claims that the folder is not there."""
+    made_nothing = error.errno == errno.ENOENT
+    return "its file system takes no new files" if made_nothing else error.strerror or str(error)
 
 
 def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:

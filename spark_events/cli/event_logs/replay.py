@@ -20,7 +20,7 @@ from rich.table import Table
 
 from spark_events.api import JobStatus
 from spark_events.api.errors import UsageError
-from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.api.toolkit.formatting import duration, path_without_secrets, size
 from spark_events.cli.terminal.console import (
     FAILED,
     INTERRUPTED,
@@ -130,8 +130,8 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     try:
         with _progress() as progress:
             task = progress.add_task("", total=total)
-            for size in replaying.run(logs):
-                progress.advance(task, size)
+            for read in replaying.run(logs):
+                progress.advance(task, read)
     except StalledError as error:
         code, problem = FAILED, f"{error}; {_AGAIN}"
     except KeyboardInterrupt:
@@ -139,7 +139,7 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     summary = replaying.summary
     print_summary(summary)
     complete = print_delivered(replaying.delivered)
-    say(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]")
+    say(f"[dim]{size(total)} in {duration(1_000 * (time.monotonic() - began))}[/]")
     if not problem and not summary.logs:
         code = NOTHING_TO_READ
         problem = f"no event log at {', '.join(map(path_without_secrets, paths))}"

@@ -136,7 +136,7 @@ def lineage(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="Files that the job status listener file_log wrote, or folders of them; "
+            help="Lineage files, written by the job status listener `file_log`, or folders of them; "
             "or `plan`, followed by SQL files, manifests of streaming queries, or folders of them.",
         ),
     ],
@@ -200,7 +200,14 @@ def lineage(
         typer.Option(metavar="FILE", help="With plan: a YAML file with defaults for all manifests."),
     ] = None,
     html: Html = None,
-    form: Annotated[DrawingForm, typer.Option("--format", help="Output format.")] = DrawingForm.TREE,
+    form: Annotated[
+        DrawingForm,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="What the answer is printed as: tree, mermaid, dot, json or markdown.",
+        ),
+    ] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 

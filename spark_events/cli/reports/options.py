@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from spark_events.api.errors import UsageError
 from spark_events.cli.terminal.options import duration_of, parse_sla
 from spark_events.history.asked_time import time_of
 from spark_events.history.options import ReportOptions
-from spark_events.history.reading.plausible import PossibleTimes
+from spark_events.history.reading.plausible import EARLIEST_MS, PossibleTimes
 from spark_events.history.selection import Selection
 
 EventPaths = Annotated[
@@ -43,14 +42,19 @@ Now = Annotated[
     bool, typer.Option("--now", help="Extend the last known state to the present; the same as --until now.")
 ]
 Earliest = Annotated[
-    datetime, typer.Option(help="Ignore events dated before this day (UTC): a wrong clock made them.")
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Ignore events dated before this time (UTC): a wrong clock made them; by default 2009, before "
+        "the first Spark.",
+    ),
 ]
 Latest = Annotated[
-    datetime | None,
-    typer.Option(help="Ignore events dated after this time (UTC); by default a day from now."),
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Ignore events dated after this time (UTC); by default a day from now."
+    ),
 ]
-BEGINNING = datetime(2009, 1, 1)
-"""Before the first Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,8 @@ def report_options(
     asked: SelectionAsked,
     store: str | None,
     retain: str | None,
-    earliest: datetime,
-    latest: datetime | None,
+    earliest: str | None,
+    latest: str | None,
 ) -> ReportOptions:
     """Return the options of a report that is neither written nor computed on Spark.
 
@@ -117,9 +121,11 @@ def report_options(
     )
 
 
-def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
-    limits = [limit.replace(tzinfo=timezone.utc) for limit in (earliest, latest) if limit]
-    times = PossibleTimes(*(int(limit.timestamp() * 1_000) for limit in limits))
+def _times(earliest: str | None, latest: str | None) -> PossibleTimes:
+    times = PossibleTimes(
+        EARLIEST_MS if earliest is None else time_of("--earliest", earliest),
+        None if latest is None else time_of("--latest", latest),
+    )
     if times.latest_ms <= times.earliest_ms:
-        raise UsageError(f"--latest {latest}: must be after --earliest {earliest}")
+        raise UsageError(f"--latest {latest}: must be after --earliest {earliest or '2009-01-01'}")
     return times

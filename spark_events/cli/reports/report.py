@@ -13,7 +13,6 @@ import typer
 
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.cli.reports.options import (
-    BEGINNING,
     Earliest,
     EventPaths,
     Latest,
@@ -41,10 +40,10 @@ FailOn = Annotated[
     list[str] | None,
     typer.Option(
         metavar="RULE",
-        help="Exit 1 in this case. down: at the end of the report, something is down, silent or lost, or its "
-        "last run failed. failures: something failed. sla: a commit was late. overdue: a query that runs at "
-        "the end has not committed in time. issues: something was slow. slower: a run took much longer than "
-        "usual. Repeatable, or with commas.",
+        help="Exit 1 if this rule is broken. `down`: at the end of the report, something is down, silent or "
+        "lost, or its last run failed. `failures`: something failed. `sla`: a commit was late. `overdue`: a "
+        "query that runs at the end has not committed in time. `issues`: something was slow. `slower`: a run "
+        "took much longer than usual. Repeatable, or with commas.",
     ),
 ]
 
@@ -66,13 +65,14 @@ def report(
     ] = None,
     store: Store = None,
     retain: Retain = None,
-    earliest: Earliest = BEGINNING,
+    earliest: Earliest = None,
     latest: Latest = None,
     engine: Annotated[
         Engine,
         typer.Option(
-            help="Read with DuckDB in this process (local) or with Spark. auto: with Spark if --master or "
-            "--conf is given, a path needs Hadoop, or there is more than 20 GiB."
+            metavar="ENGINE",
+            help="Read with DuckDB in this process (local), with Spark (spark), or (auto) with Spark if "
+            "--master or --conf is given, a path needs Hadoop, or there is more than 20 GiB.",
         ),
     ] = Engine.AUTO,
     master: Annotated[

@@ -12,10 +12,8 @@ import typer
 
 from spark_events.api import ConfigError, ServerAuthentication, ServerTls
 from spark_events.api.errors import UsageError
-from spark_events.api.option_types import SECRET
 from spark_events.api.toolkit.formatting import cut
 from spark_events.cli.reports.options import (
-    BEGINNING,
     Earliest,
     EventPaths,
     Latest,
@@ -27,7 +25,7 @@ from spark_events.cli.reports.options import (
     report_options,
 )
 from spark_events.cli.terminal.console import err, print_warnings, say
-from spark_events.cli.terminal.options import App, From, Query, SlaOption, Until, duration_of
+from spark_events.cli.terminal.options import App, From, Query, SlaOption, Until, duration_of, secret_of
 
 if TYPE_CHECKING:
     from spark_events.history.options import ReportOptions
@@ -65,7 +63,9 @@ class PageAccess:
             return ServerTls(self.certificate, self.key, self.client_authorities)
         except OSError as error:
             names = ", ".join(str(path) for path in files if path)
-            raise UsageError(f"{names}: cannot be used as PEM files of TLS: {error}") from error
+            raise UsageError(
+                f"{names}: cannot be used as PEM files of TLS: {error.strerror or error}"
+            ) from error
 
     def authentication(self) -> ServerAuthentication:
         """Return what requests must have.
@@ -78,10 +78,7 @@ class PageAccess:
             raise UsageError(f"{missing}: missing; basic authentication needs a user and a password")
         secrets = {}
         for option, where in (("--token", self.token), ("--password", self.password)):
-            try:
-                secrets[option] = None if where is None else SECRET.parse(where)
-            except ValueError:
-                raise UsageError(f"{option}: cannot be used; expected {SECRET.allowed}") from None
+            secrets[option] = None if where is None else secret_of(option, where)
         # Browsers ask for a user and a password alone.
         users = ((self.username or "", secrets["--password"]), ("token", secrets["--token"]))
         passwords = {user: secret for user, secret in users if secret is not None}
@@ -106,7 +103,7 @@ def serve(
     now: Now = False,
     store: Store = None,
     retain: Retain = None,
-    earliest: Earliest = BEGINNING,
+    earliest: Earliest = None,
     latest: Latest = None,
     every: Annotated[
         str, typer.Option(metavar="DURATION", help="How often to look for new events.")
@@ -115,8 +112,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="SECRET",
-            help="A token that requests must have, as env:NAME or file:PATH. Browsers ask for it as the "
-            "password of the user 'token'.",
+            help="The token that requests must have: env:NAME, file:PATH or (visible in the process list) "
+            "the token itself. Browsers ask for it as the password of the user 'token'.",
             rich_help_panel=_ACCESS,
         ),
     ] = None,
@@ -128,7 +125,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="SECRET",
-            help="The user's password, as env:NAME or file:PATH.",
+            help="The user's password: env:NAME, file:PATH or (visible in the process list) the password "
+            "itself.",
             rich_help_panel=_ACCESS,
         ),
     ] = None,
@@ -148,7 +146,7 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="PEM file of the authorities whose clients may connect, by TLS.",
+            help="PEM file of the certificate authorities whose clients may connect (mutual TLS).",
             rich_help_panel=_ACCESS,
         ),
     ] = None,

@@ -56,11 +56,18 @@ def print_report(report: Report, out: Console) -> None:
         out,
     )
     wide = out.width >= _WIDE or not has_width(out)
+    left_out: dict[str, None] = {}
     for table in TABLES:
-        columns = table.shown_at(TERMINAL | WIDE if wide else TERMINAL)
+        columns = table.shown_at(TERMINAL | WIDE if wide else TERMINAL, report.until_now)
         rows = table.on_terminal(report.tables[table.name]) if columns else []
         if rows:
             _print_table(table, columns, rows, report.until_ms, out)
+            more = table.shown_at(TERMINAL | WIDE, report.until_now)
+            left_out.update(
+                (column.heading.replace("\n", " "), None) for column in more if column not in columns
+            )
+    if left_out:
+        say(f"[dim]columns left out: {', '.join(left_out)}; use a wider terminal or --json[/]", out)
     for note in report.notes:
         say(f"[yellow]note[/] {plain(note)}", out)
 

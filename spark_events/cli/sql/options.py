@@ -24,7 +24,9 @@ StoreUrl = Annotated[
         "--store",
         metavar="URL",
         envvar="SPARK_EVENTS_SQL_STORE",
-        help="Where to keep manifests, checkpoints and savepoints: a folder, or a URL such as s3a://bucket/queries.",
+        show_envvar=False,
+        help="Where to keep manifests, checkpoints and savepoints: a folder, or a URL such as "
+        "s3a://bucket/queries. SPARK_EVENTS_SQL_STORE in the environment is its default.",
     ),
 ]
 Template = Annotated[
@@ -57,7 +59,9 @@ Timeout = Annotated[
         help="Timeout for starting and for stopping a query, in seconds.",
     ),
 ]
-Parallel = Annotated[int, typer.Option("--parallel", min=1, help="How many queries to deploy at a time.")]
+Parallel = Annotated[
+    int, typer.Option("--parallel", metavar="N", min=1, help="How many queries to deploy at a time.")
+]
 LogDir = Annotated[
     Path, typer.Option("--log-dir", metavar="DIR", help="Folder for the logs of applications.")
 ]
@@ -85,7 +89,11 @@ SubmitOptions = Annotated[
 ]
 RunMode = Annotated[
     HostKind,
-    typer.Option("--mode", help="All queries in one session application, or one application per query."),
+    typer.Option(
+        "--mode",
+        metavar="MODE",
+        help="session: all queries in one application. application: one application per query.",
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from typer import BadParameter
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 
@@ -13,6 +14,14 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, as their help shows them."""
         return [_shown(each) for each in super().get_params(ctx)]
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Return the context; what is wrong with an option is said without the words of a library."""
+        try:
+            return super().make_context(*arguments, **options)
+        except BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
 
 
 class Group(TyperGroup):

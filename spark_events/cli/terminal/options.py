@@ -10,7 +10,7 @@ import typer
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
-from spark_events.api.option_types import DURATION
+from spark_events.api.option_types import DURATION, SECRET, Secret
 from spark_events.history.options import Sla
 
 PropertiesFile = Annotated[
@@ -62,6 +62,18 @@ def duration_of(option: str, text: str) -> int:
         return DURATION.read(option, text)
     except ConfigError as error:
         raise UsageError(str(error)) from None
+
+
+def secret_of(option: str, text: str) -> Secret:
+    """Return the secret that an option gives, or says where it is.
+
+    Raises:
+        UsageError: it is not there.
+    """
+    try:
+        return SECRET.parse(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {str(error) or f'is empty; expected {SECRET.allowed}'}") from None
 
 
 def parse_sla(texts: Sequence[str]) -> Sla:

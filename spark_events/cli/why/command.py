@@ -38,8 +38,8 @@ def why(
 ) -> None:
     """Show where the time of an application went, what made it slow, and what to do.
 
-    Reads the event log of any Spark since 2.0. Stored events have the issues; spans stored beside them tell
-    where the time went. Exits 1 if a part could not be read, 4 if there is nothing to read.
+    Reads the event log of any Spark since 2.0. Stored events contain the issues; where the time went is known
+    only if spans are stored with them. Exits 1 if a part could not be read, 4 if there is nothing to read.
     """
     from spark_events.cli.why.tables import print_comparison, print_explanation
     from spark_events.why.comparison import compare

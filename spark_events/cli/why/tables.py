@@ -56,14 +56,14 @@ def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     if explanation.core_ms is not None:
-        table.add_column("of cores", justify="right", no_wrap=True)
+        table.add_column("core time", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     if is_wide:
         table.add_column("", style="dim", overflow="fold")
     for part, part_ms in (explanation.parts or {}).items():
         if part_ms:
             share = part_ms / max(1, explanation.duration_ms)
-            bar = "█" * max(1, round((_BAR if is_wide else _SHORT_BAR) * share))
+            bar = "█" * round((_BAR if is_wide else _SHORT_BAR) * share)
             of_cores = [] if explanation.core_ms is None else [duration(explanation.core_ms[part])]
             meaning = [ACCOUNTS[part].meaning] if is_wide else []
             figures = duration(part_ms), whole_percent(100 * share), *of_cores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.history.figures.job_runs import LOST
-from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD
+from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STOPPED
 from spark_events.history.report import Report
 from spark_events.history.table import job_name
 
@@ -24,11 +24,17 @@ def wrong_now(report: Report) -> list[tuple[str, list[str]]]:
             ("lost", lost),
             ("not heard of", silent),
             ("down", down),
-            ("with an overdue checkpoint", overdue),
+            ("with an overdue micro-batch", overdue),
             ("failed", failed),
         )
         if rows
     ]
+
+
+def nothing_wrong(report: Report) -> str:
+    """Return what to say where nothing is wrong: whether anything still runs."""
+    ended = all(row["state"] == STOPPED for row in report.tables.uptime)
+    return "Nothing is down; everything has ended." if ended else "Nothing is down."
 
 
 def outages(report: Report) -> str:

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from spark_events.api import printable
 from spark_events.api.toolkit.formatting import cost, duration, moment, percent, size
 from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STATES, STOPPED
-from spark_events.history.page.headline import outages, wrong_now
+from spark_events.history.page.headline import nothing_wrong, outages, wrong_now
 from spark_events.history.reading.plausible import DAY_MS
 from spark_events.history.report import MOST_SHOWN, Report, job_of
 from spark_events.history.table import BAD, NEW_LINE, PAGE, TIMES, How, Part, Row, Shown, job_name
@@ -23,10 +23,26 @@ from spark_events.history.tables.all_tables import TABLES
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""
 _ROW, _AXIS, _CHART, _MARK = 26, 22, 120, 4
+_NARROW, _NARROW_ROW = 380, 46
+"""Of a timeline for phones: its width, and the height of a name with the bars below it."""
+_LABEL = 30
+"""How near two labels of an axis may be."""
 _STEPS_MS = tuple(
     size * 1_000 for size in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 )
-_MOST_TICKS = 7
+_MOST_TICKS, _MOST_NARROW_TICKS = 7, 4
+_HALF_A_TICK = 26
+"""Half the width of the label of a tick, in units of the drawing."""
+_LONGEST_LABEL = 30
+"""In characters: the longest name that surely fits left of a timeline."""
+_ROUND_MS = (
+    *(size * unit for unit in (1, 10, 100) for size in (1, 2, 5)),
+    *(size * 1_000 for size in (1, 2, 5, 10, 30)),
+    *(size * 60_000 for size in (1, 2, 5, 10, 30)),
+    *(size * 3_600_000 for size in (1, 2, 6, 12, 24, 48, 168, 720, 8_760)),
+)
+_ROOM = 1.15
+"""How much longer than the longest an axis has to be."""
 MOST_ROWS = 2_000
 """Of a table; the JSON has all."""
 MOST_DAY_ROWS = 5_000
@@ -42,9 +58,10 @@ class Band(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The timeline of one job, or of one executor."""
+    """The timeline of one job, or of one executor: its whole name, and as much of it as fits."""
 
     name: str
+    label: str
     y: int
     bands: list[Band]
     href: str = ""
@@ -79,10 +96,11 @@ class Chart(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A mark on the axis of time."""
+    """A mark on the axis of time; the anchor of its label keeps that within the drawing."""
 
     x: float
     label: str
+    anchor: str
 
 
 def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
@@ -101,7 +119,7 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         most_rows=MOST_ROWS,
         most_day_rows=MOST_DAY_ROWS,
         sections=[
-            (table, table.shown_at(PAGE), table.on_page(report.tables[table.name]))
+            (table, table.shown_at(PAGE, report.until_now), table.on_page(report.tables[table.name]))
             for table in TABLES
             if table.heading
         ],
@@ -110,6 +128,7 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         anchor=lambda table: table.id or table.name.replace("_", "-"),
         new_line=NEW_LINE,
         wrong=wrong_now(report) if link is None else None,
+        fine=nothing_wrong(report),
         outages=outages(report),
         down=[row for row in report.tables.uptime if row["state"] == DOWN],
         silent=[row for row in report.tables.uptime if row["state"] == NOT_HEARD],
@@ -119,9 +138,20 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         lanes=list(_lanes(report, scale, link)),
         executor_lanes=list(_executor_lanes(report, scale)),
         ticks=list(scale.ticks()),
+        narrow_ticks=list(scale.narrow_ticks()),
         charts=list(_charts(report, scale)),
         days=_days(report),
-        size={"width": WIDTH, "left": LEFT, "right": RIGHT, "row": _ROW, "axis": _AXIS, "chart": _CHART},
+        size={
+            "width": WIDTH,
+            "left": LEFT,
+            "right": RIGHT,
+            "row": _ROW,
+            "axis": _AXIS,
+            "chart": _CHART,
+            "narrow": _NARROW,
+            "narrow_row": _NARROW_ROW,
+            "label": _LABEL,
+        },
     )
 
 
@@ -196,7 +226,26 @@ class _Scale:
         first_ms = -(-self._since_ms // step_ms) * step_ms
         for tick_ms in range(first_ms, self._since_ms + self._length_ms + 1, step_ms):
             date_and_time = moment(tick_ms)
-            yield Tick(self.x(tick_ms), date_and_time[5:10] if step_ms % DAY_MS == 0 else date_and_time[11:])
+            label = date_and_time[5:10] if step_ms % DAY_MS == 0 else date_and_time[11:]
+            x = self.x(tick_ms)
+            yield Tick(x, label, "middle" if x <= WIDTH - RIGHT - _HALF_A_TICK else "end")
+
+    def narrow_ticks(self) -> Iterator[Tick]:
+        """Yield those of a timeline that has its names above its bars; their labels must not touch."""
+        ticks = list(self.ticks())
+        for number, tick in enumerate(ticks):
+            if (len(ticks) - 1 - number) % -(-len(ticks) // _MOST_NARROW_TICKS) == 0:
+                x = round(_NARROW * (tick.x - LEFT) / (WIDTH - LEFT - RIGHT), 2)
+                is_inside = _HALF_A_TICK <= x <= _NARROW - _HALF_A_TICK
+                yield Tick(x, tick.label, "middle" if is_inside else "end" if x > _HALF_A_TICK else "start")
+
+
+def _label(name: str) -> str:
+    """Return as much of a name as fits beside a timeline; the middle goes: the query's name is at the end."""
+    if len(name) <= _LONGEST_LABEL:
+        return name
+    end = min(max(len(name.rsplit(" / ", 1)[-1]), _LONGEST_LABEL // 2), _LONGEST_LABEL - 4)
+    return f"{name[: _LONGEST_LABEL - 1 - end].rstrip()}…{name[-end:]}"
 
 
 def _lanes(report: Report, scale: _Scale, link: Callable[[Row], str] | None) -> Iterator[Lane]:
@@ -208,7 +257,7 @@ def _lanes(report: Report, scale: _Scale, link: Callable[[Row], str] | None) -> 
         bands = [band for interval in of_job for band in _bands(interval, scale)]
         # Outages are drawn last, on top of their neighbors.
         bands.sort(key=lambda band: band.state == DOWN)
-        yield Lane(job_name(row), number * _ROW, bands, link(row) if link else "")
+        yield Lane(job_name(row), _label(job_name(row)), number * _ROW, bands, link(row) if link else "")
 
 
 def _bands(interval: Row, scale: _Scale) -> Iterator[Band]:
@@ -232,7 +281,7 @@ def _executor_lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
     shown.sort(key=lambda row: (row["app_name"], row["start_ms"], row["executor_id"]))
     for number, row in enumerate(shown):
         name = f"{row['app_name']} {row['executor_id']}"
-        yield Lane(name, number * _ROW, list(_executor_bands(row, scale)))
+        yield Lane(name, _label(name), number * _ROW, list(_executor_bands(row, scale)))
 
 
 def _executor_bands(row: Row, scale: _Scale) -> Iterator[Band]:
@@ -257,7 +306,7 @@ def _charts(report: Report, scale: _Scale) -> Iterator[Chart]:
 
 def _chart(name: str, sla_ms: int, checkpoints: list[Row], scale: _Scale) -> Chart:
     heights_ms = [max(1, row["duration_ms"], _late_gap_ms(row, sla_ms)) for row in checkpoints]
-    bottom_ms, top_ms = min(sla_ms, *heights_ms) / 1.5, max(sla_ms, *heights_ms) * 1.5
+    bottom_ms, top_ms = _round_down(min(sla_ms, *heights_ms)), _round_up(max(sla_ms, *heights_ms))
 
     def y(ms: float) -> float:
         return round(_CHART * math.log(top_ms / ms) / math.log(top_ms / bottom_ms), 2)
@@ -274,6 +323,16 @@ def _chart(name: str, sla_ms: int, checkpoints: list[Row], scale: _Scale) -> Cha
     ]
     sla = f"SLA {duration(sla_ms)}"
     return Chart(name, points, y(sla_ms), sla, duration(top_ms), duration(bottom_ms))
+
+
+def _round_down(ms: float) -> float:
+    """Return the largest round time that is less, in ms: 10 s, 1 s, 100 ms; it leaves room for a mark."""
+    return max((step for step in _ROUND_MS if step * _ROOM <= ms), default=_ROUND_MS[0] / 10)
+
+
+def _round_up(ms: float) -> float:
+    """Return the smallest round time that is more, in ms; it leaves room for a mark."""
+    return min((step for step in _ROUND_MS if step >= ms * _ROOM), default=ms * 2)
 
 
 def _late_gap_ms(row: Row, sla_ms: int) -> int:

@@ -74,7 +74,9 @@ class EventLines:
         """
         for path in self._paths:
             if not list(_files_at(path)):
-                why = "" if Path(path).exists() else "no such file or folder; "
+                if not Path(path).exists() and not any(letter in path for letter in "*?["):
+                    raise NothingToReadError(f"{path}: no such file or folder")
+                why = ""
                 if packed := list(_packed_at(path)):
                     why = f"{packed[0]} is packed in a form that show does not read: unpack it; "
                 raise NothingToReadError(f"{path}: {why}{NOTHING}")

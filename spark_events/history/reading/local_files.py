@@ -86,7 +86,9 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
             compressed = name if _COMPRESSED.search(name) else compressed
         if not of_events:
             there = file_system.exists(root) or fsspec.core.has_magic(root)
-            why = "no such file or folder; " if not there else "it has spans alone; " if of_spans else ""
+            if not there:
+                raise NothingToReadError(f"{shown}: no such file or folder")
+            why = "it has spans alone; " if of_spans else ""
             raise NothingToReadError(f"{shown}: {why}{NOTHING}")
     return StoredFiles(json, parquet, file_systems, size, compressed, spans)
 

@@ -42,6 +42,12 @@ _MOST = 10_000
 _SAME_WITHIN_MS = 5_000
 """How long after that of its job an application's or a query's failure is the same one."""
 _COMPARED_CHARACTERS = 300
+_CAUSES = {
+    "type=USER": "likely cause: user code or data",
+    "type=SYSTEM": "likely cause: machines, networks or memory",
+    "type=UNKNOWN": "",
+}
+"""The labels of the built-in failure enricher, in words."""
 _PLACE = re.compile(r" \((?:[^()]|\([^()]*\))*:\d*, in .*\)$")
 """As ``facts`` puts it behind a message; a path may have brackets of its own."""
 
@@ -169,8 +175,14 @@ def _error(row: Row) -> list[Part]:
     return [Part(row["error"]), NEW_LINE, Part(row["message"] or "", MESSAGE)]
 
 
+def _label_in_words(label: str) -> str:
+    """Return what a label says; that the cause is not known says nothing."""
+    return _CAUSES.get(label, label)
+
+
 def _error_and_labels(row: Row) -> list[Part]:
-    texts = [Part(text, MESSAGE) for text in (row["error"], row["labels"], row["message"]) if text]
+    labels = ", ".join(filter(None, map(_label_in_words, (row["labels"] or "").split(", "))))
+    texts = [Part(text, MESSAGE) for text in (row["error"], labels, row["message"]) if text]
     return [part for text in texts for part in (text, NEW_LINE)][:-1]
 
 

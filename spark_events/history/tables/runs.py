@@ -11,6 +11,7 @@ from spark_events.history.figures.timeline import DOWN, DOWN_AFTER, NOT_HEARD, S
 from spark_events.history.table import (
     BAD,
     BIGINT,
+    NOW,
     PAGE,
     STRING,
     TERMINAL,
@@ -106,7 +107,7 @@ RUNS = Table(
         Shown("last run", state_of(_STATES, "last_status")),
         Shown("started (UTC)", "last_start_ms", How.MOMENT, PAGE),
         Shown("began\n(UTC)", "last_start_ms", How.MINUTE, TERMINAL),
-        Shown("how long\nago", "last_start_ms", How.AGO),
+        Shown("how long\nago", "last_start_ms", How.AGO, PAGE | TERMINAL | NOW),
         Shown("took", "last_duration_ms", How.DURATION),
         Shown("usual", "usual_ms", How.DURATION, PAGE | WIDE),
         Shown("runs", "runs", How.COUNT, PAGE | WIDE),

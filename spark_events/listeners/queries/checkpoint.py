@@ -19,15 +19,15 @@ CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _UNKNOWN = -1
 _DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
 _GAUGES = {
-    "totalNumberOfCheckpoints": ("{checkpoint}", "Checkpoints that completed, failed, or are in progress."),
+    "totalNumberOfCheckpoints": ("{checkpoint}", "Micro-batches that committed, failed, or are in progress."),
     "numberOfInProgressCheckpoints": ("{checkpoint}", "Micro-batches in progress."),
-    "lastCompletedCheckpointId": ("", "The batch id of the last completed checkpoint."),
-    "lastCheckpointCompletedTimestamp": ("ms", "When the last checkpoint completed."),
+    "lastCompletedCheckpointId": ("", "The id of the last micro-batch that committed."),
+    "lastCheckpointCompletedTimestamp": ("ms", "When the last micro-batch committed."),
     "lastCheckpointRestoreTimestamp": ("ms", "When the query last resumed from a checkpoint."),
-    "lastCheckpointAge": ("ms", "How long ago the last checkpoint completed."),
-    "lastCheckpointDuration": ("ms", "How long the last completed checkpoint took."),
-    "lastCheckpointFullSize": ("By", "Size of all state at the last completed checkpoint."),
-    "lastCheckpointSize": ("By", "Size of the state written for the last completed checkpoint."),
+    "lastCheckpointAge": ("ms", "How long ago the last micro-batch committed."),
+    "lastCheckpointDuration": ("ms", "How long the last committed micro-batch took."),
+    "lastCheckpointFullSize": ("By", "Size of all state when the last micro-batch committed."),
+    "lastCheckpointSize": ("By", "Size of the state written for the last committed micro-batch."),
 }
 
 
@@ -74,7 +74,7 @@ class CheckpointStats:
         duration_ms = int(durations.get("triggerExecution", 0))
         event = (
             _event(batch, "COMPLETED", *sizes)
-            .set_body(f"{run.entity.title} completed checkpoint {batch} in {duration_ms} ms")
+            .set_body(f"{run.entity.title}: micro-batch {batch} committed in {duration_ms} ms")
             .set_attribute("durationMs", duration_ms)
             .set_attribute("walCommitMs", _ms(durations, "walCommit"))
             .set_attribute("commitOffsetsMs", _ms(durations, "commitOffsets", "commitBatch"))
@@ -93,7 +93,7 @@ class CheckpointStats:
         event = (
             _event(batch, "FAILED", *self._sizes_of_failed)
             .set_severity(Severity.ERROR)
-            .set_body(f"{run.entity.title} failed before checkpoint {batch} completed")
+            .set_body(f"{run.entity.title}: micro-batch {batch} failed before it committed")
             .set_attribute("durationMs", max(0, end_ms - start_ms))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
             .set_attribute("checkpointLocation", run.location)
@@ -174,11 +174,11 @@ class CheckpointMetrics:
         self._last_duration_ms: int | None = None
         self._last_full: int | None = None
         self._last_written: int | None = None
-        described = "Checkpoints that completed."
+        described = "Micro-batches that committed."
         self._completed = series.register("numberOfCompletedCheckpoints", Counter("{checkpoint}", described))
         described = "Micro-batches that failed before they committed."
         self._failed = series.register("numberOfFailedCheckpoints", Counter("{checkpoint}", described))
-        described = "How long completed checkpoints took, trigger to commit."
+        described = "How long committed micro-batches took, trigger to commit."
         self._durations = series.register(
             "checkpointDuration", Histogram(_DURATION_BOUNDS_MS, "ms", described)
         )
@@ -226,13 +226,11 @@ class SlaMetrics:
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
         self.sla_ms = sla_ms
         self.owed_ms: Callable[[int], int] = lambda now_ms: 0
-        described = (
-            "How long a checkpoint has been owed; none while the query is idle or was ended on purpose."
-        )
+        described = "How long a commit has been due; none while the query is idle or was ended on purpose."
         series.register("checkpointOwed", Gauge(lambda: self.owed_ms(now_ms()), "ms", described))
-        described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
+        described = "The longest time between two commits (spark.events.checkpoint.sla)."
         series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
-        described = "Checkpoints that completed within the SLA."
+        described = "Micro-batches that committed within the SLA."
         self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
-        described = "Times that no checkpoint completed within the SLA."
+        described = "Times that no micro-batch committed within the SLA."
         self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))

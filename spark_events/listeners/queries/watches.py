@@ -141,7 +141,7 @@ class CheckpointWatch:
         event = (
             Event.builder(CHECKPOINT_WATCH, event_names.CHECKPOINT_OVERDUE)
             .set_severity(Severity.WARN)
-            .set_body(f"{run.entity.title}: no checkpoint completed within {sla_ms} ms")
+            .set_body(f"{run.entity.title}: no micro-batch committed within {duration(sla_ms)}")
             .set_attribute("slaMs", sla_ms)
             .set_attribute("owedMs", sla_ms)
             .set_attribute("sinceLastMs", None if last_ms is None else due_ms - last_ms)

@@ -75,7 +75,7 @@ class Delivery:
         left, lost = self.spool.pending, self.spool.in_memory
         if lost:
             self._stats.drop("close", lost)
-            logger.error("%s could not deliver %s before the end", self._title, counted(lost, "item"))
+            self._stats.tell_lost(self._title, lost)
         if left > lost:
             logger.warning(
                 "%s leaves %s in %s; the next start of this application sends them",

@@ -215,7 +215,7 @@ class Sender:
 
     def _warn(self, later: RetryLater) -> None:
         reason, waiting = str(later)[:LONGEST_REASON], self._spool.pending
-        message = "%s holds back %s and tries again: %s"
+        message = "%s could not send %s yet and is retrying: %s"
         self._trouble.goes_on(reason, message, self._title, counted(waiting, "item"), reason)
 
 

@@ -213,7 +213,7 @@ def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[s
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        problems.append(f"{text.place((name,))}: {name}: {given!r} is not allowed; expected a mapping")
+        problems.append(f"{text.place((name,))}: {name}: {given!r} is not valid; expected a mapping")
         return {}
     texts = {}
     for key, value in given.items():
@@ -223,7 +223,7 @@ def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[s
             texts[str(key)] = str(value)
         else:
             problems.append(
-                f"{text.place((name, str(key)))}: {name}.{key}: {value!r} is not allowed; expected a string"
+                f"{text.place((name, str(key)))}: {name}.{key}: {value!r} is not valid; expected a string"
             )
     return texts
 
@@ -247,11 +247,11 @@ def _problem(text: YamlText, details: ErrorDetails) -> str:
         return f"{place}: {name}: unknown key; expected {', '.join(allowed)}"
     shown = details["input"]
     if kind == "string_pattern_mismatch":
-        return f"{place}: {name}: {shown!r} is not allowed; expected {NAME_RULE}"
+        return f"{place}: {name}: {shown!r} is not valid; expected {NAME_RULE}"
     why = details["msg"].removeprefix("Input should be ").removeprefix("expected ")
     if isinstance(shown, dict):
         return f"{place}: {name + ': ' if name else ''}expected {why}"
-    return f"{place}: {name}: {shown!r} is not allowed; expected {why}"
+    return f"{place}: {name}: {shown!r} is not valid; expected {why}"
 
 
 def _described(keys: Keys) -> str:

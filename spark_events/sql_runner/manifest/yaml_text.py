@@ -200,7 +200,7 @@ def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
         except _NO_VALUE as error:
             place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
             raise ConfigError(
-                f"{place}: {node.value[:40]!r} is not allowed; expected a YAML {kind}, or a quoted string"
+                f"{place}: {node.value[:40]!r} is not valid; expected a YAML {kind}, or a quoted string"
             ) from error
     elif isinstance(node, yaml.CollectionNode):
         for item in node.value:
