@@ -53,6 +53,8 @@ KINDS: dict[str, frozenset[str]] = {
         "fetched-one-by-one": "task-count",
         "schema-inference": "full-scan",
         "slow-source": "idle-cores",
+        "rewritten-in-batches": "rewrite-whole-files",
+        "small-batches": "small-batches",
         "batch-computed-again": "recomputation",
         "cached-on-one-executor": "idle-cores",
         "parsed-for-each-field": "recomputation",

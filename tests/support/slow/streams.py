@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _AT = "2026-01-01T00:00:%02dZ"
 
 
-def _files(folder: Path, files: int, rows: int) -> None:
+def json_files(folder: Path, files: int, rows: int) -> None:
     """Write files of so many rows, a second of their time apart."""
     folder.mkdir()
     for file in range(files):
@@ -25,13 +25,13 @@ def _files(folder: Path, files: int, rows: int) -> None:
         (folder / f"{file:03}.json").write_text("\n".join(lines))
 
 
-def _stream(spark: SparkSession, folder: Path) -> DataFrame:
+def file_by_file(spark: SparkSession, folder: Path) -> DataFrame:
     """Return a stream that has the rows of a file in each micro-batch."""
     stream = spark.readStream.schema("value long, at timestamp").option("maxFilesPerTrigger", 1)
     return stream.json(str(folder))
 
 
-def _checkpointed(writer: DataStreamWriter, work: Work) -> DataStreamWriter:
+def checkpointed(writer: DataStreamWriter, work: Work) -> DataStreamWriter:
     return writer.option("checkpointLocation", str(work.folder / "checkpoint")).queryName(work.case.name)
 
 
@@ -39,7 +39,7 @@ def _checkpointed(writer: DataStreamWriter, work: Work) -> DataStreamWriter:
 def driver_code_for_each_batch(work: Work) -> None:
     """What ``foreachBatch`` is given waits for a service, in each micro-batch, without a job of Spark's."""
     batches, seconds = 5, work.random.uniform(1.5, 2.5)
-    _files(work.folder / "clicks", batches, 1_000)
+    json_files(work.folder / "clicks", batches, 1_000)
     work.defect("foreach-batch-code", batches * seconds * 1_000)
     spark = work.begin()
 
@@ -48,8 +48,8 @@ def driver_code_for_each_batch(work: Work) -> None:
         if work.bad:
             time.sleep(seconds)  # slow
 
-    clicks = _stream(spark, work.folder / "clicks").writeStream.foreachBatch(send)  # slow
-    _checkpointed(clicks, work).trigger(availableNow=True).start().awaitTermination()
+    clicks = file_by_file(spark, work.folder / "clicks").writeStream.foreachBatch(send)  # slow
+    checkpointed(clicks, work).trigger(availableNow=True).start().awaitTermination()
 
 
 @case("batch-computed-again")
@@ -57,7 +57,7 @@ def several_actions_for_each_batch(work: Work) -> None:
     """``foreachBatch`` uses its batch several times and does not cache it, so all of it is computed each time."""
     batches, actions, rows = 4, work.random.randrange(2, 5), work.cores * work.random.randrange(50, 80)
     once_ms = rows * 25 / work.cores
-    _files(work.folder / "orders", batches, rows)
+    json_files(work.folder / "orders", batches, rows)
     work.defect("batch-computed-again", batches * (actions - 1) * once_ms, "orders")
     spark = work.begin()
 
@@ -68,9 +68,9 @@ def several_actions_for_each_batch(work: Work) -> None:
             batch.where(f"value % 7 <> {action}").write.format("noop").mode("append").save()  # slow
         batch.unpersist()
 
-    orders = _stream(spark, work.folder / "orders").repartition(2 * work.cores)
+    orders = file_by_file(spark, work.folder / "orders").repartition(2 * work.cores)
     stored = orders.selectExpr("value", resting("25") + " AS rested").writeStream.foreachBatch(store)
-    _checkpointed(stored, work).trigger(availableNow=True).start().awaitTermination()
+    checkpointed(stored, work).trigger(availableNow=True).start().awaitTermination()
 
 
 @case("slow-source", version="4", conf={"spark.events.issue.idle-cores.min-duration": "60s"})
@@ -108,7 +108,7 @@ def slow_to_say_what_is_new(work: Work) -> None:
     spark = work.begin(python=True)
     spark.dataSource.register(Source)
     readings = spark.readStream.format("readings").load()  # slow
-    query = _checkpointed(readings.writeStream.format("noop"), work).start()  # slow
+    query = checkpointed(readings.writeStream.format("noop"), work).start()  # slow
     _batches_done(query, batches)
     query.stop()
 
@@ -121,12 +121,12 @@ def one_task_in_each_batch(work: Work) -> None:
     usual = [100.0] * tasks
     bad = [ms + more_ms * (index == hot) for index, ms in enumerate(usual)]
     cost_ms = makespan_ms(bad, work.cores) - makespan_ms(usual, work.cores)
-    _files(work.folder / "readings", batches, tasks)
+    json_files(work.folder / "readings", batches, tasks)
     work.defect("stream-straggler", batches * cost_ms)
     spark = work.begin()
     ms = f"IF(value % {tasks} = {hot}, {more_ms + 100}, 100)" if work.bad else "100"
-    readings = _stream(spark, work.folder / "readings").repartition(tasks)
-    query = _checkpointed(readings.selectExpr("value", resting(ms)).writeStream.format("noop"), work)  # slow
+    readings = file_by_file(spark, work.folder / "readings").repartition(tasks)
+    query = checkpointed(readings.selectExpr("value", resting(ms)).writeStream.format("noop"), work)  # slow
     query.trigger(availableNow=True).start().awaitTermination()  # slow
 
 
@@ -136,13 +136,13 @@ def more_than_it_can_do(work: Work) -> None:
     batches, interval_s = 8, 1
     tasks, times = 2 * work.cores, work.random.uniform(2.0, 3.0)
     busy_ms = times * interval_s * 1_000
-    _files(work.folder / "readings", batches, tasks)
+    json_files(work.folder / "readings", batches, tasks)
     work.defect("stream-behind", None, costed=False)
     spark = work.begin()
     ms = int(busy_ms / 2) if work.bad else 100
-    readings = _stream(spark, work.folder / "readings").repartition(tasks)
+    readings = file_by_file(spark, work.folder / "readings").repartition(tasks)
     readings = readings.selectExpr("value", resting(str(ms)))
-    writer = _checkpointed(readings.writeStream.format("noop"), work)
+    writer = checkpointed(readings.writeStream.format("noop"), work)
     query = writer.trigger(processingTime=f"{interval_s} seconds").start()  # slow
     _batches_done(query, batches)
     query.stop()
@@ -154,12 +154,14 @@ def slower_than_its_trigger(work: Work) -> None:
     early, late, interval_s = 10, 6, work.random.choice([1.0, 1.2, 1.5])
     busy_ms = int(interval_s * 1_000 * work.random.uniform(1.4, 2.0) / 2)
     tasks = 2 * work.cores
-    _files(work.folder / "readings", early + late, tasks)
+    json_files(work.folder / "readings", early + late, tasks)
     work.defect("stream-behind", None, "readings", costed=False)
     spark = work.begin()
     ms = f"IF(value >= {early * tasks}, {busy_ms}, 20)" if work.bad else "20"
-    readings = _stream(spark, work.folder / "readings").repartition(tasks).selectExpr("value", resting(ms))
-    writer = _checkpointed(readings.writeStream.format("noop"), work)
+    readings = (
+        file_by_file(spark, work.folder / "readings").repartition(tasks).selectExpr("value", resting(ms))
+    )
+    writer = checkpointed(readings.writeStream.format("noop"), work)
     query = writer.trigger(processingTime=f"{int(interval_s * 1_000)} milliseconds").start()  # slow
     _batches_done(query, early + late)
     query.stop()
@@ -177,7 +179,7 @@ def more_comes_than_it_can_do(work: Work) -> None:
     spark = work.begin()
     arrivals = spark.readStream.schema("value long").json(str(folder)).repartition(2 * work.cores)
     rested = arrivals.selectExpr("value", resting(str(row_ms)))
-    query = _checkpointed(rested.writeStream.format("noop"), work).start()  # slow
+    query = checkpointed(rested.writeStream.format("noop"), work).start()  # slow
     stopped = Event()
     writer = Thread(target=_write_evenly, args=(folder, per_s, stopped))
     writer.start()
@@ -191,15 +193,15 @@ def more_comes_than_it_can_do(work: Work) -> None:
 def duplicates_for_ever(work: Work) -> None:
     """``dropDuplicates`` without a watermark keeps each key that there ever was."""
     batches, rows = 12, work.random.randrange(8_000, 12_000)
-    _files(work.folder / "messages", batches, rows)
+    json_files(work.folder / "messages", batches, rows)
     work.defect("state-grows", None, "message_id", costed=False)
     spark = work.begin()
-    messages = _stream(spark, work.folder / "messages").withColumnRenamed("value", "message_id")
+    messages = file_by_file(spark, work.folder / "messages").withColumnRenamed("value", "message_id")
     if work.bad:
         once = messages.dropDuplicates(["message_id"])  # slow
     else:
         once = messages.withWatermark("at", "2 seconds").dropDuplicatesWithinWatermark(["message_id"])
-    query = _checkpointed(once.writeStream.format("noop"), work)  # slow
+    query = checkpointed(once.writeStream.format("noop"), work)  # slow
     query.trigger(availableNow=True).start().awaitTermination()  # slow
 
 
@@ -212,7 +214,7 @@ def no_more_files(work: Work) -> None:
     work.defect("source-stopped", None, "arrivals", costed=False)
     spark = work.begin()
     arrivals = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(folder))  # slow
-    query = _checkpointed(arrivals.writeStream.format("noop"), work).start()  # slow
+    query = checkpointed(arrivals.writeStream.format("noop"), work).start()  # slow
     writer = Thread(target=_write_files, args=(folder, files))
     writer.start()
     _batches_done(query, files)

@@ -1,0 +1,88 @@
+"""Streaming queries whose micro-batches do far more than their rows need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.slow.case import Work, case, write_parquet
+from tests.support.slow.streams import checkpointed, file_by_file, json_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@case("rewritten-in-batches")
+def the_whole_table_for_each_batch(work: Work) -> None:
+    """``foreachBatch`` reads a table, puts a few rows into it, and writes all of it again, each time."""
+    batches, rows = 5, work.random.randrange(1_000, 4_000)
+    table_rows = work.random.randrange(1_000_000, 1_500_000)
+    upsert = work.random.choice([_replaced, _coalesced, _newest])
+    table = work.folder / "customers"
+    write_parquet(table / "v0", {"value": range(table_rows), "name": ["customer"] * table_rows}, files=4)
+    json_files(work.folder / "changes", batches, rows)
+    work.defect("rewritten-in-batches", None, "customers")
+    spark = work.begin()
+
+    def store(batch: DataFrame, number: int) -> None:
+        if work.bad:
+            old = spark.read.parquet(str(table / f"v{number}"))  # slow
+            upsert(old, batch).write.parquet(str(table / f"v{number + 1}"))  # slow
+        else:
+            batch.write.parquet(str(work.folder / "appended" / f"batch={number}"))
+
+    changes = file_by_file(spark, work.folder / "changes").selectExpr("value", "'changed' AS name")
+    query = checkpointed(changes.writeStream.foreachBatch(store), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
+
+
+def _replaced(old: DataFrame, batch: DataFrame) -> DataFrame:
+    return old.join(batch, "value", "left_anti").unionByName(batch)
+
+
+def _coalesced(old: DataFrame, batch: DataFrame) -> DataFrame:
+    both = old.join(batch.withColumnRenamed("name", "new_name"), "value", "full_outer")
+    return both.selectExpr("value", "coalesce(new_name, name) AS name")
+
+
+def _newest(old: DataFrame, batch: DataFrame) -> DataFrame:
+    both = old.selectExpr("*", "0 AS version").unionByName(batch.selectExpr("*", "1 AS version"))
+    return (
+        both.groupBy("value").agg({"name": "max", "version": "max"}).selectExpr("value", "`max(name)` name")
+    )
+
+
+@case("healthy-lookups-in-batches", healthy=True)
+def a_lookup_for_each_batch(work: Work) -> None:
+    """``foreachBatch`` looks its few rows up in a large table, and makes many rows of a few arrays."""
+    batches, table_rows = 5, work.random.randrange(1_000_000, 1_500_000)
+    table = work.folder / "customers"
+    write_parquet(table, {"value": range(table_rows), "name": ["customer"] * table_rows}, files=4)
+    json_files(work.folder / "orders", batches, 1_000)
+    spark = work.begin()
+
+    def store(batch: DataFrame, number: int) -> None:
+        named = spark.read.parquet(str(table)).join(batch.hint("broadcast"), "value")
+        named = named.selectExpr("value", "name", "explode(sequence(1, 200)) AS item")
+        named.write.parquet(str(work.folder / "named" / f"batch={number}"))
+
+    spread = f"value % 1000 * {table_rows // 1_000} AS value"
+    orders = file_by_file(spark, work.folder / "orders").selectExpr(spread)
+    query = checkpointed(orders.writeStream.foreachBatch(store), work)
+    query.trigger(availableNow=True).start().awaitTermination()
+
+
+@case("small-batches")
+def a_file_in_each_batch(work: Work) -> None:
+    """A limit of one or two files makes dozens of micro-batches of what was there when the query began."""
+    each, rows = work.random.randrange(1, 3), work.random.randrange(500, 3_000)
+    batches = work.random.randrange(30, 50)
+    json_files(work.folder / "clicks", batches * each, rows)
+    work.defect("small-batches", None, "clicks")
+    spark = work.begin()
+    limit = each if work.bad else 10_000
+    clicks = spark.readStream.schema("value long").option("maxFilesPerTrigger", limit)
+    counted = clicks.json(str(work.folder / "clicks")).selectExpr("value % 50 AS page")
+    if work.random.random() < 0.5:
+        counted = counted.groupBy("page").count()
+    query = checkpointed(counted.writeStream.outputMode("update").format("noop"), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
