@@ -35,6 +35,7 @@ from spark_events.runtime.settings import setting
     REWRITE,
     EXECUTOR_CHURN,
     SMALL_JOBS,
+    SMALL_BATCHES,
     REGRESSION,
 ) = KINDS = (
     "skew",
@@ -64,6 +65,7 @@ from spark_events.runtime.settings import setting
     "rewrite-whole-files",
     "executor-churn",
     "loop-of-small-jobs",
+    "small-batches",
     "regression",
 )
 

@@ -32,6 +32,7 @@ ABSENCES = {
     kinds.REWRITE: "writing unchanged rows again in {about}",
     kinds.EXECUTOR_CHURN: "the loss of executors",
     kinds.SMALL_JOBS: "the loop of small jobs",
+    kinds.SMALL_BATCHES: "such small micro-batches",
     kinds.FOREACH_BATCH: "the code in foreachBatch",
     kinds.REGRESSION: "what made {about} slower than in its last runs",
 }

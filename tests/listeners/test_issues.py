@@ -431,6 +431,58 @@ def test_code_in_foreach_batch(code_s: tuple[int, ...], lost_ms: int | None) -> 
     assert code_in_batches(*code_s) == lost_ms
 
 
+def of_batches(kind: str, number: int, *actions: Plan, busy_ms: int = 5 * S) -> dict[str, Any] | None:
+    """Return what is told of a query whose micro-batches of 10 s read a file each, with a stage of 5 s."""
+    feed, now_ms = Feed()(r.application_start(), r.executor("Added", 0), r.query_started(0)), S
+    read_file = {"Location": "InMemoryFileIndex(1 paths)[s3a://lake/clicks/part-0]"}
+    source = {"description": "FileStreamSource[s3a://lake/clicks]", "numInputRows": 5}
+    for batch in range(number):
+        plans = [Plan()(0, "Scan json [a#1]", None, read_file, number_of_files_read=1), *actions]
+        begun = r.batch_begins(now_ms, batch)
+        start = r.job_start(now_ms, batch, (batch,), "run-1", spark__sql__execution__id=str(batch))
+        first, *others = [*stage(now_ms, [busy_ms], batch, busy_ms)]
+        others[-1]["Stage Info"]["Accumulables"] = [
+            {"ID": accumulator, "Value": value.value, "Metadata": "sql"}
+            for plan in actions
+            for accumulator, value in plan.measured.items()
+        ]
+        of_driver = {key: value for plan in plans for key, value in plan.driver.items()}
+        told = {"Plans": [plan.nodes for plan in plans], "Driver Metrics": of_driver, "Parts Time": 8 * S}
+        end = r.execution("End", now_ms + 9 * S, batch, **told)
+        sink = {"description": "ForeachBatchSink" if actions else "NoopTable"}
+        progress = r.progress(now_ms, batch, 10 * S, sources=[source], sink=sink)
+        feed(begun, start, first, *others, r.job_end(now_ms + busy_ms, batch), end, progress)
+        now_ms += 10 * S
+    found = [event for event in issues(feed(r.terminated())) if event.attributes["issue"] == kind]
+    return dict(found[-1].all_attributes) if found else None
+
+
+def test_a_limit_that_makes_small_micro_batches() -> None:
+    found = of_batches("small-batches", 20)
+    assert found is not None
+    assert (found["lostMs"], found["durationMs"]) == (19 * 5 * S, 20 * 10 * S)
+    assert of_batches("small-batches", 19) is None
+
+
+def copies() -> Plan:
+    """Return an action that puts ten rows into a table of 990, and writes all of them."""
+    into = "Execute InsertIntoHadoopFsRelationCommand file:/lake/t, false, Parquet, [], Overwrite, [a]"
+    table = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/t]"}
+    action = Plan()(0, into, 0, rows=1_000)(1, "Union")(2, "Scan parquet [a#2]", 0, table, rows=990)
+    return action(2, "Scan ExistingRDD[a#3]", 0, rows=10)
+
+
+def test_code_in_foreach_batch_that_writes_a_table_again() -> None:
+    """What it costs is a part of the time of all micro-batches, not of their jobs alone."""
+    found = of_batches("rewrite-whole-files", 10, copies())
+    assert found is not None
+    assert (found["lostMs"], found["rewrite.batches"]) == (10 * 7_920, 10)
+    assert found["durationMs"] > 10 * 5 * S
+    # What the driver does for that is told already, and is no fixed cost of small micro-batches.
+    assert of_batches("small-batches", 20, copies(), busy_ms=S) is None
+    assert of_batches("small-batches", 20, Plan()(0, "CollectLimit 9"), busy_ms=S) is not None
+
+
 FILLS = ("InMemoryTableScan [a#1]", "Project [slow(b#2) AS a#1]", "Scan parquet db.t")
 
 

@@ -43,18 +43,25 @@ def computed_again(execution: EndedExecution) -> Iterator[Issue]:
         yield _issue(text, whole, execution)
 
 
-def _batch(execution: EndedExecution) -> str:
-    """Return the text of the scan by which actions get the batch; empty if nobody knows which one that is.
+def batch_scans(execution: EndedExecution) -> set[str]:
+    """Return the texts of the scans by which actions get the batch; empty if nobody knows which they are.
 
     They get it as the rows of an RDD, which each of them computes. Rows that the program has made, such as a
     table of codes, are scanned in the same way. Those of the batch have the columns of the micro-batch's own
-    plan, which is the first one, if that says its columns.
+    plan, which is the first one, if that says its columns. An action that uses the batch twice has two scans
+    of it, each with its own ids.
     """
     nodes = (node for plan in execution.plans for node in plan.walk())  # also what a cache was filled with
     scans = {node.text for node in nodes if node.name.startswith(EXISTING_RDD)}
     of_batch = _described(execution.plans[0]) if execution.plans else ""
     if of_batch:
-        scans = {text for text in scans if _same_columns(of_batch, text)}
+        return {text for text in scans if _same_columns(of_batch, text)}
+    return scans if len({without_ids(text) for text in scans}) == 1 else set()
+
+
+def _batch(execution: EndedExecution) -> str:
+    """Return the text of the only scan of the batch; empty if there are several, or if nobody knows it."""
+    scans = batch_scans(execution)
     return scans.pop() if len(scans) == 1 else ""
 
 

@@ -28,6 +28,7 @@ class ExecutedStage:
         result_bytes: what they sent to the driver.
         read_bytes: what they read from sources.
         kept: the RDDs in it that are kept in memory or on disk, by their ids.
+        longest_ms: how long the longest task ran; 0 if unknown.
     """
 
     id: int
@@ -39,6 +40,7 @@ class ExecutedStage:
     result_bytes: int
     read_bytes: int = 0
     kept: frozenset[int] = frozenset()
+    longest_ms: int = 0
 
     @property
     def wall_ms(self) -> int:

@@ -20,7 +20,7 @@ _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each scan of all partitions of a table of which a filter keeps few rows."""
     for node in execution.nodes():
-        if node.metrics.get(_PARTITIONS, 0) < 2 or _prunes(node):
+        if node.metrics.get(_PARTITIONS, 0) < 2 or prunes(node):
             continue
         read, filtered = node.rows or 0, _filter_above(node)
         kept = filtered.rows if filtered is not None else None
@@ -47,7 +47,7 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
         )
 
 
-def _prunes(scan: Node) -> bool:
+def prunes(scan: Node) -> bool:
     """Return whether a scan leaves out partitions by a condition."""
     conditions = scan.metadata.get("PartitionFilters", "[]")[1:-1]
     named = [part for part in conditions.split("), ") if part.strip()]

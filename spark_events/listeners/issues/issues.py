@@ -199,7 +199,8 @@ class IssueListener(Timeless):
         stage = self._stages.pop(key, None)
         self._other_work.ended(key, time_ms)
         job = stage.job if stage else None
-        executed = read_stage(info, time_ms)
+        longest = stage.measured.longest_runs[:1] if stage and stage.measured else ()
+        executed = replace(read_stage(info, time_ms), longest_ms=longest[0].run_ms if longest else 0)
         self._application.stage_completed(key, _work(stage, executed), time_ms)
         told_ms = self._takes_unplanned(key, stage, executed, info)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:

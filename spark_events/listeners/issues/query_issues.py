@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,8 @@ from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
+from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches, batch_work
 from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
@@ -47,6 +49,7 @@ class _Query:
     growing: GrowingIssues
     source: SourceStopped
     behind: StreamBehind
+    small: SmallBatches
     sources: str = ""
     busy_ms: int = 0
     batches_ms: int = 0
@@ -60,6 +63,9 @@ class _Query:
     state_growth: StateGrowth = field(default_factory=StateGrowth)
     slow_source: SlowSource = field(default_factory=SlowSource)
     state_parts: ManyStateParts = field(default_factory=ManyStateParts)
+    rewrites: BatchRewrites = field(default_factory=BatchRewrites)
+    work: BatchWork | None = None
+    copied_ms: int = 0
 
 
 class QueryIssues(Timeless):
@@ -98,7 +104,8 @@ class QueryIssues(Timeless):
         growing = GrowingIssues(self._events, Claims())
         source = SourceStopped(self._context.settings.thresholds)
         behind = StreamBehind(record.get("triggerIntervalMs"), bool(record.get("bounded")))
-        self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind))
+        small = SmallBatches(self._context.settings.thresholds)
+        self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind, small))
 
     def on_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         """Handle QueryTerminated: what the query lost is told as a whole."""
@@ -121,6 +128,8 @@ class QueryIssues(Timeless):
         if query is not None:
             query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
             query.state_growth.knows(ended.nodes())
+            query.copied_ms = query.rewrites.take(ended, parts_ms)
+            query.work = batch_work(ended, alone=len(self._queries) == 1)
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
         """Called with what one micro-batch has lost, and the names of what lost it."""
@@ -147,19 +156,19 @@ class QueryIssues(Timeless):
         took = progress.get("durationMs") or {}
         if "addBatch" in took:
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
-        query.jobs_ms = query.own_ms = 0
-        rows = input_rows(progress)
+        rows, begun_ms = input_rows(progress), _begun_ms(progress)
         query.sources = sources_of(progress)
+        of_batches = list(_of_batches(query, progress, rows, begun_ms))
+        query.jobs_ms, query.own_ms, query.work = 0, 0, None
         if progress.get("stateOperators"):
             of_state = [*query.state_growth.take(progress), query.state_parts.take(progress, self._cores)]
             self._take(query, run_id, of_state, time_ms)
         issues = [
-            query.behind.take(progress, rows, _begun_ms(progress), query.sources),
+            query.behind.take(progress, rows, begun_ms, query.sources),
             query.source.take(rows, time_ms, query.sources),
         ]
         self._take(query, run_id, issues, time_ms)
-        if (slow := query.slow_source.take(progress, rows, query.sources)) is not None:
-            issue, batches_ms = slow
+        for issue, batches_ms in filter(None, of_batches):
             subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
             query.growing.take(issue, subject, time_ms)
 
@@ -182,8 +191,7 @@ class QueryIssues(Timeless):
     ) -> None:
         """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
         query.batches_ms += add_ms
-        sink = str((progress.get("sink") or {}).get("description") or "")
-        if not sink.startswith(_FOREACH):
+        if not _is_for_each_batch(progress):
             return
         if query.first_code_ms is None:
             query.first_code_ms = query.own_ms
@@ -237,6 +245,24 @@ class QueryIssues(Timeless):
             whole_ms,
             attributes,
         )
+
+
+def _of_batches(
+    query: _Query, progress: Mapping[str, Any], rows: int, begun_ms: int | None
+) -> Iterator[tuple[Issue, int] | None]:
+    """Yield what all micro-batches have lost, and how long they took; None where that is little."""
+    yield query.slow_source.take(progress, rows, query.sources)
+    for_each = _is_for_each_batch(progress)
+    if for_each and (issue := query.rewrites.issue()) is not None:
+        yield issue, query.batches_ms
+    if query.work is not None:
+        of_copies_ms = max(0, query.copied_ms - query.work.tasks_ms)  # which is told of those
+        code_ms = query.own_ms + of_copies_ms if for_each else 0
+        yield query.small.take(progress, rows, begun_ms, query.work, code_ms)
+
+
+def _is_for_each_batch(progress: Mapping[str, Any]) -> bool:
+    return str((progress.get("sink") or {}).get("description") or "").startswith(_FOREACH)
 
 
 def _begun_ms(progress: Mapping[str, Any]) -> int | None:
