@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.applications import cli
+from tests.support.warm_commands import WarmCommands, run_command
 
 pytestmark = pytest.mark.spark
 
@@ -40,12 +39,13 @@ CREATE VIEW gone AS SELECT * FROM sums; DROP VIEW gone; DROP TABLE IF EXISTS ice
 """
 
 
-def run(folder: Path, *arguments: str, conf: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "160"}
+def run(
+    warm: WarmCommands | None, folder: Path, *arguments: str, conf: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    environment = {"COLUMNS": "160"}
     if conf is not None:
         environment["SPARK_CONF_DIR"] = str(conf)
-    command = cli("lineage", "plan", *arguments)
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+    return run_command("lineage", "plan", *arguments, cwd=folder, environment=environment, warm=warm)
 
 
 def edges(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -64,13 +64,13 @@ def folder(java: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_tables_of_the_same_name_in_several_catalogs(folder: Path) -> None:
+def test_tables_of_the_same_name_in_several_catalogs(folder: Path, warm: WarmCommands) -> None:
     """And views of another catalog, which count as tables; without any catalog's class."""
     (folder / "orders").mkdir()
     (folder / "orders" / "rows").write_text("mine")
     before = sorted(folder.rglob("*"))
 
-    done = run(folder, "tables.sql", "jobs.sql", "--format", "json")
+    done = run(warm, folder, "tables.sql", "jobs.sql", "--format", "json")
 
     assert done.returncode == 0, done.stderr
     found = edges(done)
@@ -90,7 +90,7 @@ def test_tables_of_the_same_name_in_several_catalogs(folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
 
 
-def test_views_of_another_catalog_are_altered(folder: Path) -> None:
+def test_views_of_another_catalog_are_altered(folder: Path, warm: WarmCommands) -> None:
     """As Spark's own are: by another query, properties and names, whether or not the catalog is the current one."""
     (folder / "views.sql").write_text(
         "CREATE VIEW ice.shop.recent AS SELECT id, price FROM ice.shop.orders;\n"
@@ -104,7 +104,7 @@ def test_views_of_another_catalog_are_altered(folder: Path) -> None:
         "ALTER VIEW spark_catalog.shop.own RENAME TO shop.own2;\n"
         "CREATE TABLE sums AS SELECT doubled, paid FROM last, spark_catalog.shop.own2;\n"
     )
-    done = run(folder, "tables.sql", "views.sql", "--format", "json")
+    done = run(warm, folder, "tables.sql", "views.sql", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = edges(done)
     assert found["ice.shop.orders", "ice.shop.recent"] == {"id": ["id"], "doubled": ["price"]}
@@ -113,17 +113,17 @@ def test_views_of_another_catalog_are_altered(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["AS SELECT 1", "SET TBLPROPERTIES ('k' = 'v')", "RENAME TO shop.there"])
-def test_a_view_of_another_catalog_that_is_missing(folder: Path, change: str) -> None:
+def test_a_view_of_another_catalog_that_is_missing(folder: Path, change: str, warm: WarmCommands) -> None:
     (folder / "views.sql").write_text(f"ALTER VIEW ice.shop.missing {change};")
-    done = run(folder, "tables.sql", "views.sql")
+    done = run(warm, folder, "tables.sql", "views.sql")
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     assert "views.sql:1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `ice`.`shop`.`missing`" in said
 
 
-def test_what_a_change_affects_across_catalogs(folder: Path) -> None:
+def test_what_a_change_affects_across_catalogs(folder: Path, warm: WarmCommands) -> None:
     done = run(
-        folder, "tables.sql", "jobs.sql", "--impact", "ice.shop.orders.price", "--fail-on", "impact",
+        warm, folder, "tables.sql", "jobs.sql", "--impact", "ice.shop.orders.price", "--fail-on", "impact",
         "--format", "json",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
@@ -131,13 +131,13 @@ def test_what_a_change_affects_across_catalogs(folder: Path) -> None:
     assert {("unity.shop.orders", "amount"), ("unity.shop.loud", "more")} <= affected
 
 
-def test_mistakes_are_said_with_their_lines(folder: Path) -> None:
+def test_mistakes_are_said_with_their_lines(folder: Path, warm: WarmCommands) -> None:
     (folder / "wrong.sql").write_text(
         "INSERT INTO unity.shop.orders SELECT id, 1 FROM ice.shop.missing;\n"
         "CREATE VIEW ice.shop.wrong AS\nSELECT id,\n nothing FROM ice.shop.orders;\n"
         "CREATE TABLE ice.shop.orders (id INT);\n"
     )
-    done = run(folder, "tables.sql", "wrong.sql")
+    done = run(warm, folder, "tables.sql", "wrong.sql")
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     assert "wrong.sql:1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `ice`.`shop`.`missing`" in said
@@ -155,12 +155,14 @@ def test_catalogs_that_spark_is_configured_for_are_not_reached(folder: Path) -> 
     (folder / "two.sql").write_text(
         "CREATE TABLE ice.raw (id INT); CREATE TABLE copied AS SELECT id FROM ice.raw; DROP TABLE ice.raw;"
     )
-    done = run(folder, "two.sql", "--format", "json", conf=folder / "conf")
+    done = run(None, folder, "two.sql", "--format", "json", conf=folder / "conf")
     assert done.returncode == 0, done.stderr
     assert [row["sink"] for row in json.loads(done.stdout) if row["source"] != "-"] == ["default.copied"]
 
 
-def test_the_files_of_a_folder_wait_for_tables_of_each_others_catalogs(folder: Path) -> None:
+def test_the_files_of_a_folder_wait_for_tables_of_each_others_catalogs(
+    folder: Path, warm: WarmCommands
+) -> None:
     (folder / "sql").mkdir()
     (folder / "sql" / "a.sql").write_text("USE ice.shop; INSERT INTO unity.shop.x SELECT id FROM y;")
     (folder / "sql" / "b.sql").write_text(
@@ -169,18 +171,20 @@ def test_the_files_of_a_folder_wait_for_tables_of_each_others_catalogs(folder: P
     (folder / "sql" / "c.sql").write_text(
         "CREATE DATABASE ice_too; CREATE TABLE here AS SELECT id FROM ice.shop.y;"
     )
-    done = run(folder, "tables.sql", "sql", "--format", "json")
+    done = run(warm, folder, "tables.sql", "sql", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert set(edges(done)) == {("ice.shop.y", "unity.shop.x"), ("ice.shop.y", "default.here")}
 
 
-def test_a_manifest_whose_target_is_in_another_catalog(folder: Path) -> None:
+def test_a_manifest_whose_target_is_in_another_catalog(folder: Path, warm: WarmCommands) -> None:
     (folder / "query.yaml").write_text(
         "name: copy\ntarget-table: unity.shop.orders\nsparkProperties:\n"
         "  spark.sql.catalog.unity: org.nowhere.Catalog\n"
         "sql: |\n  SELECT id, price AS amount FROM ice.shop.orders\n"
     )
     (folder / "template.yaml").write_text("include-query-metadata: false\n")
-    done = run(folder, "tables.sql", "query.yaml", "--template-file", "template.yaml", "--format", "json")
+    done = run(
+        warm, folder, "tables.sql", "query.yaml", "--template-file", "template.yaml", "--format", "json"
+    )
     assert done.returncode == 0, done.stderr
     assert edges(done)["ice.shop.orders", "unity.shop.orders"] == {"id": ["id"], "amount": ["price"]}

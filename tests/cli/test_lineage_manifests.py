@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.applications import cli
 from tests.support.paths import REPO
+from tests.support.warm_commands import WarmCommands, run_command
 
 pytestmark = pytest.mark.spark
 
@@ -52,10 +53,9 @@ code: |
 }
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = cli("lineage", "plan", *arguments)
-    environment = {**os.environ, "COLUMNS": "160"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+def run(warm: WarmCommands | None, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"COLUMNS": "160"}
+    return run_command("lineage", "plan", *arguments, cwd=folder, environment=environment, warm=warm)
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def pipeline(java: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_pipeline_of_statements_and_manifests(pipeline: Path) -> None:
+def test_a_pipeline_of_statements_and_manifests(pipeline: Path, warm: WarmCommands) -> None:
     """The graph of all, tables of connectors included; no code is run, and nothing is written."""
     files = ("queries", "tables.sql", "jobs.sql", "--template-file", "template.yaml")
-    done = run(pipeline, *files, "--format", "json")
+    done = run(warm, pipeline, *files, "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = {(row["source"], row["sink"], row["job"]): row for row in json.loads(done.stdout)}
 
@@ -103,7 +103,7 @@ def test_a_pipeline_of_statements_and_manifests(pipeline: Path) -> None:
 def test_what_a_change_breaks_fails_a_check_of_a_pull_request(pipeline: Path) -> None:
     files = ("tables.sql", "jobs.sql", "queries", "--template-file", "template.yaml")
     asked = ("--impact", "`page_views`.`how many`", "--fail-on", "impact,missing", "--format", "markdown")
-    done = run(pipeline, *files, *asked)
+    done = run(None, pipeline, *files, *asked)
     assert done.returncode == 1
     assert "--fail-on impact: default.alarms.value, default.pages.owner" in done.stderr
     assert "--fail-on missing: queries.by-code" in done.stderr
@@ -120,13 +120,13 @@ def test_what_a_change_breaks_fails_a_check_of_a_pull_request(pipeline: Path) ->
     assert "clicks" in folded
 
 
-def test_mistakes_in_manifests_are_named_and_the_rest_is_shown(pipeline: Path) -> None:
+def test_mistakes_in_manifests_are_named_and_the_rest_is_shown(pipeline: Path, warm: WarmCommands) -> None:
     queries = pipeline / "queries"
     (queries / "typo.yaml").write_text("name: typo\ntarget-tabel: pages\nsql: SELECT 1\n")
     (queries / "column.yaml").write_text(
         "name: column\ntarget-table: pages\nsql: |\n  SELECT page,\n    ownr AS owner\n  FROM pages\n"
     )
-    done = run(pipeline, ".", "--template-file", "template.yaml", "--of", "clicks", "--columns")
+    done = run(warm, pipeline, ".", "--template-file", "template.yaml", "--of", "clicks", "--columns")
     assert done.returncode == 1
     assert "queries/typo.yaml:2: target-tabel: unknown key" in done.stderr
     assert "queries/column.yaml:5: [UNRESOLVED_COLUMN" in done.stderr

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.support.applications import cli
+from tests.support.warm_commands import WarmCommands, run_command
 
 pytestmark = pytest.mark.spark
 
@@ -27,10 +26,9 @@ SELECT 1 /* reads nothing; */;
 """
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = cli("lineage", "plan", *arguments)
-    environment = {**os.environ, "COLUMNS": "160"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+def run(warm: WarmCommands | None, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"COLUMNS": "160"}
+    return run_command("lineage", "plan", *arguments, cwd=folder, environment=environment, warm=warm)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +43,7 @@ def files(java: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
-    done = run(files, "tables.sql", "jobs.sql", "--impact", "raw.price", "--format", "markdown")
+    done = run(None, files, "tables.sql", "jobs.sql", "--impact", "raw.price", "--format", "markdown")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert "| `default.raw` | `default.orders` | `jobs.ctas.default.orders` | `jobs.sql:2` |" in lines
@@ -68,7 +66,7 @@ def test_a_statement_that_is_nested_too_deeply_hides_no_other(files: Path) -> No
     """Java's stack is not enough for it; the other statements are planned all the same."""
     nested = f"SELECT id FROM raw WHERE {'(' * 6_000}id > 0{')' * 6_000}"
     (files / "deep.sql").write_text(f"SELECT 1;\nCREATE TABLE deep USING parquet AS {nested};\n{JOBS}")
-    done = run(files, "tables.sql", "deep.sql", "--format", "json")
+    done = run(None, files, "tables.sql", "deep.sql", "--format", "json")
     assert done.returncode == 1
     assert "deep.sql:2: " in done.stderr
     assert "StackOverflowError" in done.stderr
@@ -77,12 +75,12 @@ def test_a_statement_that_is_nested_too_deeply_hides_no_other(files: Path) -> No
     assert {("default.raw", "default.orders"), ("default.orders", "default.totals")} <= edges
 
 
-def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path) -> None:
+def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path, warm: WarmCommands) -> None:
     (files / "wrong.sql").write_text(
         "SELECT 1;\n\nINSERT INTO totals SELECT day, nothing FROM orders;\n"
         "CREATE TABLE lazy USING parquet LOCATION '/nowhere' COMMENT 'like orders'; CREATE TABLE same LIKE orders;"
     )
-    done = run(files, "tables.sql", "jobs.sql", "wrong.sql", "--format", "json")
+    done = run(warm, files, "tables.sql", "jobs.sql", "wrong.sql", "--format", "json")
     assert done.returncode == 1
     assert "wrong.sql:3: [UNRESOLVED_COLUMN" in done.stderr
     assert "wrong.sql:4: CREATE TABLE without columns" in done.stderr
@@ -98,9 +96,9 @@ CREATE TABLE fed USING parquet AS SELECT twice FROM x.now; ALTER TABLE fed RENAM
 """
 
 
-def test_a_table_is_followed_under_its_new_name(files: Path) -> None:
+def test_a_table_is_followed_under_its_new_name(files: Path, warm: WarmCommands) -> None:
     (files / "renamed.sql").write_text(f"CREATE DATABASE x; {RENAMED}")
-    done = run(files, "tables.sql", "renamed.sql", "--impact", "raw.id", "--format", "json")
+    done = run(warm, files, "tables.sql", "renamed.sql", "--impact", "raw.id", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert [(row["data"], row["column"]) for row in json.loads(done.stdout)] == [
         ("x.made", "twice"),
@@ -125,7 +123,7 @@ CREATE DATABASE cloud LOCATION 's3a://nowhere/cloud'; CREATE DATABASE fresh LOCA
 """
 
 
-def test_what_is_there_stays_as_it_is(files: Path, tmp_path: Path) -> None:
+def test_what_is_there_stays_as_it_is(files: Path, tmp_path: Path, warm: WarmCommands) -> None:
     """Whatever the statements would drop, move or create: they change the catalog of the analysis alone."""
     places = ["shop", "parts/d=1", "parts/d=2", "old", "new", "again", "named"]
     for place in places:
@@ -134,13 +132,13 @@ def test_what_is_there_stays_as_it_is(files: Path, tmp_path: Path) -> None:
     (files / "moved.sql").write_text(MOVED.format(tmp_path))
     before = sorted(tmp_path.rglob("*"))
 
-    done = run(files, "moved.sql")
+    done = run(warm, files, "moved.sql")
 
     assert done.returncode == 0, done.stderr
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_each_file_of_a_folder_begins_in_the_same_database(files: Path) -> None:
+def test_each_file_of_a_folder_begins_in_the_same_database(files: Path, warm: WarmCommands) -> None:
     """And a statement that has to wait for another file is analyzed in its own."""
     folder = files / "folder"
     folder.mkdir()
@@ -151,7 +149,7 @@ def test_each_file_of_a_folder_begins_in_the_same_database(files: Path) -> None:
         "CREATE DATABASE raw; USE raw; CREATE TABLE events (id INT); CREATE TABLE orders (id INT);"
     )
     (folder / "c_plain.sql").write_text("CREATE TABLE copies AS SELECT * FROM shop.orders;")
-    done = run(files, "folder", "--format", "json")
+    done = run(warm, files, "folder", "--format", "json")
     assert done.returncode == 0, done.stderr
     edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
     assert {edge for edge in edges if "-" not in edge} == {
@@ -176,8 +174,10 @@ def test_each_file_of_a_folder_begins_in_the_same_database(files: Path) -> None:
         (("jobs.sql", "--orphans"), 2, "--orphans is a question about jobs that have run"),
     ],
 )
-def test_wrong_arguments(files: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
-    done = run(files, *arguments)
+def test_wrong_arguments(
+    files: Path, arguments: tuple[str, ...], code: int, said: str, warm: WarmCommands
+) -> None:
+    done = run(warm, files, *arguments)
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.split())
 
@@ -225,11 +225,13 @@ def clone(java: str, tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in the clone", "elsewhere"])
-def test_what_a_branch_changes(clone: Clone, inside: bool) -> None:
+def test_what_a_branch_changes(clone: Clone, inside: bool, warm: WarmCommands) -> None:
     """Wherever the command runs, jobs are named after the same files; a folder that is new is not a mistake."""
     at, paths = (clone.folder, "") if inside else (clone.folder.parent, f"{clone.folder.name}/")
 
-    done = run(at, f"{paths}sql", f"{paths}more", "--base", "main", "--fail-on", "base", "--format", "json")
+    done = run(
+        warm, at, f"{paths}sql", f"{paths}more", "--base", "main", "--fail-on", "base", "--format", "json"
+    )
 
     changes = {
         (row["change"], row["source"], row["sink"], row["job"], *row["columns"])
@@ -244,27 +246,29 @@ def test_what_a_branch_changes(clone: Clone, inside: bool) -> None:
     assert "--fail-on base" in done.stderr
 
 
-def test_nothing_differs_from_what_is_checked_out(clone: Clone, tmp_path: Path) -> None:
+def test_nothing_differs_from_what_is_checked_out(clone: Clone, tmp_path: Path, warm: WarmCommands) -> None:
     same = tmp_path / "same"
     clone.git("worktree", "add", "--detach", str(same), "main")
 
-    done = run(same, ".", "--base", "HEAD", "--fail-on", "base")
+    done = run(warm, same, ".", "--base", "HEAD", "--fail-on", "base")
 
     assert (done.returncode, done.stdout.strip()) == (0, "no edge came or went"), done.stderr
 
 
-def test_a_base_that_cannot_be_analyzed_is_said(clone: Clone) -> None:
+def test_a_base_that_cannot_be_analyzed_is_said(clone: Clone, warm: WarmCommands) -> None:
     clone.commit({"sql/jobs.sql": "INSERT INTO kept SELECT nothing FROM raw"})
     clone.write({"sql/jobs.sql": "INSERT INTO kept SELECT id, price FROM raw"})
 
-    done = run(clone.folder, "sql", "--base", "HEAD", "--format", "json")
+    done = run(warm, clone.folder, "sql", "--base", "HEAD", "--format", "json")
 
     assert done.returncode == 0, done.stderr
     assert "--base HEAD: 1 statements cannot be analyzed there" in done.stderr
     assert [row["change"] for row in json.loads(done.stdout)] == ["added"]
 
 
-def test_files_that_are_not_exported_and_links_are_in_the_base(java: str, tmp_path: Path) -> None:
+def test_files_that_are_not_exported_and_links_are_in_the_base(
+    java: str, tmp_path: Path, warm: WarmCommands
+) -> None:
     clone = Clone(tmp_path)
     (tmp_path / "sql").mkdir()
     (tmp_path / "sql" / "linked.sql").symlink_to("../shared.sql")
@@ -276,13 +280,13 @@ def test_files_that_are_not_exported_and_links_are_in_the_base(java: str, tmp_pa
         }
     )
 
-    done = run(tmp_path, "sql", "--base", "HEAD")
+    done = run(warm, tmp_path, "sql", "--base", "HEAD")
 
     assert (done.returncode, done.stdout.strip()) == (0, "no edge came or went"), done.stderr
 
 
-def test_a_path_that_is_not_there_is_named(clone: Clone) -> None:
-    done = run(clone.folder, "nowhere/sql", "--base", "HEAD")
+def test_a_path_that_is_not_there_is_named(clone: Clone, warm: WarmCommands) -> None:
+    done = run(warm, clone.folder, "nowhere/sql", "--base", "HEAD")
     assert done.returncode == 4
     assert "nowhere/sql: no such file or folder" in done.stderr
 
@@ -294,13 +298,13 @@ def test_a_path_that_is_not_there_is_named(clone: Clone) -> None:
         ("--output=x", "--base --output=x: {0} has no such branch, tag or commit"),
     ],
 )
-def test_a_base_that_is_not_known(clone: Clone, base: str, message: str) -> None:
-    done = run(clone.folder, "sql", f"--base={base}")
+def test_a_base_that_is_not_known(clone: Clone, base: str, message: str, warm: WarmCommands) -> None:
+    done = run(warm, clone.folder, "sql", f"--base={base}")
     assert done.returncode == 2
     assert message.format(clone.folder) in done.stderr.replace("\n", " ")
 
 
-def test_a_base_of_files_in_no_clone(files: Path) -> None:
-    done = run(files, "tables.sql", "--base", "main")
+def test_a_base_of_files_in_no_clone(files: Path, warm: WarmCommands) -> None:
+    done = run(warm, files, "tables.sql", "--base", "main")
     assert done.returncode == 2
     assert "not a git repository" in done.stderr
