@@ -38,6 +38,8 @@ ABSENCES = {
 """What would have to be gone, by kind of issue; those that cost no time have none."""
 _SPECIAL = {
     "cached.executorId": "the wait for the executor that has the cached partitions",
+    "listing.path": "listing the files of {path} again",
+    "join.condition": "the comparisons of the join of {about}",
     "schema.format": "reading files only for their schema",
     "executor": "the slow executor {executor} of {host}",
     "partitions": "fetching partitions one by one",
@@ -74,6 +76,7 @@ def answer(
         host=costly.evidence.get("host"),
         executor=costly.evidence.get("executor"),
         what=_what(costly),
+        path=costly.evidence.get("listing.path"),
     )
     if costly.evidence.get("fewTasks"):
         absence = absence.replace("too many", "too few", 1)
