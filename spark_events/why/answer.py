@@ -20,7 +20,7 @@ ABSENCES = {
     kinds.TASK_COUNT: "too many tasks in {about}",
     kinds.SMALL_FILES: "the small files of {about}",
     kinds.RETRIES: "the failed attempts of {about}",
-    kinds.PYTHON: "the Python functions of {about}",
+    kinds.PYTHON: "Python functions of {about}",
     kinds.EXPLODING_JOIN: "the rows that the join of {about} adds",
     kinds.CROSS_JOIN: "the cross join of {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
@@ -49,6 +49,8 @@ _SPECIAL = {
 _QUERY = "query "
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
+_NEW_WORKERS = "spark.python.worker.reuse=false"
+_STARTS = "starting Python workers, or loading functions, again for each task of {about}"
 
 
 def answer(
@@ -71,7 +73,8 @@ def answer(
     if costly is None:
         return _most(duration_ms, parts, longest)
     special = (text for name, text in _SPECIAL.items() if name in costly.evidence)
-    absence = next(special, ABSENCES[costly.kind]).format(
+    starts = costly.kind == kinds.PYTHON and _starts_again(costly)
+    absence = (_STARTS if starts else next(special, ABSENCES[costly.kind])).format(
         about=costly.about,
         host=costly.evidence.get("host"),
         executor=costly.evidence.get("executor"),
@@ -81,6 +84,9 @@ def answer(
     if costly.evidence.get("fewTasks"):
         absence = absence.replace("too many", "too few", 1)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
+    is_needed = costly.kind == kinds.PYTHON and not starts
+    if not ended and is_needed:
+        return f"It has spent {duration(lost_ms)} so far in {absence}."
     if not ended:
         return f"It has lost {duration(lost_ms)} so far by {absence}."
     if costly.about.startswith(_QUERY):
@@ -89,6 +95,10 @@ def answer(
         absence = absence.replace(costly.about, "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
+    if is_needed:
+        # Nobody knows how long the same would take otherwise.
+        share = whole_percent(100 * lost_ms / whole_ms)
+        return f"{whole} spends {share} of its time, {duration(lost_ms)}, in {absence}."
     condition = f"without {absence}"
     if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
         condition = "if all cores computed the partitions at once that it fetches one by one"
@@ -96,6 +106,10 @@ def answer(
         stages = "its stages" if costly.about.startswith(_QUERY) else costly.about
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
+
+
+def _starts_again(issue: FoundIssue) -> bool:
+    return "pythonStartMs" in issue.evidence or issue.advice.startswith(_NEW_WORKERS)
 
 
 def _what(issue: FoundIssue) -> str:

@@ -1,7 +1,7 @@
 """The rule about joins by equal keys whose further condition throws away nearly all pairs of rows.
 
-Spark does not count pairs, nor keys. What tells them is the time for which tasks had a CPU: a join without such
-pairs takes a few microseconds for each row.
+Spark counts neither pairs nor keys. What tells them is how long tasks had a CPU: a join without such pairs
+takes a few microseconds for each row.
 """
 
 from __future__ import annotations
@@ -11,24 +11,31 @@ from collections.abc import Iterator
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.join_keys import EQUAL, calls_light, join_keys, of_tables
-from spark_events.diagnosis.plans.node import CUT, DATA_SIZE, LONGEST_TEXT, Node, columns
+from spark_events.diagnosis.plans.node import (
+    BROADCAST,
+    CUT,
+    DATA_SIZE,
+    IN_MEMORY,
+    LONGEST_TEXT,
+    Node,
+    columns,
+)
 from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, WorkInStages, is_light
 from spark_events.diagnosis.thresholds import EXPLODING_JOIN, Thresholds
 
 _CONDITION = re.compile(r"^\w+ \[[^\]]*\], \[[^\]]*\], \w+(?:, Build\w+)?, (\(.+\))")
 _ROW_NS = 2_000
 """What a join without such pairs takes for each row that goes in or comes out, and what is next to it."""
-_FACTOR = 5
-"""So many times as long, rows take because of pairs."""
-_BYTES_PER_MS = 10_000
-"""How fast tasks write rows, or read those of which nobody measures how long it takes."""
+_FACTOR, _FACTOR_OF_FUNCTIONS = 5, 50
+"""So many times as long, rows take because of pairs; more where functions are called that may take long."""
+_BYTES_PER_MS = {DATA_SIZE: 50_000, "written output": 5_000, "size of files read": 5_000}
+"""How fast tasks at least shuffle and write rows, or read those whose time nobody measures."""
 _PAIR_NS = 25
 _MOST_PAIR_NS = 1_000
 """What a pair takes, and at most: so many there must be at least."""
 _MEASURED = (SCAN_TIME, "sort time")
-_SIZES = (DATA_SIZE, "written output", "size of files read")
 _QUICK_SCANS = ("Range", "LocalTableScan", "AQEShuffleRead", "ReusedExchange")
 _CALLING = ("Project", "Filter", "HashAggregate")
 
@@ -60,7 +67,8 @@ class PairsTried:
         own_ms = (stage.run_ms - sum(map(_measured_ms, besides))) / slowed - sum(map(_bytes_ms, besides))
         all_rows = rows + few + many + sum(each.rows or 0 for each in besides if each.name in EQUAL)
         plain_ms = all_rows * _ROW_NS / 1e6
-        if own_ms < _FACTOR * plain_ms or many * few < own_ms * 1e6 / _MOST_PAIR_NS:
+        factor = _FACTOR if are_known else _FACTOR_OF_FUNCTIONS
+        if own_ms < factor * plain_ms or many * few < own_ms * 1e6 / _MOST_PAIR_NS:
             return
         self._work = self._work or WorkInStages(self._execution)
         share = (own_ms - plain_ms) * slowed / stage.run_ms
@@ -79,12 +87,12 @@ def _issue(
         f"{EXPLODING_JOIN} {keys} and {condition}",
         lost_ms if is_known else None,
         None,
-        f"the join{of_tables(node.tables())} on {keys} takes {_each(own_ms, many)} of a CPU for each of "
-        f"{many:,} rows, as long as it takes to compare it with {_about(pairs)} of the {few:,} of the other "
-        f"side that have the same {keys}; its condition on {condition} throws nearly all of these pairs away, "
-        f"and keeps {rows:,}: {duration(lost_ms)}",
-        "Also join on a bucket of what the condition compares, such as the day of a time, with a row for each "
-        "bucket that a range covers on the side of the ranges: then only rows of one bucket are compared.",
+        f"the join{of_tables(node.tables())} on {keys} takes {'' if is_known else 'up to '}"
+        f"{_each(own_ms, many)} of a CPU for each of {many:,} rows, as long as to compare it with "
+        f"{_about(pairs)} of the other {few:,}; of all these pairs with the same {keys}, its condition on "
+        f"{condition} keeps {rows:,}: {duration(lost_ms)}",
+        "Also join on a bucket of what the condition compares, such as the day of a time (on the side of the "
+        "ranges, with a row for each bucket that a range covers): then only rows of one bucket are compared.",
         evidence={
             "join.keys": keys,
             "join.condition": condition,
@@ -120,7 +128,7 @@ def _in_stage(top: Node) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        if not node.is_exchange:
+        if not node.is_exchange and (node.name != IN_MEMORY or fills_cache(node)):
             waiting += node.children
 
 
@@ -139,9 +147,9 @@ def _measured_ms(node: Node) -> int:
 
 def _bytes_ms(node: Node) -> float:
     """Return how long it takes at most to read or to write what nobody measures."""
-    if SCAN_TIME in node.metrics or node.name == "BroadcastExchange":
+    if SCAN_TIME in node.metrics or node.name == BROADCAST:
         return 0
-    return sum(node.metrics.get(name, 0) for name in _SIZES) / _BYTES_PER_MS
+    return sum(node.metrics.get(name, 0) / speed for name, speed in _BYTES_PER_MS.items())
 
 
 def _each(own_ms: float, rows: int) -> str:

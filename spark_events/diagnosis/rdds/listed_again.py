@@ -83,7 +83,7 @@ def listing(description: str) -> Listing | None:
 
 
 class ListedAgain:
-    """Adds up what it takes to list the files of a table that were listed before, until somebody writes it."""
+    """Adds up what it takes to list files of a table that were listed before, until somebody writes it."""
 
     def __init__(self) -> None:
         self._tables: dict[str, _Table] = {}

@@ -1,7 +1,7 @@
 """What the first SQL execution of an application costs its driver, because it is the first: no issue.
 
-The driver loads the classes of the planner, of the compiler of generated code and of the sources then, and none
-of its code is compiled yet; on a busy machine that takes many seconds.
+The driver loads the classes of the planner, of the compiler of generated code and of the sources then, and
+nothing of it is compiled yet; on a busy machine that takes many seconds.
 """
 
 from __future__ import annotations
