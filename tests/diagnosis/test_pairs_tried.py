@@ -76,7 +76,8 @@ def test_where_another_function_may_take_it_the_time_is_a_share() -> None:
     assert told(priced(above=parsed, cpu_s=40)) == {}
     issue = told(priced(above=parsed, cpu_s=80))["exploding-join"]
     assert issue.lost_ms is None
-    assert issue.share_ms is not None and issue.share_ms > 17 * S
+    assert issue.share_ms is not None
+    assert issue.share_ms > 17 * S
     assert "takes up to 360 µs" in issue.sentence
 
 
