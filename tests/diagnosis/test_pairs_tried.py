@@ -23,14 +23,15 @@ def priced(
     scan: str = PARQUET,
     rows: int = 200_000,
     other: int = 30_000,
+    read: int = 200_000,
     cpu_s: float = 40,
     **of_scan: int,
 ) -> EndedExecution:
     """Return a join of 200,000 rows with others, in stage 2, which takes 80 s of four cores, 20 s each."""
     plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out", 2, written_output=1_000)(
         1, above, 2
-    )(2, join, 2, rows=rows)(3, "Filter isnotnull(ts#2L)", 2, rows=200_000)(
-        4, scan, 2, rows=200_000, **(of_scan or {"scan_time": 8 * S})
+    )(2, join, 2, rows=rows)(3, "Filter isnotnull(ts#2L)", 2, rows=read)(
+        4, scan, 2, rows=read, **(of_scan or {"scan_time": 8 * S})
     )(3, "BroadcastExchange HashedRelationBroadcastMode(List(input[0]))", None, rows=other, data_size=1)(
         4, "Scan parquet db.prices [country#3]", 1, rows=other, scan_time=S
     )
@@ -87,6 +88,7 @@ def test_where_another_function_may_take_it_the_time_is_a_share() -> None:
         priced(cpu_s=4),
         priced(rows=1_900_000, other=150_000, cpu_s=20),
         priced(cpu_s=0),
+        priced(rows=10_000, read=10_000, other=5_000, cpu_s=2),
         priced(other=9),
         priced(other=100),
         priced("BroadcastHashJoin [country#1], [country#3], Inner, BuildRight, false"),
@@ -101,6 +103,7 @@ def test_where_another_function_may_take_it_the_time_is_a_share() -> None:
         "a bucket of the range is a key",
         "most pairs are kept",
         "nobody measured a CPU",
+        "so few rows that it is the code that is cold",
         "a handful of rows on the other side",
         "too few pairs for that time",
         "no condition",

@@ -30,6 +30,8 @@ _ROW_NS = 2_000
 """What a join without such pairs takes for each row that goes in or comes out, and what is next to it."""
 _FACTOR, _FACTOR_OF_FUNCTIONS = 5, 50
 """So many times as long, rows take because of pairs; more where functions are called that may take long."""
+_COLD_MS = 2_000
+"""What the first tasks of a stage take in all for code that is not compiled yet."""
 _BYTES_PER_MS = {DATA_SIZE: 50_000, "written output": 5_000, "size of files read": 5_000}
 """How fast tasks at least shuffle and write rows, or read those whose time nobody measures."""
 _PAIR_NS = 25
@@ -68,7 +70,7 @@ class PairsTried:
         all_rows = rows + few + many + sum(each.rows or 0 for each in besides if each.name in EQUAL)
         plain_ms = all_rows * _ROW_NS / 1e6
         factor = _FACTOR if are_known else _FACTOR_OF_FUNCTIONS
-        if own_ms < factor * plain_ms or many * few < own_ms * 1e6 / _MOST_PAIR_NS:
+        if own_ms < factor * plain_ms + _COLD_MS or many * few < own_ms * 1e6 / _MOST_PAIR_NS:
             return
         self._work = self._work or WorkInStages(self._execution)
         share = (own_ms - plain_ms) * slowed / stage.run_ms
