@@ -72,30 +72,18 @@ def answer(
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         return _most(duration_ms, parts, longest)
-    special = (text for name, text in _SPECIAL.items() if name in costly.evidence)
-    starts = costly.kind == kinds.PYTHON and _starts_again(costly)
-    absence = (_STARTS if starts else next(special, ABSENCES[costly.kind])).format(
-        about=costly.about,
-        host=costly.evidence.get("host"),
-        executor=costly.evidence.get("executor"),
-        what=_what(costly),
-        path=costly.evidence.get("listing.path"),
-    )
-    if costly.evidence.get("fewTasks"):
-        absence = absence.replace("too many", "too few", 1)
+    absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
-    is_needed = costly.kind == kinds.PYTHON and not starts
-    if not ended and is_needed:
-        return f"It has spent {duration(lost_ms)} so far in {absence}."
     if not ended:
-        return f"It has lost {duration(lost_ms)} so far by {absence}."
+        by = "spent {} so far in" if may_be_needed else "lost {} so far by"
+        return f"It has {by.format(duration(lost_ms))} {absence}."
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
         whole_ms, whole = costly.number("durationMs") or 0, f"The work of {costly.about}"
         absence = absence.replace(costly.about, "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
-    if is_needed:
+    if may_be_needed:
         # Nobody knows how long the same would take otherwise.
         share = whole_percent(100 * lost_ms / whole_ms)
         return f"{whole} spends {share} of its time, {duration(lost_ms)}, in {absence}."
@@ -108,7 +96,22 @@ def answer(
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
 
 
+def _absence(issue: FoundIssue) -> str:
+    """Return what would have to be gone."""
+    special = (text for name, text in _SPECIAL.items() if name in issue.evidence)
+    starts = issue.kind == kinds.PYTHON and _starts_again(issue)
+    absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
+        about=issue.about,
+        host=issue.evidence.get("host"),
+        executor=issue.evidence.get("executor"),
+        what=_what(issue),
+        path=issue.evidence.get("listing.path"),
+    )
+    return absence.replace("too many", "too few", 1) if issue.evidence.get("fewTasks") else absence
+
+
 def _starts_again(issue: FoundIssue) -> bool:
+    """Return whether it is about Python workers that each task starts, or what these load."""
     return "pythonStartMs" in issue.evidence or issue.advice.startswith(_NEW_WORKERS)
 
 
