@@ -39,7 +39,7 @@ class Listing(NamedTuple):
         return path
 
 
-class Told(NamedTuple):
+class ListedBefore(NamedTuple):
     """What listing the same again has cost so far.
 
     Attributes:
@@ -89,7 +89,9 @@ class ListedAgain:
         self._tables: dict[str, _Table] = {}
         self._until_ms = 0
 
-    def take(self, lists: Listing, job: int, begun_ms: int, ended_ms: int, beside_ms: int) -> Told | None:
+    def take(
+        self, lists: Listing, job: int, begun_ms: int, ended_ms: int, beside_ms: int
+    ) -> ListedBefore | None:
         """Called when the stage of a job that lists files has ended; returns it if it has listed them again.
 
         Args:
@@ -112,7 +114,7 @@ class ListedAgain:
             table.folders += lists.folders
             return None
         table.again_ms += max(0, ended_ms - since_ms - beside_ms)
-        return Told(_issue(lists.table, table), min(since_ms, begun_ms), ended_ms)
+        return ListedBefore(_issue(lists.table, table), min(since_ms, begun_ms), ended_ms)
 
     def execution_ended(self, execution: EndedExecution) -> None:
         """Called with each SQL execution that has ended: what it writes has to be listed again."""

@@ -205,11 +205,11 @@ class ApplicationIssues(Timeless):
         Returns:
             How much of its time is told as an issue of the application, and how much before it, in ms.
         """
-        told = self._listed_again.take(lists, job, begun_ms, ended_ms, beside_ms)
-        if told is None:
+        again = self._listed_again.take(lists, job, begun_ms, ended_ms, beside_ms)
+        if again is None:
             return 0, 0
-        self._take(told.issue, ended_ms, (told.since_ms, told.until_ms))
-        return max(0, ended_ms - begun_ms - beside_ms), begun_ms - told.since_ms
+        self._take(again.issue, ended_ms, (again.since_ms, again.until_ms))
+        return max(0, ended_ms - begun_ms - beside_ms), begun_ms - again.since_ms
 
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
         """Return whether the first tasks of a stage that has ended had to wait for what all of them need.
