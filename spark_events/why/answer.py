@@ -20,7 +20,7 @@ ABSENCES = {
     kinds.TASK_COUNT: "too many tasks in {about}",
     kinds.SMALL_FILES: "the small files of {about}",
     kinds.RETRIES: "the failed attempts of {about}",
-    kinds.PYTHON: "the Python functions of {about}",
+    kinds.PYTHON: "Python functions of {about}",
     kinds.EXPLODING_JOIN: "the rows that the join of {about} adds",
     kinds.CROSS_JOIN: "the cross join of {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
@@ -39,6 +39,8 @@ ABSENCES = {
 """What would have to be gone, by kind of issue; those that cost no time have none."""
 _SPECIAL = {
     "cached.executorId": "the wait for the executor that has the cached partitions",
+    "listing.path": "listing the files of {path} again",
+    "join.condition": "the comparisons of the join of {about}",
     "schema.format": "reading files only for their schema",
     "executor": "the slow executor {executor} of {host}",
     "partitions": "fetching partitions one by one",
@@ -48,6 +50,8 @@ _SPECIAL = {
 _QUERY = "query "
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
+_NEW_WORKERS = "spark.python.worker.reuse=false"
+_STARTS = "starting Python workers, or loading functions, again for each task of {about}"
 
 
 def answer(
@@ -69,24 +73,21 @@ def answer(
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         return _most(duration_ms, parts, longest)
-    special = (text for name, text in _SPECIAL.items() if name in costly.evidence)
-    absence = next(special, ABSENCES[costly.kind]).format(
-        about=costly.about,
-        host=costly.evidence.get("host"),
-        executor=costly.evidence.get("executor"),
-        what=_what(costly),
-    )
-    if costly.evidence.get("fewTasks"):
-        absence = absence.replace("too many", "too few", 1)
+    absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if not ended:
-        return f"It has lost {duration(lost_ms)} so far by {absence}."
+        by = "spent {} so far in" if may_be_needed else "lost {} so far by"
+        return f"It has {by.format(duration(lost_ms))} {absence}."
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
         whole_ms, whole = costly.number("durationMs") or 0, f"The work of {costly.about}"
         absence = absence.replace(costly.about, "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
+    if may_be_needed:
+        # Nobody knows how long the same would take otherwise.
+        share = whole_percent(100 * lost_ms / whole_ms)
+        return f"{whole} spends {share} of its time, {duration(lost_ms)}, in {absence}."
     condition = f"without {absence}"
     if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
         condition = "if all cores computed the partitions at once that it fetches one by one"
@@ -94,6 +95,25 @@ def answer(
         stages = "its stages" if costly.about.startswith(_QUERY) else costly.about
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
+
+
+def _absence(issue: FoundIssue) -> str:
+    """Return what would have to be gone."""
+    special = (text for name, text in _SPECIAL.items() if name in issue.evidence)
+    starts = issue.kind == kinds.PYTHON and _starts_again(issue)
+    absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
+        about=issue.about,
+        host=issue.evidence.get("host"),
+        executor=issue.evidence.get("executor"),
+        what=_what(issue),
+        path=issue.evidence.get("listing.path"),
+    )
+    return absence.replace("too many", "too few", 1) if issue.evidence.get("fewTasks") else absence
+
+
+def _starts_again(issue: FoundIssue) -> bool:
+    """Return whether it is about Python workers that each task starts, or what these load."""
+    return "pythonStartMs" in issue.evidence or issue.advice.startswith(_NEW_WORKERS)
 
 
 def _what(issue: FoundIssue) -> str:

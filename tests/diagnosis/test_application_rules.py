@@ -10,6 +10,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from tests.support.measured_tasks import measured
+from tests.support.plans import Plan, executed
 
 MIB, GIB, S, MIN = 1 << 20, 1 << 30, 1_000, 60_000
 QUICK = (8, 80 * S, 800 * MIB)
@@ -64,6 +65,13 @@ def ran(
     """Let a stage run; of a job of its own, unless that is given."""
     time.stage_submitted((begun_ms, 0), begun_ms)
     time.stage_completed((begun_ms, 0), WorkDone(place, job or str(begun_ms), run_ms, result), ended_ms)
+
+
+def warmed_up(time: DriverTime) -> None:
+    """Let the first SQL execution run, for a second."""
+    time.executions(1, 0)
+    ran(time, 0, S)
+    time.executions(-1, S)
 
 
 def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:
@@ -183,7 +191,7 @@ def test_a_loop_that_reads_schemas() -> None:
 def test_planning() -> None:
     """Time of the driver within SQL executions is Spark's own."""
     time = driver(idle_time_ms=MIN)
-    ran(time, 0, S)
+    warmed_up(time)
     time.executions(1, S)
     ran(time, 10 * MIN, 11 * MIN)
     time.executions(-1, 11 * MIN)
@@ -193,7 +201,7 @@ def test_planning() -> None:
 def test_planning_that_another_issue_tells() -> None:
     """Of a pause within an SQL execution, nothing is told until that has ended: it may have been a broadcast."""
     time = driver(idle_time_ms=MIN)
-    ran(time, 0, S)
+    warmed_up(time)
     time.executions(1, S)
     ran(time, 10 * MIN + S, 11 * MIN)
     assert told(time, 11 * MIN) == {}
@@ -205,7 +213,7 @@ def test_planning_that_another_issue_tells() -> None:
 def test_what_another_issue_tells_is_of_its_own_execution() -> None:
     """The first one has planned for longer, and yet all of that remains."""
     time = driver(idle_time_ms=MIN)
-    ran(time, 0, S)
+    warmed_up(time)
     for begun_ms, pause_ms, place, told_ms in (
         (S, 5 * MIN, "A", 0),
         (5 * MIN + 2 * S, 3 * MIN, "B", 3 * MIN),
@@ -221,7 +229,7 @@ def test_what_another_issue_tells_is_of_its_own_execution() -> None:
 def test_what_another_issue_tells_is_of_the_time_in_which_it_was() -> None:
     """A broadcast was built while another stage ran: the pauses before both and after its join are planning."""
     time = driver(idle_time_ms=MIN)
-    ran(time, 0, S)
+    warmed_up(time)
     time.executions(1, S)
     time.stage_submitted((7, 0), 5 * MIN)
     ran(time, 5 * MIN, 6 * MIN, "the broadcast's")
@@ -314,6 +322,73 @@ def test_a_plan_that_is_built_before_the_first_job() -> None:
     time = driver(idle_time_ms=1, min_time_ms=S)
     ran(time, 20 * S, 25 * S)
     assert told(time, 25 * S) == {}
+
+
+def first_query(text: str, pauses_s: tuple[int, int] = (9, 4), files: int = 1, nodes: int = 1) -> DriverTime:
+    """Return the time of an application whose first SQL execution waits for its driver before its stages."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, S, 2 * S)
+    time.executions(1, 2 * S)
+    time.executions(-1, 2 * S)  # a command, without any job
+    time.executions(1, 3 * S)
+    first_s, second_s = pauses_s
+    ran(time, (3 + first_s) * S, (4 + first_s) * S)
+    ran(time, (4 + first_s + second_s) * S, (5 + first_s + second_s) * S)
+    plan = Plan()(0, text, 1)
+    for depth in range(1, nodes):
+        plan(depth, "Union", 1)
+    plan(nodes, "Scan parquet db.t", 1, number_of_files_read=files)
+    time.execution_planned(executed(plan))
+    time.executions(-1, (5 + first_s + second_s) * S)
+    return time
+
+
+FEW = "Project [a#1, b#2]"
+
+
+def test_what_a_cold_driver_takes_for_its_first_query_is_no_issue() -> None:
+    """It compiles and loads what later queries find; before the query, the program may do something else."""
+    time = first_query(FEW)
+    assert "idle-cores" not in told(time, 18 * S)
+
+    time.executions(1, 18 * S)
+    ran(time, 27 * S, 28 * S)
+    time.executions(-1, 28 * S)
+    assert told(time, 28 * S)["idle-cores"].lost_ms == 10 * S  # one before the first query
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        first_query("Project [a#1, ... 276 more fields]"),
+        first_query(f"Project [{'(a#1 + ' * 80}"[:500]),
+        first_query(FEW, files=10_000),
+        first_query(FEW, nodes=300),
+    ],
+    ids=["hundreds of columns", "an expression made of itself", "thousands of files", "hundreds of nodes"],
+)
+def test_a_first_query_that_is_planned_for_long(time: DriverTime) -> None:
+    assert told(time, 18 * S)["idle-cores"].lost_ms == 14 * S
+
+
+def test_no_first_use_takes_minutes() -> None:
+    """What takes longer than an application usually takes to start has another reason."""
+    issue = told(first_query(FEW, pauses_s=(50, 50)), 105 * S)["idle-cores"]
+    assert issue.lost_ms == (1 + 100 - 20) * S
+
+
+def test_jobs_that_list_files_are_no_loop() -> None:
+    """No program asks for them as such; what another issue tells of the driver is not told again."""
+    time = driver(idle_time_ms=MIN)
+    for number in range(100):
+        begun_ms = number * 3 * S
+        time.stage_submitted((number, 0), begun_ms)
+        work = WorkDone("parquet at loop.py:3", f"job {number}", 0, 0, True, S if number < 50 else 0)
+        time.stage_completed((number, 0), work, begun_ms + S)
+    issues = told(time, 298 * S)
+    assert set(issues) == {"idle-cores"}
+    assert issues["idle-cores"].lost_ms == (49 + 2 * 50) * S
+    assert "before jobs that list files" in issues["idle-cores"].sentence
 
 
 def test_a_streaming_query_waits_for_data() -> None:

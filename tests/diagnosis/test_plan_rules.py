@@ -17,8 +17,10 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions, explained
+from spark_events.listeners.issues.findings import named
 from tests.support.plans import Plan, S, executed
 
 MIB = 1 << 20
@@ -821,6 +823,64 @@ def test_a_late_task_where_arrays_are_exploded() -> None:
         )
     few = Plan()(0, "Generate explode(order_lines#3), [id#1L], false, [line#5]", 1, rows=15)
     assert explained(late, executed(few(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]) == late
+
+
+def in_python(*texts: str, advice: str = FASTER_FUNCTIONS) -> Issue:
+    """Return what is told of a stage that calls functions in Python."""
+    plan = Plan()(0, "Project [pythonUDF0#3 AS score#2]", 1)
+    for depth, text in enumerate(texts):
+        plan(depth + 1, text, 1, time_to_run_Python_workers=9 * S)
+    issue = Issue("python", "python", 9 * S, None, "50% of the tasks' run time", advice)
+    return explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("ArrowEvalPython [score(cast(id#0L as double))#1], [pythonUDF0#3], 200", "score"),
+        ("BatchEvalPython [f(g(x#1)#2, (a#3 + 1))#4, <lambda>(b#5)#6], [x#7]", "f, g, <lambda>"),
+        ("BatchEvalPython [f(x#1)#4, f(cast(y#2 as string))#5], [x#7]", "f"),
+    ],
+)
+def test_functions_in_python_are_named(text: str, names: str) -> None:
+    assert in_python(text).sentence.endswith(f"run time: {names}")
+
+
+@pytest.mark.parametrize(
+    ("texts", "advice"),
+    [
+        (["ArrowEvalPython [f(x#1)#2], [y#3], 200"], "What it prepares for each batch"),
+        (["ArrowEvalPython [f(x#1)#2], [y#3], 250"], "What it prepares for each batch"),
+        (["ArrowEvalPython [f(x#1)#2], [y#3], 204"], "Larger batches help"),
+        (["ArrowEvalPython [f(x#1)#2], [y#3], 101"], "Use Spark's own functions"),
+        (["BatchEvalPython [f(x#1)#2], [y#3]"], "Use Spark's own functions"),
+        (
+            ["ArrowEvalPython [f(x#1)#2], [y#3], 200", "BatchEvalPython [f(x#1)#2], [y#3]"],
+            "Use Spark's own functions",
+        ),
+    ],
+    ids=["pandas", "Arrow", "an iterator", "row by row, which Arrow brings", "row by row", "one of each"],
+)
+def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str], advice: str) -> None:
+    assert in_python(*texts).advice.startswith(advice)
+    new_workers = in_python(*texts, advice=f"Reuse workers. {FASTER_FUNCTIONS}").advice
+    assert new_workers.startswith(f"Reuse workers. {advice}")
+
+
+def test_what_workers_take_to_start_is_not_what_functions_take() -> None:
+    """Nor is it less certain where these take whole groups."""
+    plan = Plan()(0, "MapInPandas f(id#0L)#1, [a#2]", 1, time_to_run_Python_workers=9 * S)
+    starts = Issue("python", "python starts", 9 * S, None, "9 tasks wait", "Reuse workers.")
+    told = explained(starts, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+    assert (told.lost_ms, told.advice) == (9 * S, "Reuse workers.")
+
+
+def test_a_stage_of_no_place_is_that_of_a_query() -> None:
+    nowhere = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768"
+    plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/m, false", None)
+    assert named(nowhere, None, executed(plan)) == "query of file:/out/m"
+    assert named("csv at NativeMethodAccessorImpl.java:0", None, executed(plan)) == "csv of file:/out/m"
+    assert named(nowhere, None) == ""
 
 
 @pytest.mark.parametrize(("parts", "count"), [(1, "one query"), (2, "2 queries")])

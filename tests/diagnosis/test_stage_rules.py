@@ -317,6 +317,7 @@ def test_python_of_an_rdd() -> None:
     times = StagesInPython().of_stage({"RDD Info": [{"Name": "PythonRDD"}]}, tasks)
     (issue,) = stage_issues(EndedStage(4, tasks, times), Thresholds())
     assert (issue.kind, issue.lost_ms, issue.share_ms) == ("python", None, 100 * S)
+    assert "Run one task alone: if it takes half as long, tasks wait for each other" in issue.advice
     of_jvm = {"RDD Info": [{"Name": "MapPartitionsRDD"}]}
     assert StagesInPython().of_stage(of_jvm, tasks) == NO_PYTHON
 

@@ -103,6 +103,36 @@ def test_what_files_cost_that_are_read_for_their_schema_is_not_lost_to_garbage_c
     assert "gc" not in found
 
 
+def listing(number: int, begun_ms: int, day: int, **properties: str) -> list[dict[str, Any]]:
+    """Return a job of 10 s that lists the folders of a day."""
+    records = job(number, begun_ms, [10 * S] * 4, "parquet at NativeMethodAccessorImpl.java:0", FOOTERS)
+    path = f"hdfs://lake/{'sales' * 40}/day={day}/shop=5"
+    description = f"Listing leaf files and directories for 200 paths:<br/>{path}, ..."
+    records[0]["Properties"] |= {"spark.job.description": description, **properties}
+    return records
+
+
+FOOTERS = [{"RDD ID": 1, "Name": "ParallelCollectionRDD"}, {"RDD ID": 2, "Name": "MapPartitionsRDD"}]
+
+
+def test_files_that_are_listed_for_each_read() -> None:
+    """However long their path; and no stage of these has anything else wrong with it but what is not that."""
+    reads = [listing(10 * n + day, (40 * n + 11 * day) * S, day) for n in range(3) for day in (0, 1, 2)]
+    found = told(*reads, cores=8)
+    assert set(found) == {"recomputation"}
+    assert found["recomputation"].attributes["lostMs"] == 2 * (3 * 10 + 2) * S
+    assert found["recomputation"].attributes["listing.jobs"] == 9
+    assert "lists" not in str(found["recomputation"].attributes["advice"])
+
+
+def test_a_query_lists_what_has_arrived() -> None:
+    """A micro-batch after the other, by a file source."""
+    group = {"spark.jobGroup.id": "run-1"}
+    batches = [listing(n, 20 * n * S, 0, **group) for n in range(5)]
+    assert "recomputation" in told(*batches)
+    assert "recomputation" not in told([r.query_started(0)], *batches)
+
+
 def test_what_ran_beside_a_stage_is_asked_only_of_those_that_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a look at all stages that have ended."""
     asked: list[object] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,17 @@ def test_without_an_issue_that_costs_time(parts: dict[str, int] | None, told: st
     assert answer([issue("memory", None)], 100 * S, parts).replace("70.00", "70") == told
 
 
+def test_what_needed_functions_take_is_no_time_that_could_be_saved() -> None:
+    """Nobody knows how long the same would take without Python."""
+    of_query = issue("python", 30 * S, "query 'orders'", durationMs=120 * S)
+    assert answer([of_query], 9_000 * S, {}) == (
+        "The work of query 'orders' spends 25 % of its time, 30.0 s, in Python functions of its stages."
+    )
+    assert answer([issue("python", 30 * S)], 40 * S, {}, ended=False) == (
+        "It has spent 30.0 s so far in Python functions of stage 3.0 (count at a.py:1)."
+    )
+
+
 def test_an_issue_that_is_all_of_it() -> None:
     assert answer([issue("skew", 40 * S)], 40 * S, {}).startswith("Most of its time goes to the uneven data")
 
@@ -58,6 +70,12 @@ def test_an_issue_that_is_all_of_it() -> None:
 def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
     sentence = answer([issue(kind, S, host="10.0.0.7")], 4 * S, None)
     assert "None" not in sentence
+    if kind == "python":
+        assert (
+            sentence
+            == "It spends 25 % of its time, 1.0 s, in Python functions of stage 3.0 (count at a.py:1)."
+        )
+        return
     condition = "if stage 3.0 (count at a.py:1) had fewer tasks" if kind == "task-count" else "without "
     assert sentence.startswith(f"It would take 3.0 s instead of 4.0 s {condition}")
 
@@ -77,6 +95,22 @@ def test_too_few_tasks() -> None:
         (
             issue("task-count", S, partitions=9),
             "if all cores computed the partitions at once that it fetches",
+        ),
+        (
+            issue("recomputation", S, **{"listing.path": "s3a://t"}),
+            "without listing the files of s3a://t again.",
+        ),
+        (
+            issue("exploding-join", S, **{"join.condition": "ts"}),
+            "without the comparisons of the join of stage",
+        ),
+        (
+            issue("python", S, pythonStartMs=9 * S),
+            "without starting Python workers, or loading functions, again for each task of stage 3.0",
+        ),
+        (
+            replace(issue("python", S), advice="spark.python.worker.reuse=false lets each task …"),
+            "without starting Python workers, or loading functions, again for each task of stage 3.0",
         ),
         (
             issue("idle-cores", S, "query 'a'", durationMs=4 * S, **{"source.offsetsMs": S}),

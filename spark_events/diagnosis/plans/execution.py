@@ -13,6 +13,7 @@ _INTERNAL = "internal.metrics."
 _MEASURED_BYTES = 8 << 10
 _RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
 _READ = _INTERNAL + "input.bytesRead"
+_CPU_NS = _INTERNAL + "executorCpuTime"
 _SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
 
 
@@ -29,6 +30,7 @@ class ExecutedStage:
         read_bytes: what they read from sources.
         kept: the RDDs in it that are kept in memory or on disk, by their ids.
         longest_ms: how long the longest task ran; 0 if unknown.
+        cpu_ms: for how long of their time they had a CPU; 0 if nobody has measured it.
     """
 
     id: int
@@ -41,6 +43,7 @@ class ExecutedStage:
     read_bytes: int = 0
     kept: frozenset[int] = frozenset()
     longest_ms: int = 0
+    cpu_ms: int = 0
 
     @property
     def wall_ms(self) -> int:
@@ -161,6 +164,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
         sums.get(_RESULT, 0),
         sums.get(_READ, 0),
         frozenset(int(rdd["RDD ID"]) for rdd in kept_rdds(info)),
+        cpu_ms=sums.get(_CPU_NS, 0) // 1_000_000,
     )
 
 

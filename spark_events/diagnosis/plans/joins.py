@@ -9,6 +9,7 @@ from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_bro
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
+from spark_events.diagnosis.plans.pairs_tried import PairsTried
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
@@ -17,9 +18,11 @@ _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
 def joins(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield what is wrong with the joins of an SQL execution."""
+    tried = PairsTried(execution, thresholds)
     for node in execution.nodes():
         if node.name in EQUAL:
-            yield from _exploding(node, execution, thresholds)
+            exploding = list(_exploding(node, execution, thresholds))
+            yield from exploding or tried.issues(node)
         if node.name in _ALL_PAIRS:
             yield from _all_pairs(node, execution, thresholds)
         if node.name in _ALWAYS_SHUFFLED:

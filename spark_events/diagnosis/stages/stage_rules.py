@@ -20,6 +20,11 @@ _NEW_WORKERS = (
     "spark.python.worker.reuse=false lets each task start a Python worker of its own, which imports "
     "everything again: set it to true, the default."
 )
+FASTER_FUNCTIONS = (
+    "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
+    "call the function on fewer rows: filter before it."
+)
+"""What helps where a plan says nothing else of the functions."""
 _KEEP_SHUFFLES = (
     "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
     "service, or spark.decommission.enabled, keeps it."
@@ -183,14 +188,13 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     starts_ms = 0 if stage.reuses_workers else python.start_ms  # each for one task, as its functions are
     time_ms = stage.as_wall_ms(python.run_ms + starts_ms)
     beside = f", besides {duration(starts_ms)} for workers that start for each task" if starts_ms else ""
-    advice = (
-        "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
-        "call the function on fewer rows: filter before it."
-    )
+    advice = FASTER_FUNCTIONS
     if python.in_rdd:
         advice = (
             "Spark does not know what they do. If they call a service, let them send many rows at once, or "
-            "several calls at the same time; if they compute, DataFrames do in the JVM what they can."
+            "several calls at the same time; if they compute, DataFrames do in the JVM what they can. Run "
+            "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
+            "connections, a limit of a service), and more cores do not help."
         )
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"

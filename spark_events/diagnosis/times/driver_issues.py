@@ -32,6 +32,13 @@ class Pauses:
     time_ms: int = 0
     within_ms: int = 0
 
+    def take(self, told_ms: int) -> int:
+        """Take off what another issue tells, that of SQL executions first; returns how much it was, in ms."""
+        taken_ms = min(told_ms, self.time_ms)
+        self.time_ms -= taken_ms
+        self.within_ms = max(0, self.within_ms - taken_ms)
+        return taken_ms
+
 
 @dataclass(slots=True)
 class Jobs:

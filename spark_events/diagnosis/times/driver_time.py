@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.driver_issues import (
@@ -21,6 +22,7 @@ from spark_events.diagnosis.times.driver_issues import (
     is_loop,
     loop_issue,
 )
+from spark_events.diagnosis.times.first_use import FirstUse
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
@@ -34,7 +36,7 @@ _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
 _STARTS = 8
 """So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
-_OTHERS = "others"
+_OTHERS, _LISTINGS = "others", "jobs that list files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,16 @@ class WorkDone:
         job: tells the jobs of one place apart; those of one SQL execution are the same.
         run_ms: how long its tasks ran, in all.
         result_bytes: the size of the rows that they sent to the driver.
+        lists_files: whether they list files, which no program asks for as such.
+        told_ms: how much of the pause before it another issue tells, in ms.
     """
 
     place: str
     job: str
     run_ms: int
     result_bytes: int
+    lists_files: bool = False
+    told_ms: int = 0
 
 
 class DriverTime:
@@ -84,6 +90,7 @@ class DriverTime:
         self._collected: dict[str, Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
         self._any_stage = self._has_ended = False
+        self._first_use = FirstUse(self._usual_start_ms)
         # What has once been told goes on: its cost is that of the whole application.
         self._is_told = False
         self._loops_told: set[str] = set()
@@ -92,6 +99,7 @@ class DriverTime:
     def spark_started(self, took_ms: int) -> None:
         """Called in local mode with how long Spark took to start: whatever is loaded then takes long, too."""
         self._usual_start_ms = max(self._usual_start_ms, _STARTS * took_ms)
+        self._first_use.usual_ms = self._usual_start_ms
 
     def executor_added(self, executor: str, cores: int, time_ms: int) -> None:
         """Called when an executor was added."""
@@ -121,7 +129,12 @@ class DriverTime:
         self._advance(time_ms)
         self._executions = max(0, self._executions + change)
         if not self._executions:
+            self._first_use.ended()
             self._decide()
+
+    def execution_planned(self, execution: EndedExecution) -> None:
+        """Called before the end of an SQL execution with its plans."""
+        self._first_use.planned(execution)
 
     def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.
@@ -134,10 +147,7 @@ class DriverTime:
         """
         for _, pause, ended_ms in self._undecided:
             if since_ms < ended_ms <= until_ms:
-                told_ms = min(time_ms, pause.within_ms)
-                pause.time_ms -= told_ms
-                pause.within_ms -= told_ms
-                time_ms -= told_ms
+                time_ms -= pause.take(min(time_ms, pause.within_ms))
 
     def stage_submitted(self, key: tuple[int, int], time_ms: int) -> None:
         """Called when a stage attempt has begun."""
@@ -145,6 +155,8 @@ class DriverTime:
         pause = self._ended_pause()
         if not self._any_stage:
             pause = Pauses(1, max(0, pause.time_ms - self._usual_start_ms), 0)
+        if self._executions:
+            self._first_use.add(pause)
         at = f"{AFTER}{self._after}" if self._after else ""
         at_start = f"{AT_START}{duration(self._usual_start_ms)}"
         self._stages[key] = at if self._any_stage else at_start, pause, time_ms
@@ -161,9 +173,11 @@ class DriverTime:
         """
         self._advance(time_ms)
         at, pause, paused_until_ms = self._stages.pop(key, ("", Pauses(), 0))
-        self._book(at or work.place or _ANYWHERE, pause, paused_until_ms)
+        pause.take(work.told_ms)
+        place = _LISTINGS if work.lists_files else work.place
+        self._book(at or place or _ANYWHERE, pause, paused_until_ms)
         busy_ms, self._busy_ms = self._busy_ms, 0
-        if work.place and not at and not is_fetch(work.place):
+        if work.place and not at and not is_fetch(work.place) and not work.lists_files:
             self._add_job(work, busy_ms)
         collects = work.place or _ANYWHERE, work.result_bytes
         self._collects = collects if work.result_bytes >= _LEAST_COLLECTED else None

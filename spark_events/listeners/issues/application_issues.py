@@ -15,6 +15,7 @@ from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
+from spark_events.diagnosis.rdds.listed_again import ListedAgain, Listing
 from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
 from spark_events.diagnosis.rdds.sorted_again import SortedAgain
@@ -72,6 +73,7 @@ class ApplicationIssues(Timeless):
         self._recomputation = Recomputation()
         self._one_by_one = OneByOne()
         self._schema_reads = SchemaReads()
+        self._listed_again = ListedAgain()
         self._evicted = EvictedRdds()
         self._sorted_again = SortedAgain()
         self._churn = ExecutorChurn()
@@ -195,6 +197,20 @@ class ApplicationIssues(Timeless):
             self._take(issue, time_ms)
         return read.wall_ms
 
+    def lists_files(
+        self, lists: Listing, job: int, begun_ms: int, ended_ms: int, beside_ms: int
+    ) -> tuple[int, int]:
+        """Called with a stage that has listed files; see ``ListedAgain.take``.
+
+        Returns:
+            How much of its time is told as an issue of the application, and how much before it, in ms.
+        """
+        again = self._listed_again.take(lists, job, begun_ms, ended_ms, beside_ms)
+        if again is None:
+            return 0, 0
+        self._take(again.issue, ended_ms, (again.since_ms, again.until_ms))
+        return max(0, ended_ms - begun_ms - beside_ms), begun_ms - again.since_ms
+
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
         """Return whether the first tasks of a stage that has ended had to wait for what all of them need.
 
@@ -279,6 +295,8 @@ class ApplicationIssues(Timeless):
 
     def execution_ended(self, ended: EndedExecution, place: str, time_ms: int) -> None:
         """Called with an SQL execution that has ended, and the place in the code that it was for."""
+        self._driver.execution_planned(ended)
+        self._listed_again.execution_ended(ended)
         for issue in self._schema_reads.execution_ended(ended):
             self._take(issue, time_ms)
         if self._recomputation.take(ended, place):

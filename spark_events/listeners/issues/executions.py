@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,17 @@ from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_al
 from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
+from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.record_types import SQLExecutionEndRecord
 from spark_events.listeners.run import Job
 
 _HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
-_FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)#\d+", re.ASCII)
+_CALL, _CALLED = re.compile(r"([A-Za-z_<][\w<>]*)\(", re.ASCII), re.compile(r"#\d", re.ASCII)
+_IN_BATCHES = re.compile(r"^ArrowEvalPython .*\], (\d+)$", re.ASCII | re.DOTALL)
+_SERIES, _ITERATORS = ("200", "250"), ("204", "251")
+"""``PythonEvalType`` of pandas and Arrow functions that take a batch, and an iterator of batches; others are
+called row by row, even where Arrow brings the rows."""
 _IN_PYTHON = "time to run Python workers"
 _EXPLODED = re.compile(r"((?:pos)?explode)(?:_outer)?\(")
 _WHOLE_GROUPS = ("InPandas", "InArrow")
@@ -29,6 +34,14 @@ _WHOLE_GROUPS = ("InPandas", "InArrow")
 _LONG_ARRAYS = (
     "See whether a few rows have far longer arrays than the others: explode them, then repartition() by a "
     "column of the elements, so that all tasks get some."
+)
+_LARGER_BATCHES = (
+    "Larger batches help as well (spark.sql.execution.arrow.maxRecordsPerBatch); so do Spark's own functions "
+    "where there are any, and fewer rows: filter before it."
+)
+_ONCE_A_TASK = (
+    "What it prepares for each batch (a connection, a model) can be prepared once a task: let it take an "
+    f"iterator of batches (Iterator[pd.Series]). {_LARGER_BATCHES}"
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
 _SPILLED = "spill size"
@@ -112,8 +125,12 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
     if issue.kind == PYTHON and (functions := _python_functions(nodes)):
         issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")
+        if issue.cause != PYTHON:
+            return issue
         if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
             return replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
+        if advice := _of_batches(nodes):
+            return replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
     return issue
 
 
@@ -148,5 +165,26 @@ def _shuffled_by(nodes: Iterable[Node]) -> str:
 
 
 def _python_functions(nodes: Iterable[Node]) -> list[str]:
-    names = [name for node in nodes if _IN_PYTHON in node.metrics for name in _FUNCTION.findall(node.text)]
+    names = [name for node in nodes if _IN_PYTHON in node.metrics for name in _called(node.text)]
     return list(dict.fromkeys(names))[:3]
+
+
+def _called(text: str) -> Iterator[str]:
+    """Yield the functions that a node's text calls, such as ``f`` of ``f(cast(id#0L as double))#1``."""
+    for call in _CALL.finditer(text):
+        depth = 0
+        for place in range(call.end() - 1, len(text)):
+            depth += (text[place] == "(") - (text[place] == ")")
+            if not depth:
+                if _CALLED.match(text, place + 1):
+                    yield call[1]
+                break
+
+
+def _of_batches(nodes: Iterable[Node]) -> str:
+    """Return the advice for functions that all take batches already; empty if one is called row by row."""
+    in_python = [node for node in nodes if _IN_PYTHON in node.metrics]
+    kinds = [match[1] if (match := _IN_BATCHES.match(node.text)) else "" for node in in_python]
+    if not kinds or not all(kind in _SERIES + _ITERATORS for kind in kinds):
+        return ""
+    return _ONCE_A_TASK if any(kind in _SERIES for kind in kinds) else _LARGER_BATCHES

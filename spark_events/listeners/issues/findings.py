@@ -141,7 +141,7 @@ def named(spark_name: str, job: Job | None, ended: EndedExecution | None = None)
     if action is not None:
         return f"{verb or 'action'} at {action.file_path.rpartition('/')[2]}:{action.line_number}"
     tables = ended.tables() if ended is not None else []
-    return " ".join(filter(None, (verb, f"of {', '.join(tables[:3])}" if tables else "")))
+    return f"{verb or 'query'} of {', '.join(tables[:3])}" if tables else verb
 
 
 def _code(job: Job | None, time_ms: int) -> dict[str, AttributeValue]:

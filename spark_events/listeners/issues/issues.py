@@ -20,6 +20,7 @@ from spark_events.diagnosis.measured import (
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
+from spark_events.diagnosis.rdds.listed_again import Listing, listing
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
@@ -55,6 +56,7 @@ from spark_events.listeners.record_types import (
 )
 from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.spark_records import stage_attempt
+from spark_events.task.local_properties import JOB_DESCRIPTION
 
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
@@ -64,9 +66,14 @@ Key = tuple[int, int]
 
 @dataclass(slots=True)
 class _Job:
-    """What was found about a job that runs; ``warned`` has the stages of which a warning was given."""
+    """What was found about a job that runs; ``warned`` has the stages of which a warning was given.
+
+    Attributes:
+        lists: the folders whose files it lists; None if it does something else.
+    """
 
     run: Job
+    lists: Listing | None = None
     issues: list[Finding] = field(default_factory=list)
     warned: set[Key] = field(default_factory=set)
 
@@ -169,7 +176,8 @@ class IssueListener(Timeless):
     def on_job_start(self, record: JobStartRecord, time_ms: int) -> None:
         """Handle JobStart."""
         job = self._run.jobs[int(record["Job ID"])]
-        self._jobs[job.id] = _Job(job)
+        description = str((record.get("Properties") or {}).get(JOB_DESCRIPTION) or "")
+        self._jobs[job.id] = _Job(job, None if job.query else listing(description))
 
     def on_stage_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:
         """Handle StageSubmitted."""
@@ -201,8 +209,10 @@ class IssueListener(Timeless):
         job = stage.job if stage else None
         longest = stage.measured.longest_runs[:1] if stage and stage.measured else ()
         executed = replace(read_stage(info, time_ms), longest_ms=longest[0].run_ms if longest else 0)
-        self._application.stage_completed(key, _work(stage, executed), time_ms)
-        told_ms = self._takes_unplanned(key, stage, executed, info)
+        told_ms, pause_ms = self._takes_listing(key, stage, executed, info)
+        self._application.stage_completed(key, _work(stage, executed, pause_ms), time_ms)
+        if told_ms is None:
+            told_ms = self._takes_unplanned(key, stage, executed, info)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
         kept = [int(rdd["RDD ID"]) for rdd in kept_rdds(info)]
@@ -241,6 +251,22 @@ class IssueListener(Timeless):
         self._executions.forget()
 
     # -----------------------------------------------------------------------------------------------------
+
+    def _takes_listing(
+        self, key: Key, stage: _Stage | None, executed: ExecutedStage, info: Mapping[str, Any]
+    ) -> tuple[int | None, int]:
+        """Take a stage that lists files.
+
+        Returns:
+            How much of its time, and of the pause before it, is told with what they were listed for before,
+            in ms; the former is None if it lists none.
+        """
+        job = stage.job if stage is not None else None
+        if job is None or job.lists is None or info.get("Failure Reason"):
+            return None, 0
+        span = executed.begun_ms, executed.ended_ms
+        beside_ms = self._other_work.beside_ms(key, *span)
+        return self._application.lists_files(job.lists, job.run.id, *span, beside_ms)
 
     def _takes_unplanned(
         self, key: Key, stage: _Stage | None, executed: ExecutedStage, info: Mapping[str, Any]
@@ -379,8 +405,11 @@ class IssueListener(Timeless):
             self._queries.lost(run_id, issues, time_ms)
 
 
-def _work(stage: _Stage | None, executed: ExecutedStage) -> WorkDone:
-    """Return what a stage that has ended worked for; its stage is None if nobody has seen it begin."""
+def _work(stage: _Stage | None, executed: ExecutedStage, pause_ms: int) -> WorkDone:
+    """Return what a stage that has ended worked for; its stage is None if nobody has seen it begin.
+
+    So much of the pause before it is told elsewhere.
+    """
     job = stage.job.run if stage is not None and stage.job is not None else None
     of = "" if job is None else f"job {job.id}" if job.execution is None else f"execution {job.execution}"
     return WorkDone(
@@ -388,6 +417,8 @@ def _work(stage: _Stage | None, executed: ExecutedStage) -> WorkDone:
         of,
         executed.run_ms,
         0 if job is not None and job.of_broadcast else executed.collected_bytes,
+        stage is not None and stage.job is not None and stage.job.lists is not None,
+        pause_ms,
     )
 
 

@@ -65,6 +65,8 @@ KINDS: dict[str, frozenset[str]] = {
         "computed-in-a-loop": "recomputation",
         "cached-anew": "recomputation",
         "large-closure": "python",
+        "listed-again": "recomputation",
+        "pairs-tried": "exploding-join",
     }.items()
 }
 """By cause, the issues that say it."""

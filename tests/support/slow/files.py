@@ -168,3 +168,23 @@ def a_read_for_each_day(work: Work) -> None:
             views.where(f"day = {day}").selectExpr("max(page)").collect()  # slow
     else:
         views.groupBy("day").agg({"page": "max"}).collect()
+
+
+@case("listed-again")
+def listed_in_each_turn(work: Work) -> None:
+    """A loop reads one day of a table in each turn, and lists all of its folders before; a schema is known."""
+    days, shops, turns = work.random.randrange(20, 26), work.random.randrange(50, 70), 4
+    folder = work.folder / "sales"
+    for day in range(days):
+        for shop in range(shops):
+            write_parquet(folder / f"day={day}" / f"shop={shop}", {"amount": [day + shop]})
+    spark = work.begin()
+    read, again_s = spark.read.schema("amount long, day int, shop int"), 0.0
+    sales = None
+    for day in range(turns):
+        begun = time.monotonic()
+        if work.bad or sales is None:
+            sales = read.parquet(str(folder))  # slow
+        again_s += (time.monotonic() - begun) * bool(day)
+        sales.where(f"day = {day}").agg({"amount": "sum"}).collect()
+    work.defect("listed-again", 1_000 * again_s, "sales")

@@ -76,6 +76,32 @@ def join_by_range(work: Work) -> None:
     found.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("pairs-tried")
+def join_by_range_within_a_region(work: Work) -> None:
+    """A join by one of a few regions, and by a range, compares each row with all ranges of its region."""
+    regions, ranges = work.random.randrange(4, 9), work.random.randrange(3_000, 3_600)
+    way = work.random.choice(["BROADCAST", "MERGE", "SHUFFLE_HASH"])
+    work.defect("pairs-tried", None, "region", "address", "first_address", "last_address")
+    spark = work.begin()
+    visits = spark.range(0, 120_000, 1, 2 * work.cores).selectExpr(
+        f"id % {regions} AS region", "id * 97 % 1000000 AS address", "id AS visit"
+    )
+    width = 1_000_000 // ranges
+    nets = spark.range(0, regions * ranges, 1, 2).selectExpr(
+        f"id % {regions} AS region",
+        f"id DIV {regions} AS net",
+        f"id DIV {regions} * {width} AS first_address",
+        f"id DIV {regions} * {width} + {width - 1} AS last_address",
+    )
+    within = "visits.region = nets.region AND address BETWEEN first_address AND last_address"
+    if not work.bad:
+        within += f" AND net = address DIV {width}"
+    visits.createOrReplaceTempView("visits")
+    nets.createOrReplaceTempView("nets")
+    found = spark.sql(f"SELECT /*+ {way}(nets) */ visit, net FROM visits JOIN nets ON {within}")  # slow
+    found.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("broadcast-too-large", conf={"spark.driver.memory": "3g"})
 def broadcast_of_everything(work: Work) -> None:
     """A hint makes the driver collect a table of millions of rows and send it to all executors."""

@@ -1,0 +1,71 @@
+"""What the first SQL execution of an application costs its driver, because it is the first: no issue.
+
+The driver loads the classes of the planner, of the compiler of generated code and of the sources then, and
+nothing of it is compiled yet; on a busy machine that takes many seconds.
+"""
+
+from __future__ import annotations
+
+import re
+
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node, items
+from spark_events.diagnosis.times.driver_issues import Pauses
+
+_MANY_NODES, _MANY_FIELDS, _MANY_FILES = 100, 100, 1_000
+"""With so many, planning takes long the second time, too."""
+_FEW_ITEMS = 3
+_MOST_PAUSES = 100
+_FILES = "number of files read"
+_MORE = re.compile(r"(\d+)" + re.escape(CUT), re.ASCII)
+
+
+class FirstUse:
+    """Takes off what an application's first SQL execution with a stage costs the driver before its stages.
+
+    Args:
+        usual_ms: how long that takes at most; whatever takes longer has another reason.
+
+    Attributes:
+        usual_ms: it; longer where Spark took long to start.
+    """
+
+    def __init__(self, usual_ms: int) -> None:
+        self.usual_ms = usual_ms
+        self._pauses: list[Pauses] = []
+        self._plans_much = self._is_over = False
+
+    def add(self, pause: Pauses) -> None:
+        """Called with the pause before each stage that begins while an SQL execution runs."""
+        if not self._is_over and len(self._pauses) < _MOST_PAUSES:
+            self._pauses.append(pause)
+
+    def planned(self, execution: EndedExecution) -> None:
+        """Called before the end of each SQL execution: its plan may be what takes long."""
+        if not self._is_over:
+            self._plans_much = self._plans_much or plans_much(execution)
+
+    def ended(self) -> None:
+        """Called when no SQL execution runs any more: takes off what nothing but the first use explains."""
+        if not self._pauses:
+            return  # it had no stage
+        left_ms = 0 if self._plans_much else self.usual_ms
+        for pause in self._pauses:
+            left_ms -= pause.take(min(left_ms, pause.within_ms))
+        self._pauses.clear()
+        self._is_over = True
+
+
+def plans_much(execution: EndedExecution) -> bool:
+    """Return whether to plan an SQL execution takes long: by many nodes, expressions or files."""
+    nodes = list(execution.nodes())
+    return len(nodes) >= _MANY_NODES or any(map(_is_large, nodes))
+
+
+def _is_large(node: Node) -> bool:
+    if node.metrics.get(_FILES, 0) >= _MANY_FILES:
+        return True
+    if any(int(more) >= _MANY_FIELDS for more in _MORE.findall(node.text)):
+        return True
+    # One expression that alone is as long as what is kept of the text: made of itself in a loop.
+    return node.name == "Project" and len(node.text) >= LONGEST_TEXT and len(items(node.text)) <= _FEW_ITEMS
