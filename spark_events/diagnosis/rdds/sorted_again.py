@@ -44,9 +44,9 @@ class SortedAgain:
             alone: returns for how long it ran, and no other stage did, in ms.
         """
         place = str(info.get("Stage Name") or "")
-        if place.split(" ")[0] not in _CALLS or kept_rdds(info):
+        if not is_sort(place) or kept_rdds(info):
             return None
-        key = place, _sources(info)
+        key = place, sources(info)
         if key not in self._sorted and len(self._sorted) >= _MOST_SORTED:
             return None
         known = self._sorted.setdefault(key, _Sorted())
@@ -61,12 +61,17 @@ class SortedAgain:
         return _issue(place, known, lost_ms), min(alone_ms, lost_ms - before_ms)
 
 
-def _sources(info: Mapping[str, Any]) -> frozenset[int]:
+def is_sort(place: str) -> bool:
+    """Return whether a stage of this name is of an RDD that is sorted."""
+    return place.split(" ")[0] in _CALLS
+
+
+def sources(info: Mapping[str, Any]) -> frozenset[int]:
     """Return the RDDs that a stage begins with: those of which none of it is computed."""
     rdds = info.get("RDD Info") or ()
-    own = {int(rdd["RDD ID"]) for rdd in rdds}
+    own = {int(rdd.get("RDD ID", -1)) for rdd in rdds}
     return frozenset(
-        int(rdd["RDD ID"]) for rdd in rdds if own.isdisjoint(map(int, rdd.get("Parent IDs") or ()))
+        int(rdd.get("RDD ID", -1)) for rdd in rdds if own.isdisjoint(map(int, rdd.get("Parent IDs") or ()))
     )
 
 

@@ -14,6 +14,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.rdds.computed_again import RddsComputedAgain
 from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.rdds.listed_again import ListedAgain, Listing
 from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
@@ -76,6 +77,7 @@ class ApplicationIssues(Timeless):
         self._listed_again = ListedAgain()
         self._evicted = EvictedRdds()
         self._sorted_again = SortedAgain()
+        self._computed_again = RddsComputedAgain()
         self._churn = ExecutorChurn()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
@@ -254,7 +256,13 @@ class ApplicationIssues(Timeless):
         if info.get("Failure Reason") or stage.repeats:
             return 0
         again = self._evicted.take(info, stage.measured, stage.slots)
-        again = again or self._sorted_again.take(info, lambda: max(0, stage.wall_ms - beside()))
+
+        def alone_ms() -> int:
+            return max(0, stage.wall_ms - beside())
+
+        if (shared := self._computed_again.take(info, stage.wall_ms, alone_ms)) is not None:
+            self._take(shared, time_ms)
+        again = again or self._sorted_again.take(info, alone_ms)
         if again is None:
             return 0
         issue, lost_ms = again

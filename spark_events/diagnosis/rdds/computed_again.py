@@ -1,0 +1,90 @@
+"""The rule about RDDs that several actions compute, though a cache could keep what these have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import kept_rdds
+from spark_events.diagnosis.rdds.sorted_again import is_sort, sources
+from spark_events.diagnosis.thresholds import RECOMPUTATION
+
+_MOST_SOURCES, _MOST_PLACES = 1_000, 3
+_LEAST_SHARE = 0.5
+"""Of the longest time: what actions take at least that compute as much as others."""
+
+
+@dataclass(slots=True)
+class _Computed:
+    """The stages that compute the same RDDs in all of their partitions; times in ms.
+
+    Attributes:
+        longest_ms: how long the longest took.
+        shorter_ms: how long the others took, in all.
+        times: how many there are.
+        places: in the user's code that they are for; the first few.
+    """
+
+    longest_ms: int = 0
+    shorter_ms: int = 0
+    times: int = 0
+    places: dict[str, None] = field(default_factory=dict)
+
+
+class RddsComputedAgain:
+    """Adds up what several actions take that begin with the same RDDs."""
+
+    def __init__(self) -> None:
+        self._computed: dict[frozenset[int], _Computed] = {}
+
+    def take(self, info: Mapping[str, Any], wall_ms: int, alone: Callable[[], int]) -> Issue | None:
+        """Called with each stage that has succeeded; returns what is computed again so far.
+
+        Args:
+            info: its ``Stage Info``.
+            wall_ms: how long it took.
+            alone: returns for how long it ran, and no other stage did, in ms.
+        """
+        place, key = str(info.get("Stage Name") or ""), sources(info)
+        if not key or is_sort(place) or kept_rdds(info) or not _is_whole(info):
+            return None
+        if key not in self._computed and len(self._computed) >= _MOST_SOURCES:
+            return None
+        known = self._computed.setdefault(key, _Computed())
+        alone_ms = alone() if known.times else wall_ms  # most RDDs are computed once
+        if alone_ms < _LEAST_SHARE * known.longest_ms:
+            return None  # it does something else, or little of it
+        if known.longest_ms < _LEAST_SHARE * alone_ms:
+            known.times = known.shorter_ms = known.longest_ms = 0
+            known.places.clear()
+        known.shorter_ms += min(alone_ms, known.longest_ms)
+        known.longest_ms = max(alone_ms, known.longest_ms)
+        known.times += 1
+        if len(known.places) < _MOST_PLACES:
+            known.places[place] = None
+        return _issue(key, known) if known.times > 1 else None
+
+
+def _is_whole(info: Mapping[str, Any]) -> bool:
+    """Return whether a stage computes all partitions of its last RDD: take() and the like ask for a few."""
+    last = max(info.get("RDD Info") or (), key=lambda rdd: int(rdd.get("RDD ID", -1)), default=None)
+    tasks = int(info.get("Number of Tasks") or 0)
+    return last is not None and tasks == int(last.get("Number of Partitions") or 0)
+
+
+def _issue(key: frozenset[int], known: _Computed) -> Issue:
+    numbers = ", ".join(map(str, sorted(key)[:_MOST_PLACES]))
+    return Issue(
+        RECOMPUTATION,
+        f"{RECOMPUTATION} of rdd {numbers}",
+        None,
+        None,
+        f"{known.times:,} stages compute what they need of the same RDD, each anew, for "
+        f"{', '.join(known.places)}: all but the longest take {duration(known.shorter_ms)}",
+        "If they have functions in common, persist() the RDD that these make, before the first action.",
+        evidence={"recomputation.times": known.times, "recomputation.what": f"RDD {numbers}"},
+        share_ms=known.shorter_ms,
+    )

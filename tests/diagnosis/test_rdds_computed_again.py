@@ -1,0 +1,79 @@
+"""RDDs that several actions compute, each anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.rdds.computed_again import RddsComputedAgain
+
+S = 1_000
+
+
+def stage(place: str, source: int = 0, kept: bool = False, tasks: int = 8) -> dict[str, Any]:
+    """Return the Stage Info of an action on an RDD of eight partitions."""
+    level = {"Use Memory": kept, "Use Disk": False}
+    return {
+        "Stage Name": place,
+        "Number of Tasks": tasks,
+        "RDD Info": [
+            {"RDD ID": source, "Name": "HadoopRDD", "Parent IDs": [], "Number of Partitions": 8},
+            {
+                "RDD ID": source + 5,
+                "Name": "PythonRDD",
+                "Parent IDs": [source],
+                "Number of Partitions": 8,
+                "Storage Level": level,
+            },
+        ],
+    }
+
+
+def told(*stages: tuple[dict[str, Any], int]) -> Issue | None:
+    """Return what is told after the last of some stages, by how long each ran, in s."""
+    rule, issue = RddsComputedAgain(), None
+    for info, seconds in stages:
+        issue = rule.take(info, seconds * S, lambda seconds=seconds: seconds * S)
+    return issue
+
+
+def test_three_actions() -> None:
+    """All but the longest could be saved, if all they do is the same; nobody knows."""
+    issue = told((stage("count at a.py:3"), 12), (stage("sum at a.py:4"), 10), (stage("max at a.py:5"), 11))
+    assert issue is not None
+    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("recomputation", None, 21 * S)
+    assert issue.sentence == (
+        "3 stages compute what they need of the same RDD, each anew, for count at a.py:3, sum at a.py:4, "
+        "max at a.py:5: all but the longest take 21.0 s"
+    )
+
+
+def test_a_cached_one_and_others() -> None:
+    kept = stage("count at a.py:3", kept=True)
+    assert told((kept, 12), (kept, 10)) is None
+    assert told((stage("count at a.py:3"), 12), (stage("count at a.py:3", source=9), 12)) is None
+
+
+def test_a_few_partitions() -> None:
+    """take() and first() compute only these."""
+    assert told((stage("take at a.py:3", tasks=1), 6), (stage("count at a.py:4"), 10)) is None
+
+
+def test_one_that_does_far_more_than_the_other() -> None:
+    """The lines of a file are counted, and then parsed: it is only read again."""
+    assert told((stage("count at a.py:3"), 2), (stage("sum at a.py:4"), 30)) is None
+    assert told((stage("sum at a.py:4"), 30), (stage("count at a.py:3"), 2)) is None
+    issue = told((stage("count at a.py:3"), 2), (stage("sum at a.py:4"), 30), (stage("max at a.py:5"), 28))
+    assert issue is not None
+    assert issue.share_ms == 28 * S
+
+
+def test_what_is_sorted_is_told_elsewhere() -> None:
+    assert told((stage("sortByKey at a.py:3"), 12), (stage("sortByKey at a.py:3"), 10)) is None
+
+
+def test_how_many_are_remembered() -> None:
+    rule = RddsComputedAgain()
+    for number in range(2_000):
+        rule.take(stage("count at a.py:3", source=10 * number), S, lambda: S)
+    assert len(rule._computed) == 1_000
