@@ -55,13 +55,13 @@ def test_the_issue_of_a_loop_stays_the_same_one() -> None:
     assert len(causes) == 1
 
 
-def of_cache(caches: Mapping[int, int]) -> list[Issue]:
+def of_cache(caches: Mapping[int, int], source: str = "Scan parquet db.t") -> list[Issue]:
     """Return what is told of scores that are cached, by the RDD that is to keep them in each stage."""
     executions = []
     for stage, rdd in caches.items():
         plan = Plan()(0, f"InMemoryTableScan [score#{stage}]", stage, rows=50)
         plan(1, f"Project [slow(id#{stage}) AS score#{stage}]")
-        plan(2, "Scan parquet db.t", stage, rows=50)
+        plan(2, source, stage, rows=50)
         execution = executed(plan, **{f"s{stage}": (0, 20)})
         of_stage = replace(execution.stages[stage], kept=frozenset({1, rdd}))
         executions.append(replace(execution, stages={stage: of_stage}))
@@ -76,6 +76,17 @@ def test_what_is_cached_anew_each_time() -> None:
     assert "memory" not in issue.advice
 
 
+def test_rows_of_the_program_that_are_cached_may_be_others_each_time() -> None:
+    assert of_cache({0: 7, 1: 23, 2: 36}, "Scan ExistingRDD[id#1]") == []
+    (issue,) = of_cache({0: 7, 1: 7, 2: 7}, "Scan ExistingRDD[id#1]")
+    assert "the cache does not keep them" in issue.sentence
+
+
+def test_what_is_cached_anew_in_a_session_that_lasts() -> None:
+    (issue,) = of_cache({stage: 1_000 + stage for stage in range(150)})
+    assert "is cached 150 times, each time anew" in issue.sentence
+
+
 def test_what_the_same_cache_has_lost() -> None:
     (issue,) = of_cache({0: 7, 1: 7, 2: 7})
     assert "the cache does not keep them" in issue.sentence
@@ -84,7 +95,7 @@ def test_what_the_same_cache_has_lost() -> None:
 def part(name: str, *passes: tuple[set[int], int]) -> PlanPart:
     all_ms = sum(time_ms for _, time_ms in passes)
     of = [Pass(frozenset(stages), time_ms) for stages, time_ms in passes]
-    return PlanPart(name, name, 2, False, len(passes), all_ms, passes=of)
+    return PlanPart(name, name, 2, False, False, len(passes), all_ms, passes=of)
 
 
 def test_parts_of_several_stages() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+MOST_PASSES = 100
+
 
 class Pass(NamedTuple):
     """One time that a part of a plan was computed.
@@ -28,7 +30,8 @@ class PlanPart:
         times: how often it was computed.
         total_ms: how long that took, in all.
         passes: how long each time took, of the first hundred, with the stages.
-        caches: the RDDs that were to keep it, each the latest of its time.
+        caches: the RDDs that were to keep it, each the latest of its time, for the first hundred times.
+        of_program: whether it is made of rows of the program's, which may be others each time.
         is_known: whether it took as long; else that is an upper limit.
         last: the stages that computed it last.
         wholes: the digests of two of the plans that it is a part of.
@@ -41,6 +44,7 @@ class PlanPart:
     title: str
     size: int
     cached: bool
+    of_program: bool
     times: int = 0
     total_ms: int = 0
     passes: list[Pass] = field(default_factory=list)
@@ -61,13 +65,15 @@ class PlanPart:
         the same thing twice may want to; one that does it three times could keep it.
         """
         if self.cached:
+            if self.of_program and len(self.caches) > 1:
+                return False
             return self.times > 1 and 0 < self.kept_rows < self.rows
         return self.times > (1 if len(self.wholes) > 1 else 2)
 
     @property
     def is_anew(self) -> bool:
         """Whether each time another cache was to keep it."""
-        return self.cached and len(self.caches) == self.times
+        return self.cached and len(self.caches) == min(self.times, MOST_PASSES)
 
     @property
     def lost_ms(self) -> int:

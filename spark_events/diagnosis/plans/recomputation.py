@@ -12,14 +12,13 @@ from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
 from spark_events.diagnosis.plans.overlaps import groups_of
-from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
+from spark_events.diagnosis.plans.plan_part import MOST_PASSES, Pass, PlanPart
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
-_MOST_PASSES = 100
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
@@ -133,15 +132,19 @@ class Recomputation:
         if not stages or (part is None and len(self._parts) >= _MOST_PARTS):
             return
         if part is None:
-            part = self._parts[digest.name] = PlanPart(digest.name, _title(node), digest.size, where.cached)
+            of_program = any(below.name.startswith(OF_PROGRAM) for below in node.walk())
+            part = PlanPart(digest.name, _title(node), digest.size, where.cached, of_program)
+            self._parts[digest.name] = part
         if stages != part.last:
             part.last = stages
             part.times += 1
             time = where.work.time(node)
             part.total_ms += time.time_ms
-            if len(part.passes) < _MOST_PASSES:
+            if len(part.passes) < MOST_PASSES:
                 part.passes.append(Pass(frozenset(stages), time.time_ms))
-            if kept := [rdd for stage in stages for rdd in where.execution.stages[stage].kept]:
+            if len(part.caches) < MOST_PASSES and (
+                kept := [rdd for stage in stages for rdd in where.execution.stages[stage].kept]
+            ):
                 part.caches.add(max(kept))
             part.is_known = part.is_known and time.is_known
             part.rows += node.rows or 0
