@@ -248,7 +248,8 @@ def test_nothing_there(duckdb: DuckDb, tmp_path: Path, what: str) -> None:
     if what == "no events":
         (folder / "a.jsonl").write_text("nothing\n")
     with pytest.raises(
-        ConfigError, match=r"there are no stored events|there is no event that could be used"
+        ConfigError,
+        match=r"no such file or folder|there are no stored events|there is no event that could be used",
     ) as error:
         read_history(duckdb, [str(folder)])
     assert str(folder) in str(error.value)
