@@ -101,11 +101,14 @@ def is_aligned(span: dict[str, Any], account: dict[str, dict[str, Any]]) -> bool
 def test_events_are_the_same(both: Both) -> None:
     """All ids, names, attributes, bodies and times, but for what a log does not tell."""
     told = [event for event in lines(both.live, "events") if event["eventName"] != "HeartbeatEvent"]
+    # On a busy machine, a task may be warned of while it runs, which a log does not repeat.
+    told = [event for event in told if not event["attributes"].get("live")]
     live = {event["eventId"]: event for event in told}
     replayed = {event["eventId"]: event for event in lines(both.replayed, "events")}
 
     assert len(live) > 40
-    assert live.keys() == replayed.keys()
+    in_one = live.keys() ^ replayed.keys()
+    assert [(key in live, (live | replayed)[key]) for key in in_one] == []
     exact = 0
     for event_id, event in live.items():
         name, attributes = event["eventName"], dict(event["attributes"])
