@@ -50,7 +50,6 @@ _SPECIAL = {
 _QUERY = "query "
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
-_NEW_WORKERS = "spark.python.worker.reuse=false"
 _STARTS = "starting Python workers, or loading functions, again for each task of {about}"
 
 
@@ -113,7 +112,7 @@ def _absence(issue: FoundIssue) -> str:
 
 def _starts_again(issue: FoundIssue) -> bool:
     """Return whether it is about Python workers that each task starts, or what these load."""
-    return "pythonStartMs" in issue.evidence or issue.advice.startswith(_NEW_WORKERS)
+    return "pythonStartMs" in issue.evidence
 
 
 def _what(issue: FoundIssue) -> str:

@@ -29,7 +29,9 @@ def test_a_filter_on_the_result(node: str) -> None:
     """6,000 of 16,000 calls are made again."""
     (issue,) = told(filtered("urgency(id#0L)#1", "urgency(id#0L)#1", node))
     assert (issue.kind, issue.lost_ms) == ("recomputation", 15 * S)
-    assert issue.sentence.startswith("urgency is called twice for the same rows, 10,000 and 6,000 times")
+    assert issue.sentence.startswith(
+        "urgency is called twice for the same rows, for 10,000 and again for 6,000"
+    )
     assert "asNondeterministic()" in issue.advice
 
 
@@ -42,6 +44,13 @@ def test_other_functions_beside_it() -> None:
 def test_a_function_that_is_called_for_something_else() -> None:
     assert told(filtered("urgency(id#0L)#1", "urgency(id#0L)#2")) == []
     assert told(filtered("price(id#0L)#2", "urgency(id#0L)#1")) == []
+
+
+def test_two_calls_without_a_filter_in_between() -> None:
+    plan = Plan()(0, "WriteFiles", 1)(1, "BatchEvalPython [f(id#0L)#1], [pythonUDF0#4]", 1, rows=60)
+    plan(2, "Generate explode(items#5)", 1, rows=60)
+    plan(3, "BatchEvalPython [f(id#0L)#1], [pythonUDF0#3]", 1, rows=100)(4, "Range (0, 100)", 1, rows=100)
+    assert told(executed(plan, s1=(0, 40))) == []
 
 
 def ordered(function: str, sampled: tuple[int, int] | None, **metrics: int) -> EndedExecution:

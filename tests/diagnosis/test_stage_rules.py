@@ -414,3 +414,12 @@ def test_workers_that_start_once() -> None:
     """However slowly they do."""
     assert starting(16 * S, [8 * S, 8 * S, *[S] * 38]) is None
     assert starting(0, [S] * 40) is None
+
+
+def test_what_functions_take_is_not_what_workers_take_to_start() -> None:
+    """Each task starts a worker, quickly, and calls a function that takes long: that has to be called anyway."""
+    tasks = measured([10 * S] * 20, at_once=2)
+    stage = EndedStage(2, tasks, PythonTimes(180 * S, 20 * S), reuses_workers=False)
+    of_cause = {issue.cause: issue for issue in stage_issues(stage, Thresholds())}
+    assert of_cause["python"].lost_ms == 90 * S
+    assert "python starts" not in of_cause

@@ -109,10 +109,6 @@ def test_too_few_tasks() -> None:
             "without starting Python workers, or loading functions, again for each task of stage 3.0",
         ),
         (
-            replace(issue("python", S), advice="spark.python.worker.reuse=false lets each task …"),
-            "without starting Python workers, or loading functions, again for each task of stage 3.0",
-        ),
-        (
             issue("idle-cores", S, "query 'a'", durationMs=4 * S, **{"source.offsetsMs": S}),
             "without the time in which its source says what is new.",
         ),
@@ -120,6 +116,14 @@ def test_too_few_tasks() -> None:
 )
 def test_what_only_some_issues_of_a_kind_say(of: FoundIssue, told: str) -> None:
     assert f"would take 3.0 s instead of 4.0 s {told}" in answer([of], 4 * S, {})
+
+
+def test_what_functions_do_is_not_said_of_their_workers() -> None:
+    """Workers that start for each task are an issue of their own; the functions may be needed all the same."""
+    of = replace(issue("python", S), advice="spark.python.worker.reuse=false lets each task …")
+    assert answer([of], 4 * S, {}) == (
+        "It spends 25 % of its time, 1.0 s, in Python functions of stage 3.0 (count at a.py:1)."
+    )
 
 
 def test_no_other_kind_has_one() -> None:

@@ -20,6 +20,14 @@ _ALL, _WAITS = (
 )
 
 
+_CAUSE = f"{RECOMPUTATION} call "
+
+
+def is_of_calls(issue: Issue) -> bool:
+    """Return whether an issue is about functions that are called twice."""
+    return issue.cause.startswith(_CAUSE)
+
+
 def called_twice(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield the functions that are called again for rows whose result is there already.
 
@@ -39,7 +47,7 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
     for below in node.within_stage():
         again = calls.keys() & _calls(below).keys() if below is not node else set()
         rows, rows_below = node.rows or 0, below.rows or 0
-        if not again or not rows or not rows_below:
+        if not again or not rows or not rows_below or not _is_filtered(below, node):
             continue
         names = ", ".join(sorted({calls[call] for call in again}))
         time = work.time(node)
@@ -49,12 +57,22 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
             node.stages,
             time.time_ms * rows // (rows + rows_below),
             known,
-            f"{names} is called twice for the same rows, {rows_below:,} and {rows:,} times: Spark calls it "
-            "for a filter on its result, and again for the result",
+            f"{names} is called twice for the same rows, for {rows_below:,} and again for {rows:,}: Spark "
+            "calls it for a filter on its result, and again for the result",
             "Call asNondeterministic() on the function, so that Spark does not move the filter, or cache() "
             "the result before it is filtered.",
         )
         return
+
+
+def _is_filtered(below: Node, above: Node) -> bool:
+    """Return whether a filter is between two nodes of a stage."""
+    node = below.parent
+    while node is not None and node is not above:
+        if node.name == "Filter":
+            return True
+        node = node.parent
+    return False
 
 
 def _for_sample(exchange: Node, by: str, work: WorkInStages) -> Iterator[Issue]:
@@ -98,7 +116,7 @@ def _issue(
 ) -> Issue:
     return Issue(
         RECOMPUTATION,
-        f"{RECOMPUTATION} {what}",
+        f"{_CAUSE}{what}",
         lost_ms if is_known else None,
         None,
         sentence,

@@ -185,9 +185,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if share < thresholds.python_share or not python.run_ms:
         return None
     of_all = min(1.0, python.run_ms / run.total)
-    starts_ms = 0 if stage.reuses_workers else python.start_ms  # each for one task, as its functions are
-    time_ms = stage.as_wall_ms(python.run_ms + starts_ms)
-    beside = f", besides {duration(starts_ms)} for workers that start for each task" if starts_ms else ""
+    time_ms = stage.as_wall_ms(python.run_ms)
     advice = FASTER_FUNCTIONS
     if python.in_rdd:
         advice = (
@@ -204,7 +202,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         None if python.in_rdd else time_ms,
         None,
         f"{of_all:.0%} of the tasks' run time is spent in Python functions"
-        f"{' of an RDD' if python.in_rdd else ''}{beside}",
+        f"{' of an RDD' if python.in_rdd else ''}",
         advice,
         Severity.INFO,
         {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(of_all, 4)},
@@ -221,8 +219,6 @@ def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     again_ms = python.start_ms - stage.slots * measured.run.highest
     if again_ms < thresholds.python_share * python.start_ms or again_ms <= 0:
         return None
-    if not stage.reuses_workers and python_functions(stage, thresholds) is not None:
-        return None  # which says so
     advice = (
         "Every task loads the functions anew, with all that they refer to: give large objects to them as "
         "broadcast variables (sc.broadcast), and import what takes long in a module of their own."

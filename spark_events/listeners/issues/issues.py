@@ -18,6 +18,7 @@ from spark_events.diagnosis.measured import (
     without_reads,
 )
 from spark_events.diagnosis.plans.batches import computed_again
+from spark_events.diagnosis.plans.called_twice import is_of_calls
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.rdds.listed_again import Listing, listing
@@ -28,7 +29,7 @@ from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.stage_rules import stage_issues
-from spark_events.diagnosis.thresholds import PYTHON, RECOMPUTATION, RETRIES, SKEW, STRAGGLER
+from spark_events.diagnosis.thresholds import PYTHON, RETRIES, SKEW, STRAGGLER
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.driver_time import WorkDone
 from spark_events.diagnosis.times.other_work import OtherWork
@@ -161,7 +162,7 @@ class IssueListener(Timeless):
         # While a query runs, no time counts as the driver's.
         self._tell_driver_time(findings)
         # What functions take is theirs to lose only where they have to be called.
-        repeated = (each.issue.stages for each in findings if each.issue.kind == RECOMPUTATION)
+        repeated = (each.issue.stages for each in findings if is_of_calls(each.issue))
         again = frozenset().union(*repeated)
         called = [_as_share(each, again) for each in findings if each.issue.kind == PYTHON]
         self._report([each for each in findings if each.issue.kind != PYTHON], ended, time_ms)
