@@ -128,4 +128,5 @@ def _most(duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[S
     most = f'The largest part of its time, {share}, is "{largest}".'
     if not longest or largest in _WITHOUT_STAGES:
         return most
-    return f"{most} What took longest, {duration(longest[0].wall_ms)}, is {longest[0].title}."
+    verb = "is" if longest[0].stages == 1 else "are"
+    return f"{most} What took longest, {duration(longest[0].wall_ms)}, {verb} {longest[0].title}."

@@ -9,6 +9,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.plans.work_in_stage import is_light
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.times.covered import covered_ms
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.executions import Executions
 from spark_events.listeners.issues.findings import named
@@ -34,20 +35,26 @@ class StagesOfPlace:
         does: the nodes of their plan that do more than pass rows on, with columns; empty for RDDs.
         stages: how many there are.
         tasks: how many tasks they had, in all.
-        wall_ms: how long they took, in all; stages that run at the same time each count.
+        spans: when each began and ended, in ms since the epoch.
     """
 
     name: str
     does: str
     stages: int = 0
     tasks: int = 0
-    wall_ms: int = 0
+    spans: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def wall_ms(self) -> int:
+        """For how long at least one of them ran."""
+        return covered_ms(self.spans)
 
     @property
     def title(self) -> str:
         """What they are, for a sentence."""
         count = "a stage" if self.stages == 1 else f"{self.stages:,} stages"
-        of = f" of {self.name}" if self.name else ""
+        the = "the " if self.name.startswith("query of ") else ""
+        of = f" of {the}{self.name}" if self.name else ""
         return f"{count}{of}{f': {self.does}' if self.does else ''}"
 
 
@@ -114,7 +121,7 @@ class LongestStages(Timeless):
         place = self._places.setdefault(key, StagesOfPlace(*key))
         place.stages += 1
         place.tasks += stage.tasks
-        place.wall_ms += stage.wall_ms
+        place.spans.append((stage.begun_ms, stage.ended_ms))
 
 
 def _what(nodes: Iterable[Node]) -> str:

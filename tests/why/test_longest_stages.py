@@ -34,6 +34,18 @@ def test_those_of_one_place_count_together() -> None:
     assert (first.title, second.title) == ("2 stages of count at a.py:3", "a stage of sum at a.py:9")
 
 
+def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
+    stages = LongestStages()
+    for number in range(3):
+        info = {"Stage ID": number, "Stage Name": "join at a.py:3", "Number of Tasks": 4}
+        ended = {**info, "Submission Time": (1 + number) * S, "Completion Time": 11 * S}
+        stages.on_stage_completed({"Event": "SparkListenerStageCompleted", "Stage Info": ended}, 0)
+    (place,) = stages.longest(12 * S)
+    assert (place.wall_ms, place.title) == (10 * S, "3 stages of join at a.py:3")
+    said = answer([], 12 * S, {"reading, computing and writing": 10 * S}, [place])
+    assert said.endswith("What took longest, 10.0 s, are 3 stages of join at a.py:3.")
+
+
 def test_what_a_stage_does() -> None:
     """What passes rows on is left out, and so are the values in expressions."""
     plan = Plan()(0, "WriteFiles", 1)(1, "Project [id#1L]", 1)
@@ -48,7 +60,7 @@ def test_what_a_stage_does() -> None:
 
 
 def test_the_answer_where_nothing_is_wrong() -> None:
-    longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 20 * S)]
+    longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, [(0, 20 * S)])]
     said = answer([], 30 * S, {"driver alone": 9 * S, "reading, computing and writing": 21 * S}, longest)
     assert said == (
         'The largest part of its time, 70 %, is "reading, computing and writing". What took longest, 20.0 s, '

@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.diagnosis.measured import kept_rdds
 from spark_events.diagnosis.plans.node import IN_MEMORY, MetricValue, Node
+from spark_events.diagnosis.times.covered import covered_ms
 
 _INTERNAL = "internal.metrics."
 _MEASURED_BYTES = 8 << 10
@@ -97,15 +98,8 @@ class EndedExecution:
 
     def wall_ms(self, stages: Iterable[int]) -> int:
         """Return for how long at least one of some stages ran."""
-        known = sorted(
-            (self.stages[stage] for stage in set(stages) if stage in self.stages),
-            key=lambda stage: stage.begun_ms,
-        )
-        covered_ms = until_ms = 0
-        for stage in known:
-            covered_ms += max(0, stage.ended_ms - max(stage.begun_ms, until_ms))
-            until_ms = max(until_ms, stage.ended_ms)
-        return covered_ms
+        known = (self.stages[stage] for stage in set(stages) if stage in self.stages)
+        return covered_ms((stage.begun_ms, stage.ended_ms) for stage in known)
 
     def alone_ms(self) -> dict[int, int]:
         """Return for how long each stage ran while no other did; without those that never did."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from spark_events.diagnosis.times.covered import covered_ms
 from spark_events.diagnosis.times.run_timeline import JobRun, RunStages, StageRun
 
 _FACTORS = (0.5, 1, 2, 4)
@@ -55,17 +56,10 @@ def _time_with(run: RunStages, cores: int | None) -> int:
         stages = [stage for job in jobs for stage in stages_of.get(job.id, ())]
         longest_ms = max(_longest_chain_ms(stages_of.get(job.id, ()), cores) for job in jobs)
         shared_ms = sum(_run_ms(stage) for stage in stages) // cores if cores else 0
-        whole_ms += max(longest_ms, shared_ms) - _covered_ms(stages)
+        whole_ms += max(longest_ms, shared_ms) - covered_ms(
+            (stage.submitted_ms, stage.ended_ms) for stage in stages
+        )
     return max(0, whole_ms)
-
-
-def _covered_ms(stages: Iterable[StageRun]) -> int:
-    """Return how long at least one of some stages ran."""
-    covered_ms = until_ms = 0
-    for stage in sorted(stages, key=lambda stage: stage.submitted_ms):
-        covered_ms += max(0, stage.ended_ms - max(stage.submitted_ms, until_ms))
-        until_ms = max(until_ms, stage.ended_ms)
-    return covered_ms
 
 
 def _at_the_same_time(jobs: Iterable[JobRun]) -> Iterator[list[JobRun]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from spark_events.diagnosis.times.covered import covered_ms
+
 Key = tuple[int, int]
 _MOST_ENDED = 1_000
 
@@ -29,9 +31,4 @@ class OtherWork:
         """Return for how long at least one other stage ran in a time; only the last 1,000 are known."""
         others = [(begun, ended) for other, begun, ended in self._ended if other != stage and ended > from_ms]
         others += [(begun, until_ms) for other, begun in self._running.items() if other != stage]
-        covered_ms, covered_until_ms = 0, from_ms
-        for begun, ended in sorted(others):
-            end_ms = min(ended, until_ms)
-            covered_ms += max(0, end_ms - max(begun, covered_until_ms))
-            covered_until_ms = max(covered_until_ms, end_ms)
-        return covered_ms
+        return covered_ms((max(begun, from_ms), min(ended, until_ms)) for begun, ended in others)
