@@ -48,6 +48,14 @@ def test_others() -> None:
     assert lost((stage("collect at a.py:3"), 12), (stage("collect at a.py:3"), 12)) == [None, None]
 
 
+def test_a_loop_that_sorts_something_else_in_each_turn() -> None:
+    """It begins with the same RDD, and sorts it by other functions: each sort has lost what is its own."""
+    written = {"Name": "internal.metrics.shuffle.write.recordsWritten", "Value": 100}
+    last = {**stage(), "Accumulables": [written]}
+    of_turn = (stage(), 12), (stage(), 10), (last, 11)
+    assert lost(*of_turn, *of_turn) == [None, 10 * S, 21 * S, None, 31 * S, 42 * S]
+
+
 def test_the_sentence() -> None:
     rule = SortedAgain()
     rule.take(stage(), lambda: 12 * S)
