@@ -102,12 +102,26 @@ def test_parts_of_several_stages() -> None:
     """A larger part of two stages counts what it takes besides the smaller one in the first of them."""
     small = part("small", ({1}, 5), ({3}, 5))
     large = part("large", ({1, 2}, 8), ({3, 4}, 8))
-    (group,) = groups_of([large, small])
+    (group,) = groups_of([large, small], {})
     assert (group.lost_ms, group.parts) == (8, [large, small])
-    (group,) = groups_of([small, large])
+    (group,) = groups_of([small, large], {})
     assert group.lost_ms == 8
     other = part("other", ({5}, 4), ({6}, 4))
-    assert [group.lost_ms for group in groups_of([large, other])] == [8, 4]
+    assert [group.lost_ms for group in groups_of([large, other], {})] == [8, 4]
+
+
+def test_two_that_are_a_part_of_a_third_later() -> None:
+    """What each had cost before was told of it, and is not told again of the other."""
+    causes: dict[str, str] = {}
+    one, two = part("one", ({1}, 5), ({2}, 5)), part("two", ({3}, 5), ({4}, 5))
+    assert {group.cause: group.lost_ms for group in groups_of([one, two], causes)} == {"one": 5, "two": 5}
+    one = part("one", ({1}, 5), ({2}, 5), ({5}, 5), ({6}, 5))
+    two = part("two", ({3}, 5), ({4}, 5), ({5}, 5), ({6}, 5))
+    both = part("both", ({5}, 12), ({6}, 12))
+    groups = {group.cause: group.lost_ms for group in groups_of([one, two, both], causes)}
+    assert groups.keys() == {"one", "two"}
+    # Of each the second and third time, and of what is made of both the second time.
+    assert sum(groups.values()) == 5 + 5 + 5 + 12
 
 
 @given(st.lists(st.lists(st.tuples(st.sets(st.integers(0, 9), min_size=1), st.integers(0, 9)), max_size=5)))
@@ -117,6 +131,6 @@ def test_no_stage_is_lost_twice(of_parts: list[list[tuple[set[int], int]]]) -> N
     fitting = [
         [(stages, min(time_ms, took_ms * len(stages))) for stages, time_ms in passes] for passes in of_parts
     ]
-    groups = groups_of([part(str(number), *passes) for number, passes in enumerate(fitting)])
+    groups = groups_of([part(str(number), *passes) for number, passes in enumerate(fitting)], {})
     stages = {stage for passes in fitting for each, _ in passes[1:] for stage in each}
     assert sum(group.lost_ms for group in groups) <= took_ms * len(stages)

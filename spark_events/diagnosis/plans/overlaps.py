@@ -15,11 +15,13 @@ class PartGroup:
     """Parts that contain each other.
 
     Attributes:
+        cause: what tells the group from others, however it grows.
         parts: the costliest first.
         lost_ms: what it has cost to compute them again.
         differing: how often those were computed that make it cost more than the costliest alone.
     """
 
+    cause: str
     parts: list[PlanPart]
     lost_ms: int
     differing: set[int] = field(default_factory=set)
@@ -51,28 +53,38 @@ class _Overlaps:
         return gained_ms
 
 
-def groups_of(parts: list[PlanPart]) -> list[PartGroup]:
-    """Return the parts in groups whose costs do not overlap; each is computed a first time in any case."""
-    groups: list[PartGroup] = []
-    by_stage: dict[int, PartGroup] = {}
+def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
+    """Return the parts in groups whose costs do not overlap; each is computed a first time in any case.
+
+    Args:
+        parts: the costliest first.
+        causes: by the digest of each part that was in a group before, what tells its group from others: it
+            stays in that one, for what it has cost was told. The parts' are added.
+    """
+    told = [part for part in parts if part.digest in causes]
+    by_stage = {stage: causes[part.digest] for part in told for stage in _stages_again(part)}
+    groups: dict[str, PartGroup] = {}
     overlaps = _Overlaps()
     taken: set[tuple[int, ...]] = set()
     for part in parts:
-        again = part.passes[1:]
         if part.cached or not part.is_known or len(part.passes) < part.times:
             if part.last not in taken:  # else it is in a larger part, or around one that costs as much
-                groups.append(PartGroup([part], part.lost_ms))
+                groups[part.digest] = PartGroup(part.digest, [part], part.lost_ms)
         else:
-            stages = [stage for each in again for stage in each.stages]
-            group = next((by_stage[stage] for stage in stages if stage in by_stage), None)
-            lost_ms = overlaps.take(again)
-            if group is None:
-                group = PartGroup([], 0)
-                groups.append(group)
+            stages = _stages_again(part)
+            of_stages = next((by_stage[stage] for stage in stages if stage in by_stage), part.digest)
+            cause = causes.setdefault(part.digest, of_stages)
+            lost_ms = overlaps.take(part.passes[1:])
+            group = groups.setdefault(cause, PartGroup(cause, [], 0))
             group.parts.append(part)
             group.lost_ms += lost_ms
             if lost_ms:
                 group.differing.add(part.times)
-            by_stage.update(dict.fromkeys(stages, group))
+            for stage in stages:
+                by_stage.setdefault(stage, cause)
         taken.add(part.last)
-    return groups
+    return list(groups.values())
+
+
+def _stages_again(part: PlanPart) -> list[int]:
+    return [stage for each in part.passes[1:] for stage in each.stages]

@@ -56,6 +56,7 @@ class Recomputation:
     def __init__(self) -> None:
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
+        self._causes: dict[str, str] = {}
         self._counted = CountedRows()
         self._looped_reads = LoopedReads()
         self._unknown_reads = False
@@ -82,10 +83,10 @@ class Recomputation:
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
-        again = [part for part in self._again.values() if part.is_again]
+        again = (part for part in self._again.values() if part.is_again)
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
-        for group in groups_of(costliest[:_MOST_TOLD]):
-            yield _issue(group.parts[0], group.lost_ms, group.grows, min(group.parts, key=again.index).digest)
+        for group in groups_of(costliest[:_MOST_TOLD], self._causes):
+            yield _issue(group.parts[0], group.lost_ms, group.grows, group.cause)
         yield from self._counted.issues()
         yield from self._looped_reads.issues()
 
