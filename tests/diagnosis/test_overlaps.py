@@ -63,7 +63,7 @@ def of_cache(caches: Mapping[int, int], source: str = "Scan parquet db.t") -> li
         plan(1, f"Project [slow(id#{stage}) AS score#{stage}]")
         plan(2, source, stage, rows=50)
         execution = executed(plan, **{f"s{stage}": (0, 20)})
-        of_stage = replace(execution.stages[stage], kept=frozenset({1, rdd}))
+        of_stage = replace(execution.stages[stage], kept=frozenset({rdd}))
         executions.append(replace(execution, stages={stage: of_stage}))
     return again(*executions)
 
@@ -85,6 +85,22 @@ def test_rows_of_the_program_that_are_cached_may_be_others_each_time() -> None:
 def test_what_is_cached_anew_in_a_session_that_lasts() -> None:
     (issue,) = of_cache({stage: 1_000 + stage for stage in range(150)})
     assert "is cached 150 times, each time anew" in issue.sentence
+
+
+def test_a_cache_that_is_gone_below_others_that_are_new() -> None:
+    """Each time, another cache keeps what is made of the first one, which has lost its rows meanwhile."""
+    executions = []
+    for stage, rdd in ((0, 23), (1, 36), (2, 48)):
+        plan = Plan()(0, f"InMemoryTableScan [n#{stage}]", stage, rows=50)
+        plan(1, f"Project [(score#1 + {stage}) AS n#{stage}]")
+        plan(2, "InMemoryTableScan [score#1]", stage, rows=50)(3, "Project [slow(id#1) AS score#1]")
+        plan(4, "Scan parquet db.t", stage, rows=50)
+        execution = executed(plan, **{f"s{stage}": (0, 20)})
+        of_stage = replace(execution.stages[stage], kept=frozenset({7, rdd}))
+        executions.append(replace(execution, stages={stage: of_stage}))
+    sentences = [issue.sentence for issue in again(*executions)]
+    assert sentences
+    assert not [sentence for sentence in sentences if "anew" in sentence]
 
 
 def test_what_the_same_cache_has_lost() -> None:

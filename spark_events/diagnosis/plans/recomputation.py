@@ -143,10 +143,9 @@ class Recomputation:
             part.total_ms += time.time_ms
             if len(part.passes) < MOST_PASSES:
                 part.passes.append(Pass(frozenset(stages), time.time_ms))
-            if len(part.caches) < MOST_PASSES and (
-                kept := [rdd for stage in stages for rdd in where.execution.stages[stage].kept]
-            ):
-                part.caches.add(max(kept))
+            kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}
+            if len(part.caches) < MOST_PASSES and (cache := _cache_of(node, kept)) is not None:
+                part.caches.add(cache)
             part.is_known = part.is_known and time.is_known
             part.rows += node.rows or 0
         if len(part.wholes) < 2:
@@ -154,6 +153,21 @@ class Recomputation:
         if where.place and len(part.places) < _MOST_PLACES:
             part.places[where.place] = None
         parts.append(part)
+
+
+def _cache_of(node: Node, kept: set[int]) -> int | None:
+    """Return the RDD that is to keep a node below a cache; None if nobody knows which of its stage's it is.
+
+    A cache is made after those that it reads, so that its number is higher.
+    """
+    around, above = 0, node.parent
+    while above is not None:
+        around += above.name == IN_MEMORY
+        above = above.parent
+    below = sum(each.name == IN_MEMORY for each in node.walk())
+    if not around or len(kept) != around + below:
+        return None
+    return sorted(kept, reverse=True)[around - 1]
 
 
 def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
