@@ -54,6 +54,10 @@ def describe_installation(properties_file: Path | None, assignments: Iterable[st
     }
 
 
+def _missing(extra: str, names: str) -> str:
+    return f"not all installed (missing {names})" if extra == "all" else f"missing: {names}"
+
+
 def extras() -> dict[str, str]:
     """Return for each extra ``installed``, or the packages that are missing."""
     packages: dict[str, list[str]] = {}
@@ -68,8 +72,7 @@ def extras() -> dict[str, str]:
     return {
         extra: "installed"
         if not (missing := [name for name in names if not _version(name)])
-        else f"{'not all installed (missing' if extra == 'all' else 'missing:'} {', '.join(missing)}"
-        + (")" if extra == "all" else "")
+        else _missing(extra, ", ".join(missing))
         for extra, names in sorted(packages.items())
     }
 

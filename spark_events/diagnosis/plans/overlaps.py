@@ -61,8 +61,8 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
         causes: by the digest of each part that was in a group before, what tells its group from others: it
             stays in that one, for what it has cost was told. The parts' are added.
     """
-    told = [part for part in parts if part.digest in causes]
-    by_stage = {stage: causes[part.digest] for part in told for stage in _stages_again(part)}
+    known = [part for part in parts if part.digest in causes]
+    by_stage = {stage: causes[part.digest] for part in known for stage in _stages_again(part)}
     groups: dict[str, PartGroup] = {}
     overlaps = _Overlaps()
     taken: set[tuple[int, ...]] = set()
