@@ -47,7 +47,7 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     else:
         say(explanation.none_found, out)
     if explanation.estimates:
-        show_table(_estimates_table(explanation), out)
+        _print_estimates(explanation, out)
 
 
 def _parts_table(explanation: Explanation, is_wide: bool) -> Table:
@@ -111,18 +111,18 @@ def _indented(markup: str, out: Console) -> None:
         say(f"  {markup}", out)
 
 
-def _estimates_table(explanation: Explanation) -> Table:
-    table = _table("A model: the same run with other numbers of cores")
-    table.caption = "Its jobs in the same order, with the same tasks; it ignores resources the cores share."
-    table.caption_justify = "left"
+def _print_estimates(explanation: Explanation, out: Console) -> None:
+    # A narrow table would fold a title and a caption of its own.
+    say("\n[bold]A model: the same run with other numbers of cores[/]", out)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("cores", "time", "vs. actual"):
         table.add_column(title, justify="right", no_wrap=True)
     for cores, time_ms in explanation.estimates:
         named = "unlimited" if cores is None else f"{cores:,}"
-        table.add_row(
-            named, duration(time_ms), whole_percent(100 * time_ms / max(1, explanation.duration_ms))
-        )
-    return table
+        share = whole_percent(100 * time_ms / max(1, explanation.duration_ms))
+        table.add_row(named, duration(time_ms), share)
+    show_table(table, out)
+    say("[dim]Its jobs in the same order, with the same tasks; it ignores resources the cores share.[/]", out)
 
 
 def print_comparison(compared: Comparison, out: Console) -> None:
