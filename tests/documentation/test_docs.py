@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from docs import command_pages
+from docs import command_pages, why_sample
 from spark_events.api import Failure, FailureContext, ReporterConfig
 from spark_events.configuration.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.listeners.failures.enrichers import Enrichers
@@ -222,3 +222,7 @@ def test_the_api_pages_have_every_name() -> None:
         for name in names.split(", ")
     ]
     assert sorted(listed) == sorted({*api.__all__} - {"option_types"})
+
+
+def test_the_sample_of_why_is_what_the_command_prints() -> None:
+    assert why_sample.PAGE.read_text() == why_sample.page(), "python -m docs.why_sample"

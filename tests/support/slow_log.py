@@ -17,8 +17,31 @@ def slow_log(run_s: Sequence[int] = RUN_S) -> bytes:
     return b"".join(_lines(run_s))
 
 
+def skewed_log(name: str, stage: str, run_s: Sequence[int], read_bytes: Sequence[int]) -> bytes:
+    """Return the log of an application in which tasks of one stage read shuffle data, each on its own core.
+
+    Args:
+        name: of the application.
+        stage: its name.
+        run_s: how long each task takes, in seconds.
+        read_bytes: how much each reads.
+    """
+    lines: list[bytes] = []
+    for text in _lines(run_s):
+        record = json.loads(text)
+        if record["Event"] == "SparkListenerApplicationStart":
+            record["App Name"] = name
+        elif record["Event"] == "SparkListenerTaskEnd":
+            read = record["Task Metrics"]["Shuffle Read Metrics"]
+            read |= {"Remote Bytes Read": read_bytes[record["Task Info"]["Index"]], "Local Bytes Read": 0}
+        elif "Stage Info" in record:
+            record["Stage Info"]["Stage Name"] = stage
+        lines.append(line(record))
+    return b"".join(lines)
+
+
 def _lines(run_s: Sequence[int]) -> Iterator[bytes]:
-    log = SampleLog(cores=4)
+    log = SampleLog(cores=len(run_s))
     yield from (_at(text, 0) for text in log.begin())
     for text in log.job(len(run_s), stages=1):
         record = json.loads(text)

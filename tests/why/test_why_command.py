@@ -56,6 +56,14 @@ def test_on_a_terminal(done: subprocess.CompletedProcess[str]) -> None:
     assert "unlimited" in done.stdout
 
 
+def test_no_word_is_cut_on_a_terminal_of_80_columns(folder: Path) -> None:
+    environment = {"PATH": "", "COLUMNS": "80", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    done = subprocess.run(cli("why", "app-1"), cwd=folder, env=environment, capture_output=True, text=True)
+
+    assert "reading, computing and writing" in done.stdout
+    assert "…" not in done.stdout
+
+
 def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     (explained,) = json.loads((folder / "why.json").read_text())["applications"]
     issue, other = explained["issues"]

@@ -19,7 +19,7 @@ from spark_events.why.found_issue import FoundIssue
 from spark_events.why.shown import held, whole_percent
 
 _MOST_ISSUES = 20
-_BAR, _SHORT_BAR = 24, 12
+_BAR, _SHORT_BAR = 24, 8
 _WIDE = 120
 """Where the meaning of each account fits beside its figures."""
 _COLORS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
@@ -122,7 +122,7 @@ def _print_estimates(explanation: Explanation, out: Console) -> None:
         share = whole_percent(100 * time_ms / max(1, explanation.duration_ms))
         table.add_row(named, duration(time_ms), share)
     show_table(table, out)
-    say("[dim]Its jobs in the same order, with the same tasks; it ignores resources the cores share.[/]", out)
+    say("[dim]The same jobs and tasks in the same order; shared resources do not count.[/]", out)
 
 
 def print_comparison(compared: Comparison, out: Console) -> None:
