@@ -16,7 +16,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: docs help setup setup35 setup41 archive demo test soak clusters smoke35 connectors check format dashboards settings bench wheel clean
+.PHONY: docs help setup setup35 setup41 archive demo test testall soak clusters smoke35 connectors check format dashboards settings bench wheel clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -44,8 +44,11 @@ demo: $(READY) ## Run the demo: a query that fails and restarts, a skewed join, 
 archive: $(READY) ## Make the archive of classes with which the tests start Spark in half the time (1 min, once)
 	@$(BIN)/python -m tests.support.quick_java 2> $(VENV)/archive.log || echo "no archive of classes, see $(VENV)/archive.log: Spark starts slowly"
 
-test: check archive ## Run all checks and tests (25 min on two cores); what needs a missing server is skipped and says so
+test: check archive ## Run the checks and tests (10 min on two cores); what needs a missing server is skipped and says so
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
+
+testall: ## Run the same, and the tests marked "extended" (20 min)
+	@$(MAKE) --no-print-directory test PYTEST_ARGS="-m 'not soak and not thorough' $(PYTEST_ARGS)"
 
 soak: archive ## Run rare-event tests (over an hour): long outages, fifty killed drivers, all races and TPC queries
 	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
@@ -64,7 +67,8 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5 (10 min)
 	  tests/lineage/test_job_events.py \
 	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py \
 	  tests/sql_runner/test_queries.py \
-	  $(addprefix tests/sql_runner/test_deployments.py::,$(DEPLOYMENTS35)) $(PYTEST_ARGS)
+	  $(addprefix tests/sql_runner/test_deployments.py::,$(DEPLOYMENTS35)) -m 'not soak and not thorough' \
+	  $(PYTEST_ARGS)
 
 connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1 (15 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-4.1

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.warm_commands import WarmCommands, run_command
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 TABLES = """
 CREATE NAMESPACE ice.shop;

@@ -15,7 +15,7 @@ from tests.support.applications import cli
 from tests.support.paths import REPO
 from tests.support.warm_commands import WarmCommands, run_command
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 TABLES = """
 CREATE TABLE clicks USING kafka OPTIONS ('kafka.bootstrap.servers' = 'nowhere:9092', 'subscribe' = 'clicks')

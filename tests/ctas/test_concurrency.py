@@ -19,7 +19,7 @@ from tests.support.races import is_corrupt
 from tests.support.waiting import wait_until
 
 Folders = Callable[[], list[str]]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 SLOW = (  # the row before says that the task has come as far as this
     "CASE id WHEN 7 THEN reflect('java.lang.System', 'setProperty', 'ctas.test', 'slow') "
     "WHEN 8 THEN reflect('java.lang.Thread', 'sleep', 8000L) END"

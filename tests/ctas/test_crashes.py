@@ -25,7 +25,7 @@ AFTER_CATALOG = POINTS[POINTS.index("after_catalog") :]
 AFTER_WRITE = POINTS[POINTS.index("after_write") :]
 DURING_WRITE = "during_write"
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.extended]
 thorough = pytest.mark.thorough
 CATALOGS = ("memory", "hive", "postgresql", "delta")
 

@@ -19,7 +19,7 @@ from tests.support.paths import APPS
 from tests.support.waiting import wait_until
 from tests.support.warm_commands import WarmCommands, run_command
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 
 def start(folder: Path, how: str) -> App:

@@ -17,7 +17,7 @@ from tests.support.ctas_catalogs import configuration
 from tests.support.paths import APPS
 
 Folders = Callable[[], list[str]]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 NOW = {"availableNow": True}
 
 

@@ -259,6 +259,7 @@ def test_random_histories(duckdb: DuckDb, tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.extended
 def test_spark_and_duckdb_make_the_same_tables(duckdb: DuckDb, spark: Any, tmp_path: Path) -> None:
     """At once, and by a store to which both add."""
     from pyarrow import parquet

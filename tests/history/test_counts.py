@@ -14,6 +14,8 @@ from spark_events.history.table import Row
 from spark_events.history.tables.all_tables import Tables
 from tests.support.history_story import DAY, HOUR, MIN, Story, write
 
+pytestmark = pytest.mark.extended
+
 CRASH = "invalid literal for int() with base 10: 'n/a'"
 PLACE = {"code.file.path": "/app/shop (new).py", "code.line.number": 7, "code.function.name": "<module>"}
 

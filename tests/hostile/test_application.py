@@ -14,7 +14,7 @@ from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.hostile_texts import TEXTS
 from tests.support.paths import APPS
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.extended]
 REPORTER = "spark.events.reporter.file."
 CUT = "characters left out"
 

@@ -14,7 +14,7 @@ from tests.support.file_log import file_events, of_name, statuses
 from tests.support.paths import APPS
 
 # PySpark starts a Connect server on one port for all.
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("connect")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("connect"), pytest.mark.extended]
 pyspark = pytest.importorskip("pyspark")
 if int(pyspark.__version__.split(".")[0]) < 4:
     pytest.skip("Spark Connect has client-side listeners from 4.0 on", allow_module_level=True)

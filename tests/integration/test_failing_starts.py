@@ -12,7 +12,12 @@ from tests.support.applications import App
 from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.paths import APPS
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.xdist_group("connect")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.usefixtures("java"),
+    pytest.mark.xdist_group("connect"),
+    pytest.mark.extended,
+]
 MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 LINES = (APPS / "failing_starts.py").read_text().splitlines()
 NAMES = {

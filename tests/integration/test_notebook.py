@@ -17,7 +17,12 @@ from tests.support.paths import REPO
 from tests.support.spark import _BASE_CONF
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.xdist_group("notebook")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.usefixtures("java"),
+    pytest.mark.xdist_group("notebook"),
+    pytest.mark.extended,
+]
 thorough = pytest.mark.thorough
 _START = """
 from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from tests.support.executors import replay
 from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 USUAL, MORE = 20, 200
 _MS_OF_LINE = 25
 

@@ -14,7 +14,7 @@ from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.extended]
 FORMATS = {
     "files": ("USING parquet", "default.t"),
     "hive": ("STORED AS parquet", "default.t"),

@@ -12,7 +12,7 @@ from tests.support.lineage_shop import Shop, listeners
 from tests.support.openlineage_schema import problems_of
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 WITH_PANDAS = pytest.mark.skipif(
     pyspark.__version__ < "4", reason="PySpark 3.5 fails in its own code with this pandas"
 )

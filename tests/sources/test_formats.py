@@ -18,6 +18,8 @@ from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.paths import APPS
 from tests.support.spark_records import new_statuses
 
+pytestmark = pytest.mark.extended
+
 CODECS = ("zstd", "lz4", "snappy", "lzf")
 
 

@@ -16,7 +16,7 @@ from tests.support.paths import APPS
 from tests.support.query_shop import Bench
 
 # They start Spark several times; a loaded machine takes long for that.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.extended]
 FASTER = {"processing-time": "200 milliseconds"}
 MORE_THAN_ALL = 60
 

@@ -14,7 +14,7 @@ from spark_events.sql_runner.store.history import read_history
 from tests.support.query_shop import Bench
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 DAMAGED = b"\xff\xfe\xff"
 
 

@@ -15,6 +15,8 @@ from spark_events.sql_runner.store.store import Store
 from tests.support.query_shop import HOST, Bench
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.extended
+
 FASTER = {"processing-time": "200 milliseconds"}
 PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"

@@ -15,7 +15,7 @@ from spark_events.sql_runner.store.history import BEGUN, HistoryEntry, read_hist
 from tests.support.query_shop import Bench
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 
 class Killed(Exception):  # noqa: N818 - says what happened

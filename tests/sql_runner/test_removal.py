@@ -17,7 +17,7 @@ from spark_events.sql_runner.store.savepoints import all_savepoints
 from tests.support.query_shop import HOST, Bench
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 
 @pytest.fixture

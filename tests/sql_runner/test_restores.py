@@ -23,6 +23,8 @@ from spark_events.sql_runner.store.store import Store
 from tests.support.query_shop import HOST, Bench
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 def hosted(bench: Bench) -> Iterator[Bench]:

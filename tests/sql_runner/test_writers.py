@@ -16,6 +16,8 @@ from spark_events.sql_runner.store.host_files import RUN, STOP, Order
 from spark_events.sql_runner.store.layout import new_id
 from tests.support.query_shop import Bench
 
+pytestmark = pytest.mark.extended
+
 
 def claim(name: str, now: str, after: str) -> FolderClaim:
     return FolderClaim(name, now, after, refusable=True)

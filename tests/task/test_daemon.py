@@ -14,7 +14,7 @@ from tests.support.file_log import events_and_spans, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.spark_cluster import running_spark_cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.extended]
 DAEMON = {"spark.python.daemon.module": "spark_events.task.daemon"}
 
 
