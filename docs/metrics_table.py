@@ -1,7 +1,8 @@
 """Writes docs/metrics-list.md from what drivers serve: ``python -m docs.metrics_table FILE…`` in a clone.
 
 Each FILE is what ``/metrics`` of a driver has answered: names, types, labels and meanings come from the code
-that registers the metrics. Metrics that are on the page and in none of the files stay.
+that registers the metrics. Metrics that are on the page and in none of the files stay, and so do labels. To
+drop a metric or a label, delete its row first.
 """
 
 from __future__ import annotations
@@ -64,6 +65,15 @@ def rows_of_page() -> dict[str, Row]:
     return {name: Row(name, *rest) for name, *rest in _ROW.findall(text)}
 
 
+def together(listed: dict[str, Row], served: dict[str, Row]) -> dict[str, Row]:
+    """Return the metrics of both, each as it is served now, with the labels that it has in either."""
+    both = {**listed, **served}
+    for name in listed.keys() & served.keys():
+        labels = {*listed[name].labels.split(", "), *served[name].labels.split(", ")} - {""}
+        both[name] = served[name]._replace(labels=", ".join(sorted(labels)))
+    return both
+
+
 def page(rows: Iterable[Row]) -> str:
     """Return the page of some metrics."""
     lines = [f"| `{row.name}` | {row.type} | {row.labels} | {row.meaning} |" for row in sorted(rows)]
@@ -73,5 +83,5 @@ def page(rows: Iterable[Row]) -> str:
 if __name__ == "__main__":
     known = rows_of_page()
     for file in sys.argv[1:]:
-        known |= rows_of(Path(file).read_text(encoding="utf-8"))
+        known = together(known, rows_of(Path(file).read_text(encoding="utf-8")))
     PAGE.write_text(page(known.values()), encoding="utf-8")
