@@ -22,24 +22,28 @@ more than that an application lived, ``heartbeat`` says so, too, and how often i
 """
 COLLAPSED = f"fact IN ('{SEEN}', '{HEARTBEAT}')"
 """The SQL of the facts that are one for each day and run of an application, with the latest time."""
-_EXECUTOR_LOST = "ExecutorLostEvent"
-_IS_EXECUTOR = f"event_name = '{_EXECUTOR_LOST}'"
-_PERFORMANCE_ISSUE = "PerformanceIssueEvent"
-_IS_ISSUE = f"event_name = '{_PERFORMANCE_ISSUE}'"
-_TASK_COUNTER = "TaskCounterEvent"
-_IS_HEARTBEAT = "event_name = 'HeartbeatEvent'"
-_FACT_OF_EVENT = {
-    "JobStatusChangeEvent": STATUS,
-    "CheckpointEvent": CHECKPOINT,
-    "JobFailureEvent": FAILURE,
-    _EXECUTOR_LOST: FAILURE,
-    _PERFORMANCE_ISSUE: ISSUE,
-    _TASK_COUNTER: COUNTER,
-    "CheckpointOverdueEvent": OVERDUE,
-    "HeartbeatEvent": HEARTBEAT,
-    "RecordsDroppedEvent": LOSS,
+
+
+def _is(event: str) -> str:
+    """Return the SQL of whether an event has a name."""
+    return f"event_name = '{event}'"
+
+
+_IS_EXECUTOR = _is(event_names.EXECUTOR_LOST)
+_IS_ISSUE = _is(event_names.PERFORMANCE_ISSUE)
+_IS_HEARTBEAT = _is(event_names.HEARTBEAT)
+KIND_OF_EVENT = {
+    event_names.JOB_STATUS_CHANGE: STATUS,
+    event_names.CHECKPOINT: CHECKPOINT,
+    event_names.JOB_FAILURE: FAILURE,
+    event_names.EXECUTOR_LOST: FAILURE,
+    event_names.PERFORMANCE_ISSUE: ISSUE,
+    event_names.TASK_COUNTER: COUNTER,
+    event_names.CHECKPOINT_OVERDUE: OVERDUE,
+    event_names.HEARTBEAT: HEARTBEAT,
+    event_names.RECORDS_DROPPED: LOSS,
 }
-"""Those that are more than ``seen``."""
+"""Those that are more than ``seen``; of a new one, ``_COLUMNS`` has the attributes that tables need."""
 _MOST_MS, _MOST = 10**12, 10**15
 _MESSAGE_CHARACTERS = 500
 
@@ -70,7 +74,7 @@ class _Column(NamedTuple):
 def _attribute(name: str, of_event: str = "") -> str:
     """Return the SQL of an attribute, or of one that counts in events of one name alone."""
     attribute = f"attributes['{name}']"
-    return f"CASE WHEN event_name = '{of_event}' THEN {attribute} END" if of_event else attribute
+    return f"CASE WHEN {_is(of_event)} THEN {attribute} END" if of_event else attribute
 
 
 def _when(condition: str, sql: str, otherwise: str) -> str:
@@ -79,10 +83,10 @@ def _when(condition: str, sql: str, otherwise: str) -> str:
 
 def _of_event() -> str:
     """Return the SQL of the kind of fact that an event is."""
-    kinds = " ".join(f"WHEN event_name = '{name}' THEN '{fact}'" for name, fact in _FACT_OF_EVENT.items())
+    kinds = " ".join(f"WHEN {_is(name)} THEN '{fact}'" for name, fact in KIND_OF_EVENT.items())
     return (
         # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
-        f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job_kind'] IN ('job', 'stage') "
+        f"CASE WHEN {_is(event_names.JOB_STATUS_CHANGE)} AND attributes['job_kind'] IN ('job', 'stage') "
         f"THEN '{SEEN}' "
         # An executor that somebody wanted gone is not a failure.
         f"WHEN {_IS_EXECUTOR} AND attributes['reason'] IN ({_list(sorted(EXPECTED))}) "
@@ -136,7 +140,7 @@ _COLUMNS = (
     _Column(
         "owed_ms",
         _when(
-            "event_name = 'CheckpointOverdueEvent'",
+            _is(event_names.CHECKPOINT_OVERDUE),
             "coalesce(attributes['owedMs'], attributes['sinceLastMs'])",
             _attribute("owedMs"),
         ),
@@ -150,25 +154,25 @@ _COLUMNS = (
     _Column("message", _message()),
     _Column(
         "labels",
-        f"CASE WHEN event_name = 'JobFailureEvent' THEN {{labels}} WHEN event_name = '{_TASK_COUNTER}' "
+        f"CASE WHEN {_is(event_names.JOB_FAILURE)} THEN {{labels}} WHEN {_is(event_names.TASK_COUNTER)} "
         "THEN attributes['labels'] ELSE attributes['cause'] END",
     ),
     _Column("dropped", _attribute("count"), _MOST),
-    _Column("executor_id", _attribute("executor_id", _EXECUTOR_LOST)),
-    _Column("host", _attribute("host", _EXECUTOR_LOST)),
-    _Column("lifetime_ms", _attribute("lifetimeMs", _EXECUTOR_LOST), _MOST_MS),
-    _Column("heap_highest", _attribute("heapUsed.highest", _EXECUTOR_LOST), _MOST),
-    _Column("heap_limit", _attribute("memoryLimit.heap", _EXECUTOR_LOST), _MOST),
-    _Column("issue", _attribute("issue", _PERFORMANCE_ISSUE)),
-    _Column("subject", _attribute("subject", _PERFORMANCE_ISSUE)),
-    _Column("advice", _attribute("advice", _PERFORMANCE_ISSUE)),
-    _Column("lost_ms", _attribute("lostMs", _PERFORMANCE_ISSUE), _MOST_MS),
-    _Column("lost_bytes", _attribute("lostBytes", _PERFORMANCE_ISSUE), _MOST),
-    _Column("counter", _attribute("counter", _TASK_COUNTER)),
-    _Column("counted", _attribute("count", _TASK_COUNTER), _MOST),
-    _Column("issue_id", _attribute("issueId", _PERFORMANCE_ISSUE)),
+    _Column("executor_id", _attribute("executor_id", event_names.EXECUTOR_LOST)),
+    _Column("host", _attribute("host", event_names.EXECUTOR_LOST)),
+    _Column("lifetime_ms", _attribute("lifetimeMs", event_names.EXECUTOR_LOST), _MOST_MS),
+    _Column("heap_highest", _attribute("heapUsed.highest", event_names.EXECUTOR_LOST), _MOST),
+    _Column("heap_limit", _attribute("memoryLimit.heap", event_names.EXECUTOR_LOST), _MOST),
+    _Column("issue", _attribute("issue", event_names.PERFORMANCE_ISSUE)),
+    _Column("subject", _attribute("subject", event_names.PERFORMANCE_ISSUE)),
+    _Column("advice", _attribute("advice", event_names.PERFORMANCE_ISSUE)),
+    _Column("lost_ms", _attribute("lostMs", event_names.PERFORMANCE_ISSUE), _MOST_MS),
+    _Column("lost_bytes", _attribute("lostBytes", event_names.PERFORMANCE_ISSUE), _MOST),
+    _Column("counter", _attribute("counter", event_names.TASK_COUNTER)),
+    _Column("counted", _attribute("count", event_names.TASK_COUNTER), _MOST),
+    _Column("issue_id", _attribute("issueId", event_names.PERFORMANCE_ISSUE)),
 )
-"""A new one is a line here, and one in ``Fact`` if the tables need it."""
+"""A new one is a line here, and one in ``Fact`` if the tables need it; what a store has already lacks it."""
 _NUMBERS = tuple(column for column in _COLUMNS if column.most is not None)
 COLUMNS = {column.name: column.of_type if column.most is None else "BIGINT" for column in _COLUMNS}
 """Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
