@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.configuration.unknown_keys import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.history.table import Table
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.listeners.scopes import ScopeFormat
 from spark_events.runtime.settings import Declared, declared_in
@@ -110,10 +111,14 @@ def report_tables() -> str:
             if column.about:
                 of_columns.setdefault((column.name, column.about), []).append(each.name)
     lines = ["| table | one row per | columns |", "| --- | --- | --- |"]
-    lines += [f"| {each.name} | {each.per} | {', '.join(each.types)} |" for each in TABLES]
+    lines += [f"| {each.name} | {each.per}{_most(each)} | {', '.join(each.types)} |" for each in TABLES]
     lines += ["", "| column | in table | content |", "| --- | --- | --- |"]
     lines += [f"| {name} | {', '.join(of)} | {about} |" for (name, about), of in of_columns.items()]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _most(of: Table) -> str:
+    return "" if of.most is None else f" (in JSON, at most {of.most:,})"
 
 
 _WRITERS: dict[str, Callable[[], str]] = {
