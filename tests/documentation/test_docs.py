@@ -15,6 +15,7 @@ import pytest
 from docs import command_pages, why_sample
 from spark_events.api import Failure, FailureContext, ReporterConfig
 from spark_events.configuration.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.history.reading import facts
 from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.runtime import event_names
 from spark_events.runtime.log_once import OnceLog
@@ -36,7 +37,8 @@ def test_each_option_is_on_its_reporters_page(kind, name) -> None:  # type: igno
     )
 
     assert options is not None
-    assert [option.name for option in options if f"`{option.name}`" not in page] == []
+    without = [option.name for option in options if f"`{option.name}`" not in page]
+    assert without == [], f"describe each in docs/reporters/{folder.replace('_', '-')}.md"
 
 
 def test_each_key_is_in_the_configuration_page() -> None:
@@ -45,7 +47,7 @@ def test_each_key_is_in_the_configuration_page() -> None:
     keys = [setting.option.name for setting in (*OF_THE_FRAMEWORK, *OF_REPORTERS)]
 
     assert len(keys) > 30
-    assert [key for key in keys if f"| {key}" not in page] == []
+    assert [key for key in keys if f"| {key}" not in page] == [], "make settings"
 
 
 def test_each_key_and_command_of_the_sql_runner_is_on_its_page() -> None:
@@ -69,9 +71,37 @@ def test_each_event_is_in_the_events_page() -> None:
 
     built = re.findall(r'Event\.builder\([A-Z_]+, (?:event_names\.(\w+)|"(\w+)")\)', code)
 
-    assert {EVENTS.get(name, text) for name, text in built} == {*EVENTS.values()} - {"RecordsDroppedEvent"}
-    assert [name for name in EVENTS.values() if f"## {name}" not in page] == []
-    assert sorted(name for name in attributes if name not in page + spans) == []
+    named = {EVENTS.get(name, text) for name, text in built}
+    assert named == {*EVENTS.values()} - {"RecordsDroppedEvent"}, (
+        "each event has a name in runtime/event_names.py, and an Event.builder(CLASS_SCOPE, event_names.…)"
+    )
+    without = [name for name in EVENTS.values() if f"## {name}" not in page]
+    assert without == [], "give each a section of its name, ## …, in docs/events.md"
+    unknown = sorted(name for name in attributes if name not in page + spans)
+    assert unknown == [], "describe each in docs/events.md, or in docs/spans.md if spans have it"
+
+
+def test_each_event_is_beside_flinks() -> None:
+    """The page that maps names has those that Flink lacks, too."""
+    (section,) = re.findall(r"## Events\n(.*?)\n## ", (REPO / "docs" / "flink.md").read_text(), re.DOTALL)
+    without = [name for name in EVENTS.values() if name not in section]
+
+    assert without == [], (
+        "add each to the table of events in docs/flink.md: (none) are those that Flink lacks"
+    )
+
+
+def test_each_fact_is_on_the_page_of_stores() -> None:
+    """Other programs may read a store: each kind of fact and each column is listed."""
+    page = (REPO / "docs" / "stores.md").read_text()
+    listed = {name for names in re.findall(r"^\| ([a-z_, ]+) \|", page, re.M) for name in names.split(", ")}
+    (of_kinds,) = re.findall(r"^\| fact \| (.*)", page, re.M)
+    kinds = {*facts.KIND_OF_EVENT.values(), facts.EXECUTOR, facts.SEEN}
+
+    assert facts.COLUMNS.keys() - listed == set(), "add each to the table of columns in docs/stores.md"
+    assert kinds - {*re.findall(r"`(\w+)`", of_kinds)} == set(), (
+        "add each to the row of fact in docs/stores.md"
+    )
 
 
 def test_the_sending_reporter_in_the_docs_works() -> None:

@@ -327,7 +327,7 @@ def test_rows_have_the_columns_of_their_table(duckdb: DuckDb, tmp_path: Path) ->
     assert list(tables) == [table.name for table in TABLES]
     for table in TABLES:
         rows = tables[table.name]
-        assert rows, table.name
+        assert rows, f"{table.name} is empty: add events for it to busy() in tests/support/told_by_report.py"
         assert {tuple(row) for row in rows} == {tuple(table.types)}, table.name
         assert all(column.parts_of(row) for column in table.shown for row in rows if column.how is How.TEXT)
 
