@@ -6,9 +6,9 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import isfinite
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from spark_events.api import ConfigError
@@ -16,9 +16,13 @@ from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
 from spark_events.api.timed_http import http_opener
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.history.figures.timeline import BAD_STATES, DOWN, STARTING, STOPPED, UP, UP_IN
+from spark_events.history.figures.job_runs import ENDS, LOST, UNKNOWN, status_of_silence
+from spark_events.history.figures.timeline import BAD_STATES, DOWN, NOT_HEARD, STARTING, STOPPED, UP, UP_IN
 from spark_events.history.report import Report
 from spark_events.history.table import job_name
+
+if TYPE_CHECKING:
+    from prometheus_client.samples import Sample
 
 _TIMEOUT_S = 10
 _WHOLE_ANSWER_S = 30
@@ -26,8 +30,18 @@ _LARGEST = 256 << 20
 _IMPOSSIBLE = 1e12
 _KINDS = ("application", "query")
 _AGE, _RESTARTS = "status_age_seconds", "num_restarts"
+_HEARTBEAT = "spark_application_last_heartbeat_timestamp_seconds"
+_HEARTBEAT_INTERVAL = "spark_application_heartbeat_interval_seconds"
+_USUAL_INTERVAL_S = 60
+_PUSHED = "push_time_seconds"
+"""What a Pushgateway adds to each group: when it was last pushed."""
 _Labels = frozenset[tuple[str, str]]
-_STATES = {"FAILED": DOWN, "FINISHED": STOPPED, "CANCELED": STOPPED, **dict.fromkeys(UP_IN, UP)}
+_STATES = {
+    **dict.fromkeys(("FAILED", LOST), DOWN),
+    **dict.fromkeys(("FINISHED", "CANCELED"), STOPPED),
+    **dict.fromkeys(UP_IN, UP),
+    UNKNOWN: NOT_HEARD,
+}
 
 
 class Current(NamedTuple):
@@ -41,7 +55,7 @@ class Current(NamedTuple):
         state: ``up``, ``down``, ``unknown``, ``starting``, ``stopped``; ``failed`` of batch applications.
         since_ms: when it came to the status, in ms since the epoch; None where that is not known.
         restarts: None where they are not counted.
-        last_heard_ms: when it was last heard of; None where that is now.
+        last_heard_ms: when it was last heard of; None where that is not said, and what serves it lives.
     """
 
     kind: str
@@ -77,7 +91,10 @@ def of_report(report: Report) -> list[Current]:
 
 
 def of_endpoint(url: str, token: str | None = None) -> list[Current]:
-    """Return what runs by the metrics that a driver, or a collector, serves for Prometheus; the worst first.
+    """Return what runs by the metrics that are served for Prometheus; the worst first.
+
+    A driver serves its own. A collector or a Pushgateway may go on serving those of a driver that is gone, so
+    that what has not ended is UNKNOWN or LOST if it was not heard of for as long as in a report.
 
     Args:
         url: of the metrics; ``/metrics`` unless it has a path.
@@ -96,35 +113,70 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
         samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     except ValueError as error:
         raise ConfigError(f"{shown}: serves no metrics in Prometheus' format: {error}") from error
-    values: dict[tuple[str, _Labels], float] = {}
-    statuses: dict[tuple[str, _Labels], str] = {}
-    for sample in samples:
-        # A collector may serve several drivers of one name, which its other labels tell apart.
-        labels = frozenset((name, value) for name, value in sample.labels.items() if name != "status")
-        for kind in _KINDS:
-            if sample.name == f"spark_{kind}_status" and sample.value:
-                statuses[kind, labels] = sample.labels.get("status", "")
-            if sample.name in (f"spark_{kind}_{_AGE}", f"spark_{kind}_{_RESTARTS}"):
-                values[sample.name, labels] = sample.value
-    if not statuses:
+    page = _Page(samples)
+    if not page.statuses:
         raise NothingToReadError(f"{shown}: serves no spark_application_status and no spark_query_status")
-    return _worst_first(_current(*of, status, values) for of, status in statuses.items())
+    now_s = time.time()
+    return _worst_first(_current(*of, status, page, now_s) for of, status in page.statuses.items())
 
 
-def _current(kind: str, labels: _Labels, status: str, values: Mapping[tuple[str, _Labels], float]) -> Current:
-    now_ms, names = time.time_ns() // 1_000_000, dict(labels)
-    age_s = values.get((f"spark_{kind}_{_AGE}", labels))
-    restarts = values.get((f"spark_{kind}_{_RESTARTS}", labels))
+class _Page:
+    """What a page says of applications and queries.
+
+    Args:
+        samples: of the page.
+
+    Attributes:
+        statuses: of each application and query, by its kind and its labels.
+    """
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self.statuses: dict[tuple[str, _Labels], str] = {}
+        self._values: dict[str, dict[_Labels, float]] = {}
+        for sample in samples:
+            # A collector may serve several drivers of one name, which its other labels tell apart.
+            labels = frozenset((name, value) for name, value in sample.labels.items() if name != "status")
+            for kind in _KINDS:
+                if sample.name == f"spark_{kind}_status" and sample.value:
+                    self.statuses[kind, labels] = sample.labels.get("status", "")
+            if _is_possible(sample.value):
+                self._values.setdefault(sample.name, {})[labels] = sample.value
+
+    def value(self, name: str, labels: _Labels) -> float | None:
+        """Return the value of one series."""
+        return self._values.get(name, {}).get(labels)
+
+    def value_around(self, name: str, labels: _Labels) -> float | None:
+        """Return the value of what a series belongs to, such as its application: it has all of the labels."""
+        return max((value for of, value in self._values.get(name, {}).items() if of <= labels), default=None)
+
+
+def _current(kind: str, labels: _Labels, status: str, page: _Page, now_s: float) -> Current:
+    names = dict(labels)
+    age_s = page.value(f"spark_{kind}_{_AGE}", labels)
+    restarts = page.value(f"spark_{kind}_{_RESTARTS}", labels)
+    pushed_s = page.value_around(_PUSHED, labels)
+    since_s = None if age_s is None else (pushed_s or now_s) - age_s
+    heartbeat_s = page.value_around(_HEARTBEAT, labels)
+    heard_s = max((at_s for at_s in (heartbeat_s, pushed_s) if at_s is not None), default=None)
+    if heartbeat_s is not None and heard_s is not None and status not in ENDS:
+        interval_s = page.value_around(_HEARTBEAT_INTERVAL, labels) or _USUAL_INTERVAL_S
+        if silence := status_of_silence(now_s - heard_s, interval_s):
+            status, since_s = silence, heard_s
     return Current(
         kind,
         names.get("app_name", ""),
         names.get("query_name") or None,
         status,
         _STATES.get(status, STARTING),
-        None if age_s is None or not _is_possible(age_s) else now_ms - round(age_s * 1_000),
-        None if restarts is None or not _is_possible(restarts) else int(restarts),
-        None,
+        _ms(since_s),
+        None if restarts is None else int(restarts),
+        _ms(heard_s),
     )
+
+
+def _ms(at_s: float | None) -> int | None:
+    return None if at_s is None else round(at_s * 1_000)
 
 
 def _is_possible(figure: float) -> bool:

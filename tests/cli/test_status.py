@@ -181,6 +181,68 @@ def test_figures_that_are_none(raw_endpoint: Callable[[bytes, bool], str], value
     assert (application["state"], application["since_ms"], application["restarts"]) == ("up", None, None)
 
 
+SERVED = """\
+spark_application_status{{app_name="shop",instance="",job="push",status="RUNNING"}} 1
+spark_application_status_age_seconds{{app_name="shop",instance="",job="push"}} 500
+spark_application_last_heartbeat_timestamp_seconds{{app_name="shop",instance="",job="push"}} {heartbeat}
+spark_query_status{{app_name="shop",query_name="orders",instance="",job="push",status="{status}"}} 1
+spark_query_status_age_seconds{{app_name="shop",query_name="orders",instance="",job="push"}} 400
+spark_application_last_heartbeat_timestamp_seconds{{app_name="other",instance="",job="other"}} {now}
+"""
+INTERVAL = (
+    'spark_application_heartbeat_interval_seconds{{app_name="shop",instance="",job="push"}} {interval}\n'
+)
+PUSHED = 'push_time_seconds{{instance="",job="{job}"}} {at}\n'
+
+
+@pytest.mark.parametrize(
+    ("heartbeat_ago_s", "interval_s", "pushed_ago_s", "expected"),
+    [
+        (100, None, None, ("RUNNING", "up", 400)),
+        (200, None, None, ("UNKNOWN", "unknown", 200)),
+        (700, None, None, ("LOST", "down", 700)),
+        (700, 300, None, ("RUNNING", "up", 400)),
+        (20, 2, None, ("LOST", "down", 20)),
+        (700, None, 650, ("LOST", "down", 650)),
+        (150, None, 130, ("RUNNING", "up", 530)),
+        (700, None, 20, ("RUNNING", "up", 420)),
+    ],
+)
+def test_a_driver_whose_page_outlives_it(
+    raw_endpoint: Callable[[bytes, bool], str],
+    heartbeat_ago_s: int,
+    interval_s: int | None,
+    pushed_ago_s: int | None,
+    expected: tuple[str, str, int],
+) -> None:
+    """A Pushgateway serves it for ever: that it was RUNNING when it was pushed last is no word about now."""
+    now = time.time()
+    page = SERVED.format(heartbeat=now - heartbeat_ago_s, now=now, status="RUNNING")
+    if interval_s:
+        page += INTERVAL.format(interval=interval_s)
+    if pushed_ago_s:
+        page += PUSHED.format(job="push", at=now - pushed_ago_s) + PUSHED.format(job="other", at=now)
+    code, out = status(raw_endpoint(OK + b"\r\n" + page.encode(), True), "--json")
+    rows = {row["query_name"]: row for row in json.loads(out)}
+    query = rows["orders"]
+
+    said, state, since_ago_s = expected
+    assert (query["status"], query["state"], rows[None]["status"]) == (said, state, said)
+    assert code == (state != "up")
+    heard_ago_s = min(heartbeat_ago_s, pushed_ago_s or heartbeat_ago_s)
+    for ms, ago_s in ((query["since_ms"], since_ago_s), (query["last_heard_ms"], heard_ago_s)):
+        assert ms == pytest.approx((now - ago_s) * 1_000, abs=30_000)
+
+
+def test_a_page_of_what_has_ended(raw_endpoint: Callable[[bytes, bool], str]) -> None:
+    """Its silence is none: it has said that it ended."""
+    now = time.time()
+    page = SERVED.format(heartbeat=now - 90_000, now=now, status="FINISHED")
+    _, out = status(raw_endpoint(OK + b"\r\n" + page.encode(), True), "--query", "orders", "--json")
+
+    assert [row["status"] for row in json.loads(out)] == ["FINISHED"]
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

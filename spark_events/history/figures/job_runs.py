@@ -149,14 +149,22 @@ def _over(
             return StatusSpan(LOST, max(last.time_ms, min(silent_since_ms, next_ms)), None)
     if heard.heartbeat_ms is None:
         return None
-    silent_ms = until_ms - silent_since_ms
     # Of two that overlap, the later one does not say that the earlier one is over.
     followed = bool(later) and later[-1][0] > silent_since_ms
-    if followed or silent_ms >= LOST_AFTER * heard.heartbeat_ms:
-        return StatusSpan(LOST, silent_since_ms, None)
-    if silent_ms >= UNKNOWN_AFTER * heard.heartbeat_ms:
-        return StatusSpan(UNKNOWN, silent_since_ms, None)
-    return None
+    status = LOST if followed else status_of_silence(until_ms - silent_since_ms, heard.heartbeat_ms)
+    return StatusSpan(status, silent_since_ms, None) if status else None
+
+
+def status_of_silence(silent_ms: float, heartbeat_ms: float) -> str | None:
+    """Return ``UNKNOWN`` or ``LOST`` for a run that was silent for so long; None if that means nothing yet.
+
+    Args:
+        silent_ms: since it was last heard of.
+        heartbeat_ms: how often its application says that it lives.
+    """
+    if silent_ms >= LOST_AFTER * heartbeat_ms:
+        return LOST
+    return UNKNOWN if silent_ms >= UNKNOWN_AFTER * heartbeat_ms else None
 
 
 def _time_ms(begin: tuple[int, ApplicationRun]) -> int:

@@ -41,9 +41,10 @@ class HeartbeatListener(Timeless):
         self._entity = Entity("application", "", f"application {application.name!r}")
         self._group = context.scopes.application_run()
         described = "When the driver last said that it lives."
-        context.scopes.application().register(
-            "lastHeartbeatTimestamp", Gauge(lambda: self._last_ms, "ms", described)
-        )
+        series = context.scopes.application()
+        series.register("lastHeartbeatTimestamp", Gauge(lambda: self._last_ms, "ms", described))
+        described = "How often the driver says that it lives."
+        series.register("heartbeatInterval", Gauge(self._interval_ms, "ms", described))
 
     @property
     def handlers(self) -> Handlers:
@@ -51,6 +52,9 @@ class HeartbeatListener(Timeless):
         return {
             spark_records.HEARTBEAT: self.on_heartbeat,
         }
+
+    def _interval_ms(self) -> int | None:
+        return None if self._last_ms is None else self._context.settings.heartbeat_interval_ms
 
     def on_heartbeat(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle a heartbeat."""
