@@ -15,13 +15,21 @@ from tests.support.applications import App, AppRun, cli, reported
 from tests.support.file_log import Event, events_and_spans, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.plugins import Collecting
+from tests.support.prometheus import PrometheusServer
+from tests.support.requirements import need
 from tests.support.waiting import free_port, http_get, wait_until
 from tests.support.yarn_cluster import YarnCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.prometheus,
+    pytest.mark.thorough,
+    pytest.mark.timeout(600),
+]
 FIRST, SECOND = "1", "2"
 STATUS, CHECKPOINTS = "JobStatusChangeEvent", "CheckpointEvent"
 QUERY = {"job_kind": "query"}
+UP, DOWN = 1.0, 0.0
 
 
 class Story:
@@ -30,6 +38,7 @@ class Story:
     Attributes:
         application: its id.
         metrics: of the second attempt, after its query has begun.
+        seen: what Prometheus, with our rules, said of the query: whether it is up.
         lost: the executor that was killed.
         run: how spark-submit ended.
         attempts: how many YARN has made.
@@ -37,13 +46,24 @@ class Story:
 
     def __init__(self, folder: Path, yarn: YarnCluster) -> None:
         self.folder, self._yarn = folder, yarn
-        self._events, go, port = folder / "events", folder / "go", free_port()
+        # The first attempt's page stays for a while, until its last values are scraped.
+        self._ports = range(port := free_port(), port + 6)
+        self._prometheus = PrometheusServer(folder / "prometheus", self._ports)
+        self._prometheus.start()
+        self.seen: list[float] = []
+        try:
+            self._live()
+        finally:
+            self._prometheus.stop()
+
+    def _live(self) -> None:
+        folder, yarn = self.folder, self._yarn
+        self._events, go = folder / "events", folder / "go"
         conf = {
             **yarn.conf(),
             **events_and_spans(self._events),
             "spark.metrics.reporter.page.factory.class": "prometheus",
-            # The first attempt's page stays for a while, until its last values are scraped.
-            "spark.metrics.reporter.page.port": f"{port}-{port + 5}",
+            "spark.metrics.reporter.page.port": f"{self._ports[0]}-{self._ports[-1]}",
             "spark.events.heartbeat.interval": "1s",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": str(folder),
@@ -55,11 +75,14 @@ class Story:
         more = {"HADOOP_CONF_DIR": str(yarn.conf_dir)}
         self._app = App(cli("run", *words, checkpoint, str(go)), conf, folder, more=more)
         self._wait(lambda: self.of(FIRST, CHECKPOINTS), "the query runs")
+        self._see(UP)
         self.application = self.events[0]["attributes"]["app_id"]
         os.kill(yarn.driver(self.application), signal.SIGKILL)
+        self._see(DOWN)
         self._wait(lambda: self.of(SECOND, CHECKPOINTS), "it runs again")
+        self._see(UP)
         self._wait(lambda: yarn.executors(self.application), "it has executors")
-        pages = (http_get(f"http://127.0.0.1:{port + more}/metrics") for more in range(6))
+        pages = (http_get(f"http://127.0.0.1:{port}/metrics") for port in self._ports)
         self.metrics = next(page for page in pages if 'app_attempt_id="2"' in page)
         self.lost, pid = min(yarn.executors(self.application).items())
         os.kill(pid, signal.SIGKILL)
@@ -80,6 +103,12 @@ class Story:
     def report(self) -> dict[str, Any]:
         return reported(self._events, self.folder / "report.json")
 
+    def _see(self, value: float) -> None:
+        """Wait until Prometheus says that the query is up, or that it is down."""
+        says = 'app_query:spark_query_up:max{query_name="orders"}'
+        self._wait(lambda: self._prometheus.value(says) == value, f"Prometheus says {value:.0f}")
+        self.seen.append(value)
+
     def _wait(self, condition: Any, what: str) -> None:
         try:
             self._app.wait_for(condition, what)
@@ -90,6 +119,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(yarn: YarnCluster, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    need("prometheus", "prometheus")
     return Story(tmp_path_factory.mktemp("story"), yarn)
 
 
@@ -135,7 +165,8 @@ def test_an_executor_that_is_killed(story: Story) -> None:
 
 
 def test_its_metrics(story: Story) -> None:
-    """The second attempt's page, scraped while its query runs: it is up, and has been restarted."""
+    """Up, down from the kill on, up again; the second attempt's page says that it has been restarted."""
+    assert story.seen == [UP, DOWN, UP]
     labels = 'app_name="watched-orders",query_name="orders"'
     assert f"spark_query_num_restarts{{{labels}}} 1.0" in story.metrics
     assert f'spark_query_status{{{labels},status="RUNNING"}} 1.0' in story.metrics

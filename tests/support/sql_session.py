@@ -1,4 +1,4 @@
-"""Queries of manifests in a session in a cluster's cluster mode, with what its users do."""
+"""Queries of manifests in a cluster's cluster mode, in a session or each on its own, with what their users do."""
 
 from __future__ import annotations
 
@@ -19,35 +19,17 @@ ALL_RUNNING = dict.fromkeys(QUERIES, "RUNNING")
 FILES = ("--template-file", "template.yaml", "--table-definition-path", "tables.sql")
 
 
-class SqlSession:
-    """A session, and the commands of its users.
+class SqlCommands:
+    """The commands of those who deploy queries.
 
     Args:
         folder: of manifests and tables.
-        conf: Spark's settings.
         environment: of all commands; it names the store.
         logs: returns what the cluster has to say if a command fails.
-        base: the settings of all tests that hold for it.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        conf: Mapping[str, str],
-        environment: Mapping[str, str],
-        logs: Callable[[], str],
-        base: Mapping[str, str] = _BASE_CONF,
-    ) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], logs: Callable[[], str]) -> None:
         self._folder, self._environment, self._logs = folder, environment, logs
-        own = {"spark.executor.instances": "1", "spark.executor.cores": "3"}
-        all_conf = {**conf, **own, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
-        words = ("sql", "session", "--", "--deploy-mode", "cluster")
-        self.app = App(cli(*words), all_conf, folder, more=environment, base=base)
-
-    def submitted(self, pattern: str) -> str:
-        """Return what spark-submit has said of it that matches a pattern; an empty text if nothing does."""
-        found = re.search(pattern, (self._folder / "stderr.txt").read_text())
-        return found.group() if found else ""
 
     def command(self, *words: str, expected: int = 0) -> str:
         """Run a command of a user, and return what it prints."""
@@ -77,6 +59,37 @@ class SqlSession:
         lines = [line for log in logs for line in log.read_text().splitlines() if line.startswith("{")]
         files = sorted({json.loads(line)["path"].removeprefix("file://") for line in lines})
         return sorted(row[0] for file in files for row in duckdb.sql(f"SELECT id FROM '{file}'").fetchall())
+
+
+class SqlSession(SqlCommands):
+    """A session, and the commands of its users.
+
+    Args:
+        folder: of manifests and tables.
+        conf: Spark's settings.
+        environment: of all commands; it names the store.
+        logs: returns what the cluster has to say if a command fails.
+        base: the settings of all tests that hold for it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        conf: Mapping[str, str],
+        environment: Mapping[str, str],
+        logs: Callable[[], str],
+        base: Mapping[str, str] = _BASE_CONF,
+    ) -> None:
+        super().__init__(folder, environment, logs)
+        own = {"spark.executor.instances": "1", "spark.executor.cores": "3"}
+        all_conf = {**conf, **own, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
+        words = ("sql", "session", "--", "--deploy-mode", "cluster")
+        self.app = App(cli(*words), all_conf, folder, more=environment, base=base)
+
+    def submitted(self, pattern: str) -> str:
+        """Return what spark-submit has said of it that matches a pattern; an empty text if nothing does."""
+        found = re.search(pattern, (self._folder / "stderr.txt").read_text())
+        return found.group() if found else ""
 
 
 def manifests(folder: Path) -> None:
