@@ -30,3 +30,15 @@ def pods_of_a_failure(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "kubernetes" in request.fixturenames:
         request.node.add_report_section("teardown", "pods", request.getfixturevalue("kubernetes").logs())
+
+
+@pytest.fixture(autouse=True)
+def room_on_yarn(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave nothing running that takes the room of the next: a test that fails leaves its application."""
+    if "yarn" not in request.fixturenames:
+        yield
+        return
+    cluster = request.getfixturevalue("yarn")
+    cluster.clear()
+    yield
+    cluster.clear()

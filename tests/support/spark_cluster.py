@@ -26,9 +26,12 @@ class SparkCluster:
         cores: of each worker; there may be more than the machine has.
         recovers: whether a master that is started again knows what the one before it knew.
         masters: how many there are; of several, ZooKeeper says which one leads.
+        keeps_shuffles: whether the worker, of which there is one then, serves what executors that are gone have
+            written for shuffles.
 
     Attributes:
         master: the URL of all masters.
+        shuffle_conf: the settings of an application that makes use of that.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class SparkCluster:
         cores: int = 2,
         recovers: bool = False,
         masters: int = 1,
+        keeps_shuffles: bool = False,
     ) -> None:
         self._folder = folder
         self._hosts = workers
@@ -53,7 +57,12 @@ class SparkCluster:
                 "spark.deploy.zookeeper.url": self._zookeeper.address,
             }
         keeps = recovers or self._zookeeper is not None
-        self._options = [f"-D{key}={value}" for key, value in recovery.items()] if keeps else []
+        self.shuffle_conf = {
+            "spark.shuffle.service.enabled": str(keeps_shuffles).lower(),
+            "spark.shuffle.service.port": str(free_port()),
+        }
+        options = {**(recovery if keeps else {}), **(self.shuffle_conf if keeps_shuffles else {})}
+        self._options = [f"-D{key}={value}" for key, value in options.items()]
         self._addresses = [f"{HOST}:{free_port()}" for _ in range(masters)]
         self.master = f"spark://{','.join(self._addresses)}"
         self._masters: dict[int, subprocess.Popen[bytes]] = {}
@@ -220,11 +229,15 @@ class ZooKeeper:
 
 @contextmanager
 def running_spark_cluster(
-    workers: Sequence[str] = (HOST,), cores: int = 2, recovers: bool = False, masters: int = 1
+    workers: Sequence[str] = (HOST,),
+    cores: int = 2,
+    recovers: bool = False,
+    masters: int = 1,
+    keeps_shuffles: bool = False,
 ) -> Iterator[SparkCluster]:
     """Give a standalone cluster; the arguments are those of ``SparkCluster``."""
     with tempfile.TemporaryDirectory(prefix="spark-cluster-", ignore_cleanup_errors=True) as folder:
-        cluster = SparkCluster(Path(folder), workers, cores, recovers, masters)
+        cluster = SparkCluster(Path(folder), workers, cores, recovers, masters, keeps_shuffles)
         try:
             cluster.start()
             yield cluster

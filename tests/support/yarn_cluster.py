@@ -178,6 +178,17 @@ class YarnCluster:
         request = urllib.request.Request(url, b'{"state":"KILLED"}', headers, method="PUT")
         urllib.request.urlopen(request, timeout=20).close()
 
+    def clear(self) -> None:
+        """Kill all applications that have not ended, and wait until they have."""
+
+        def left() -> list[str]:
+            found = self.ask("apps?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING").get("apps")
+            return [application["id"] for application in (found or {}).get("app", ())]
+
+        for application in left():
+            self.kill_application(application)
+        wait_until(lambda: not left(), "no application is left")
+
     def driver(self, application: str) -> int:
         """Return the process of an application's driver in cluster mode."""
         (pid,) = self._jvms(application, "org.apache.spark.deploy.yarn.ApplicationMaster").values()
