@@ -42,5 +42,5 @@ def test_what_they_have_written_outlives_them(java: str, tmp_path: Path) -> None
         (event["attributes"]["stage_id"], event["attributes"]["stage_attempt"])
         for event in of_name(events, "AllSubtasksStatusChangeEvent", status="ALL_RUNNING_OR_FINISHED")
     ]
-    # The third one would write for the shuffle again.
-    assert sorted(stages) == [(0, 0), (1, 0), (3, 0)]
+    # Stage 2 would write for the shuffle again.
+    assert sorted(stages) == [("0", "0"), ("1", "0"), ("3", "0")]
