@@ -183,6 +183,7 @@ def test_three_applications_one_of_which_loses_its_driver_and_an_executor(
         order(tmp_path, 2, 130)
         wait_until(lambda: applications.rows("expensive_orders") == [1, 2], "the next row is there")
         assert yarn.driver(application) != driver
+        wait_until(lambda: applications.states() == ALL_RUNNING, "all three run again")
         executor = max(yarn.executors(application).values())
         os.kill(executor, signal.SIGKILL)
         order(tmp_path, 3, 140)

@@ -9,6 +9,7 @@ from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.prepared import PreparedQuery, prepare
 from spark_events.sql_runner.host.resuming import Resuming, begun, resuming
 from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.checkpoints import begin_checkpoint, query_id_of
 from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.store import Store
 
@@ -33,6 +34,7 @@ def start_query(session: Any, deployed: DeployedQuery, store: Store) -> Any:
         StateLost: it cannot continue from the checkpoint.
     """
     manifest = deployed.manifest
+    is_new = not query_id_of(store, deployed.meta.checkpoint)
     meta = begun(store, deployed)
     prepared = prepare(session, manifest, meta)
     resumed = resuming(prepared, meta, store)
@@ -48,6 +50,9 @@ def start_query(session: Any, deployed: DeployedQuery, store: Store) -> Any:
     )
     if manifest.trigger is not None:
         writer = writer.trigger(**manifest.trigger.options)
+    if is_new:
+        # An old one is taken for that of an earlier run, and to prepare a query may take a while.
+        begin_checkpoint(store, meta.checkpoint, meta.query_id)
     return _start_into(writer, prepared, manifest, resumed)
 
 
