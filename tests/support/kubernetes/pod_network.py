@@ -23,7 +23,7 @@ class PodNetwork:
 
     def __init__(self) -> None:
         # Two may run at the same time, if rarely with the same number.
-        number = 16 + secrets.randbelow(200)
+        self._number = number = 16 + secrets.randbelow(200)
         self._name, self._link = f"spark-events-{number}", f"se-{number}"
         self._subnet = f"10.88.{number}"
         self.node, self.here = f"{self._subnet}.1", f"{self._subnet}.254"
@@ -36,9 +36,12 @@ class PodNetwork:
         if made.returncode:
             missing(f"no network namespace can be made here: {made.stderr.strip()}")
         inner = f"{self._link}-pods"
+        # Without one of its own, a bridge takes the lowest address of its ports, which come and go with pods: those
+        # who reach it by the one before would wait for up to a minute.
+        own = f"0a:58:0a:58:{self._number:02x}:01"
         for words in (
             "link set lo up",
-            f"link add {_BRIDGE} type bridge",
+            f"link add {_BRIDGE} address {own} type bridge",
             f"addr add {self.node}/24 dev {_BRIDGE}",
             f"link set {_BRIDGE} up",
         ):
