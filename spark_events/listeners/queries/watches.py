@@ -21,6 +21,8 @@ LATE_RECORDS_MS = 1_000
 """How long a record may be on its way; only after that it is known what did not happen."""
 _AT_ONCE_MS = 1_000
 """A trigger that begins so soon after a checkpoint found its data there already."""
+_SET_BACK_MS = 60_000
+"""Records that are so far ahead of the clock were written before it was set back."""
 IDLE, ACTIVE = "IDLE", "ACTIVE"
 _IDLE_INTERVAL = "spark.sql.streaming.noDataProgressEventInterval"
 _USUAL_INTERVAL_MS = 10_000
@@ -54,14 +56,24 @@ class CheckpointWatch:
         self._from_trigger = False
         self._last: tuple[int, int] | None = None
         self._reported = False
+        self._set_back_ms: int | None = None  # since when the clock is known to be set back
         if sla is not None:
             sla.owed_ms = self.owed_ms
 
     def owed_ms(self, now_ms: int) -> int:
         """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
+        if self._set_back_ms is not None and self._since_ms is not None:
+            now_ms += self._since_ms - self._set_back_ms
         if self._since_ms is None or now_ms <= self._known_ms():
             return 0
         return max(0, now_ms - self._since_ms)
+
+    def _note_clock(self, now_ms: int) -> None:
+        """Note whether the clock was set back since the last record: its time then comes only much later."""
+        if self._since_ms is None or self._since_ms <= now_ms + _SET_BACK_MS:
+            self._set_back_ms = None
+        elif self._set_back_ms is None or self._set_back_ms > now_ms:
+            self._set_back_ms = now_ms
 
     @property
     def due_ms(self) -> int | None:
@@ -128,12 +140,22 @@ class CheckpointWatch:
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
-        self.check(run, now_ms - LATE_RECORDS_MS)
+        self._note_clock(now_ms)
+        set_back_ms = 0
+        if self._set_back_ms is not None and self._since_ms is not None:
+            set_back_ms = self._since_ms - self._set_back_ms
+        self.check(run, now_ms - LATE_RECORDS_MS, set_back_ms)
 
-    def check(self, run: QueryRun, time_ms: int) -> None:
-        """Report, as of a run, a checkpoint that was overdue at a time in ms since the epoch."""
+    def check(self, run: QueryRun, time_ms: int, set_back_ms: int = 0) -> None:
+        """Report, as of a run, a checkpoint that was overdue at a time.
+
+        Args:
+            run: the last one of the query.
+            time_ms: in ms since the epoch.
+            set_back_ms: by how much the clock was set back since the last record, at least, in ms.
+        """
         due_ms = self.due_ms
-        if self._sla is None or due_ms is None or time_ms <= max(due_ms, self._known_ms()):
+        if self._sla is None or due_ms is None or time_ms + set_back_ms <= max(due_ms, self._known_ms()):
             return
         sla_ms, self._reported = self._sla.sla_ms, True
         self._sla.missed.inc()
@@ -148,7 +170,7 @@ class CheckpointWatch:
             .set_attribute("lastCheckpointId", None if last_ms is None else last_id)
         )
         occasion = ("overdue", str(last_id), str(self._gap_ms))
-        self._emitter.emit(event, run.entity, run.group, due_ms, occasion)
+        self._emitter.emit(event, run.entity, run.group, due_ms - set_back_ms, occasion)
 
     def _known_ms(self) -> int:
         """Return from when on it is known that a checkpoint is owed.
@@ -170,6 +192,7 @@ class CheckpointWatch:
 
     def _restart(self, time_ms: int, is_open: bool, after_checkpoint: bool = False) -> None:
         self._since_ms = self._gap_ms = time_ms
+        self._set_back_ms = None
         self._is_open, self._after_checkpoint = is_open, after_checkpoint
         self._from_trigger = self._reported = False
 
