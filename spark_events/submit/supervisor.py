@@ -147,7 +147,7 @@ class Applications:
             with self._changed:
                 self._connections.append(connection)
             if not _begin(self._serve, connection):
-                self._leave(connection)
+                self._forget(connection)
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -157,9 +157,9 @@ class Applications:
                         self._take(message)
                         self._changed.notify_all()
         finally:
-            self._leave(connection)
+            self._forget(connection)
 
-    def _leave(self, connection: socket.socket) -> None:
+    def _forget(self, connection: socket.socket) -> None:
         with self._changed:
             self._connections.remove(connection)
             self._changed.notify_all()
