@@ -11,6 +11,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.checkpoint import SlaMetrics
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.set_back import SetBack
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
 from spark_events.listeners.record_types import EnvironmentUpdateRecord
 from spark_events.runtime import event_names
@@ -21,8 +22,6 @@ LATE_RECORDS_MS = 1_000
 """How long a record may be on its way; only after that it is known what did not happen."""
 _AT_ONCE_MS = 1_000
 """A trigger that begins so soon after a checkpoint found its data there already."""
-_SET_BACK_MS = 60_000
-"""Records that are so far ahead of the clock were written before it was set back."""
 IDLE, ACTIVE = "IDLE", "ACTIVE"
 _IDLE_INTERVAL = "spark.sql.streaming.noDataProgressEventInterval"
 _USUAL_INTERVAL_MS = 10_000
@@ -56,24 +55,16 @@ class CheckpointWatch:
         self._from_trigger = False
         self._last: tuple[int, int] | None = None
         self._reported = False
-        self._set_back_ms: int | None = None  # since when the clock is known to be set back
+        self._set_back = SetBack()
         if sla is not None:
             sla.owed_ms = self.owed_ms
 
     def owed_ms(self, now_ms: int) -> int:
         """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
-        if self._set_back_ms is not None and self._since_ms is not None:
-            now_ms += self._since_ms - self._set_back_ms
+        now_ms += self._set_back.by_ms(self._since_ms, now_ms)
         if self._since_ms is None or now_ms <= self._known_ms():
             return 0
         return max(0, now_ms - self._since_ms)
-
-    def _note_clock(self, now_ms: int) -> None:
-        """Note whether the clock was set back since the last record: its time then comes only much later."""
-        if self._since_ms is None or self._since_ms <= now_ms + _SET_BACK_MS:
-            self._set_back_ms = None
-        elif self._set_back_ms is None or self._set_back_ms > now_ms:
-            self._set_back_ms = now_ms
 
     @property
     def due_ms(self) -> int | None:
@@ -140,11 +131,7 @@ class CheckpointWatch:
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
-        self._note_clock(now_ms)
-        set_back_ms = 0
-        if self._set_back_ms is not None and self._since_ms is not None:
-            set_back_ms = self._since_ms - self._set_back_ms
-        self.check(run, now_ms - LATE_RECORDS_MS, set_back_ms)
+        self.check(run, now_ms - LATE_RECORDS_MS, self._set_back.by_ms(self._since_ms, now_ms))
 
     def check(self, run: QueryRun, time_ms: int, set_back_ms: int = 0) -> None:
         """Report, as of a run, a checkpoint that was overdue at a time.
@@ -192,7 +179,6 @@ class CheckpointWatch:
 
     def _restart(self, time_ms: int, is_open: bool, after_checkpoint: bool = False) -> None:
         self._since_ms = self._gap_ms = time_ms
-        self._set_back_ms = None
         self._is_open, self._after_checkpoint = is_open, after_checkpoint
         self._from_trigger = self._reported = False
 
@@ -214,6 +200,7 @@ class SourceWatch:
         self._last: tuple[int, int] | None = None
         self._is_idle = False
         self._in_batch = False
+        self._set_back = SetBack()
 
     def start(self, time_ms: int) -> None:
         """Called when a run starts; one that continues a query without data does not end the gap."""
@@ -260,16 +247,22 @@ class SourceWatch:
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report that no rows come, allowing a second for records still on their way."""
-        self.check(run, now_ms - LATE_RECORDS_MS)
+        self.check(run, now_ms - LATE_RECORDS_MS, self._set_back.by_ms(self._since_ms, now_ms))
 
-    def check(self, run: QueryRun, time_ms: int) -> None:
-        """Report, as of a run, that no rows had come for too long at a time in ms since the epoch."""
+    def check(self, run: QueryRun, time_ms: int, set_back_ms: int = 0) -> None:
+        """Report, as of a run, that no rows had come for too long at a time.
+
+        Args:
+            run: that of the query.
+            time_ms: in ms since the epoch.
+            set_back_ms: by how much the clock was set back since the last record, at least, in ms.
+        """
         if self._limit_ms is None or self._since_ms is None or self._is_idle or self._in_batch:
             return
         due_ms = self._since_ms + self._limit_ms
-        if time_ms > due_ms:
+        if time_ms + set_back_ms > due_ms:
             self._is_idle = True
-            self._tell(run, IDLE, due_ms, self._limit_ms)
+            self._tell(run, IDLE, due_ms - set_back_ms, self._limit_ms)
 
     def _tell(self, run: QueryRun, status: str, time_ms: int, idle_ms: int) -> None:
         last_id, last_ms = self._last or (None, None)
