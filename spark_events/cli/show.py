@@ -16,7 +16,14 @@ import typer
 from spark_events.api import Severity
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.formatting import moment
-from spark_events.cli.terminal.console import INTERRUPTED, out, plain, print_warnings, say
+from spark_events.cli.terminal.console import (
+    INTERRUPTED,
+    has_all_characters,
+    out,
+    plain,
+    print_warnings,
+    say,
+)
 from spark_events.cli.terminal.options import App, From, Query, Until
 from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
@@ -196,6 +203,8 @@ def _show_new(
 
 
 def _as_json(event: StoredEvent) -> str:
+    if not has_all_characters():
+        return json.dumps(event.record, separators=(",", ":"))
     try:
         return orjson.dumps(event.record).decode(errors="replace")
     except orjson.JSONEncodeError:  # it is nested deeper than orjson writes, which reads more

@@ -26,6 +26,10 @@ _SIGNS = {marks.ADDED: "+ ", marks.REMOVED: "\u2212 ", marks.CHANGED: "± "}
 A hyphen would begin a list, which Mermaid does not draw.
 """
 
+_ENTITIES = str.maketrans(
+    {"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "%": "#37;", "`": "#96;"}
+)
+
 
 def mermaid(drawing: Drawing) -> str:
     """Return a flowchart that most forges render in Markdown."""
@@ -75,10 +79,8 @@ def _of_arrow(arrow: Arrow) -> str:
 
 
 def _mermaid_label(text: str) -> str:
-    """Return a label for Mermaid, which takes labels as HTML."""
-    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
-        text = text.replace(character, entity)
-    return printable(text)
+    """Return a label for Mermaid, which takes labels as HTML, or as Markdown, and finds settings in them."""
+    return printable(text).translate(_ENTITIES)
 
 
 def _graphviz_label(text: str) -> str:

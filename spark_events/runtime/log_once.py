@@ -5,8 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 
 logger = logging.getLogger("spark_events")
+_hand_on = logger.handle
+
+
+def _handle(record: logging.LogRecord) -> None:
+    """Hand on a message; handlers and filters may be the application's own, and it comes first."""
+    with suppress(Exception):
+        _hand_on(record)
+
+
+logger.handle = _handle  # type: ignore[method-assign]
 _MOST_OF_A_KIND = 10
 _WARN_AGAIN_S = 60.0
 

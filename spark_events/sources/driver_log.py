@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 
 from spark_events.runtime.log_once import logger
 
@@ -16,9 +17,13 @@ class DriverLog(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one message, unless the application's own logging does."""
+        """Write one message, unless the application's own logging does, or standard error takes none.
+
+        It may be closed, on a full disk, or a pipe that nobody reads.
+        """
         if not logging.root.handlers:
-            sys.stderr.write(self.format(record) + "\n")
+            with suppress(Exception):
+                sys.stderr.write(self.format(record) + "\n")
 
 
 def tell(message: str, *values: object) -> None:
@@ -37,8 +42,19 @@ def tell(message: str, *values: object) -> None:
 
 def install() -> None:
     """Add the handler to the framework's logger, unless a command or the application has given it one."""
+    _turn_on()
     if logger.handlers:
         return
     handler = DriverLog(logging.WARNING)
     handler.setFormatter(logging.Formatter("spark-events: %(levelname)s: %(message)s"))
     logger.addHandler(handler)
+
+
+def _turn_on() -> None:
+    """Undo what ``disable_existing_loggers``, which is a default, does to loggers that nobody has named.
+
+    Whoever wants them silent sets their level.
+    """
+    for name, known in [*logger.manager.loggerDict.items()]:
+        if isinstance(known, logging.Logger) and f"{name}.".startswith(f"{logger.name}."):
+            known.disabled = False

@@ -18,6 +18,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import Attachment, attach
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver_log import tell
+from spark_events.spark.own_python import command_of, command_to_import
 from spark_events.submit import supervisor
 from spark_events.submit.cluster_mode import USERS_PYTHON
 
@@ -120,10 +121,10 @@ def _become_users_python() -> None:
     if os.path.abspath(interpreter) == os.path.abspath(sys.executable):
         return
     check = subprocess.run(
-        [interpreter, "-c", "import spark_events"], capture_output=True, text=True, check=False
+        command_to_import("spark_events", interpreter), capture_output=True, text=True, check=False
     )
     if check.returncode == 0:
-        os.execv(interpreter, [interpreter, "-m", "spark_events.submit.driver_python", *sys.argv[1:]])
+        os.execv(interpreter, [*command_of("spark_events.submit.driver_python", interpreter), *sys.argv[1:]])
     logger.error(
         "the driver's Python %s has no spark-events, so this application is not reported on: "
         "install it there, as in %s",

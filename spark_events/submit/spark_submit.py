@@ -22,6 +22,7 @@ from spark_events.runtime.settings import key_of
 from spark_events.sources import driver_log
 from spark_events.spark.conf import spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
+from spark_events.spark.own_python import command_of
 from spark_events.spark.submit_options import QUESTIONS, Option, conf_of, configuration, deploy_mode, split
 from spark_events.submit.cluster_mode import DRIVER_PYTHON, LAUNCHER, PYTHON, USERS_PYTHON, cluster_settings
 
@@ -73,7 +74,7 @@ def submit(arguments: Sequence[str]) -> None:
         logger.warning("nothing is reported: %s", off)
     elif sys.platform == "linux" and deploy_mode(options, conf) != "cluster":
         # Elsewhere nothing tells the end of a killed driver; in cluster mode, the driver is not a child.
-        command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]
+        command = [*command_of("spark_events.submit.supervisor"), *command]
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:

@@ -11,12 +11,13 @@ import ctypes
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from spark_events.sources.driver.ending.supervisor_link import SOCKET, receive, send, short_path
@@ -29,10 +30,14 @@ _WAITED = _PASSED_ON | {signal.SIGCHLD}
 _FROM_THE_KERNEL = 0x80
 _PR_SET_PDEATHSIG = 1
 _END_WAIT_S = 10.0
+_READ_WAIT_S = 1.0
+_LOOK_S = 0.01
 
 
 def main() -> None:
     """Run ``python -m spark_events.submit.supervisor command…``, and end as the command does."""
+    # A parent that ignores the ends of its children lets us inherit that, and we would wait forever.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Before there are threads, which inherit the mask: all these signals wait for ``sigwaitinfo``.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
     command, status = sys.argv[1:], None
@@ -40,18 +45,19 @@ def main() -> None:
         try:
             folder = stack.enter_context(temporary_folder("run"))
             applications = Applications(str(folder / "socket"))
-        except OSError as error:  # a full disk, say, or a file system without sockets
+            child = _start(command, applications, before)
+        except OSError as error:  # a full disk, say, a file system without sockets, or no more processes
             problem = error
         else:
-            status = _run_watched(command, applications, before)
+            status = _watch(child, applications)
     if status is None:
         _run_unwatched(command, before, problem)
     _end_as(status)
 
 
-def _run_watched(command: list[str], applications: Applications, mask: Any) -> int:
-    """Run the command to its end, tell the ends that its applications did not, and return its status."""
-    status, wanted = _run(command, applications, mask)
+def _watch(child: int, applications: Applications) -> int:
+    """Watch the command to its end, tell the ends that its applications did not, and return its status."""
+    status, wanted = _await(child)
     try:
         applications.tell_ends(status, wanted)
     except Exception as error:  # whatever is wrong with what they have left, their status stays theirs
@@ -81,7 +87,9 @@ class Applications:
 
     def hear(self) -> None:
         """Begin to take what they send, in threads; what they have sent before waits in the socket."""
-        threading.Thread(target=self._accept, daemon=True).start()
+        if not _begin(self._accept):
+            _say_error("no thread can be started: if the application is killed, its end may not be told")
+            self._socket.close()  # who connects shall not wait
 
     def tell_ends(self, status: int, signaled: signal.Signals | None) -> None:
         """Tell how each application ended that did not tell it itself.
@@ -91,6 +99,7 @@ class Applications:
             signaled: the last signal that was passed on to it.
         """
         time_ms = time.time_ns() // 1_000_000
+        self._await_what_was_sent()
         with self._changed:
             for connection in self._connections:
                 with contextlib.suppress(OSError):
@@ -119,12 +128,26 @@ class Applications:
             end_ms = left.time_ms if left.end else time_ms
             tell(head, [*known, *left.known], left.records, ending, end_ms)
 
+    def _await_what_was_sent(self) -> None:
+        """Read what was sent before: an application may end right after it has said something."""
+        until_s = time.monotonic() + _READ_WAIT_S
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_READ_WAIT_S)
+            with short_path(self.path) as short:
+                connection.connect(short)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)  # it is closed once all that came before it are accepted
+        with self._changed:
+            while time.monotonic() < until_s and select.select(self._connections, [], [], 0)[0]:
+                self._changed.wait(_LOOK_S)
+
     def _accept(self) -> None:
         while True:
             connection, _ = self._socket.accept()
             with self._changed:
                 self._connections.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            if not _begin(self._serve, connection):
+                self._forget(connection)
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -134,15 +157,17 @@ class Applications:
                         self._take(message)
                         self._changed.notify_all()
         finally:
-            connection.close()
-            with self._changed:
-                self._connections.remove(connection)
-                self._changed.notify_all()
+            self._forget(connection)
+
+    def _forget(self, connection: socket.socket) -> None:
+        with self._changed:
+            self._connections.remove(connection)
+            self._changed.notify_all()
+        connection.close()
 
     def _take(self, message: dict[str, Any]) -> None:
         if said := message.get("said"):
-            sys.stderr.write(f"spark-events: INFO: {said}\n")
-            sys.stderr.flush()
+            _say("INFO", said)
             return
         if message.get("ended"):
             self._testaments.pop(message["application"], None)
@@ -167,21 +192,42 @@ def say(text: str) -> bool:
     return False
 
 
-def _run(command: list[str], applications: Applications, mask: Any) -> tuple[int, signal.Signals | None]:
-    """Run a command to its end, and pass on what it is sent.
+def _begin(run: Callable[..., None], *arguments: Any) -> bool:
+    """Run something in a thread of its own, and return whether there is one."""
+    try:
+        threading.Thread(target=run, args=arguments, daemon=True).start()
+    except RuntimeError:  # the user, or the container, may have no more
+        return False
+    return True
+
+
+def _start(command: list[str], applications: Applications, mask: Any) -> int:
+    """Start a command, and hear from now on what its applications say.
 
     Args:
         command: with its arguments.
-        applications: heard from now on.
+        applications: those that it runs.
         mask: the signals that it blocks.
 
     Returns:
-        Its status, as ``subprocess`` has it; and the last signal that was passed on.
+        Its process.
+
+    Raises:
+        OSError: there can be no other process.
     """
     child = os.fork()
     if child == 0:
         _become(command, applications.path, mask)
     applications.hear()  # only now: it is not safe to fork a process that has threads
+    return child
+
+
+def _await(child: int) -> tuple[int, signal.Signals | None]:
+    """Wait until a process ends, and pass on what it is sent.
+
+    Returns:
+        Its status, as ``subprocess`` has it; and the last signal that was passed on.
+    """
     last: signal.Signals | None = None
     while True:
         got = signal.sigwaitinfo(_WAITED)
@@ -197,9 +243,10 @@ def _run(command: list[str], applications: Applications, mask: Any) -> tuple[int
 
 def _run_unwatched(command: list[str], mask: Any, problem: OSError) -> NoReturn:
     """Become the command: the user's application runs, whatever is wrong here."""
-    sys.stderr.write(
-        f"spark-events: WARNING: nothing can be kept in {tempfile.gettempdir()} ({problem}), so "
-        "spark-events run does not watch the application: if it is killed, its end may not be told\n"
+    _say(
+        "WARNING",
+        f"spark-events run does not watch the application ({problem}): "
+        "if it is killed, its end may not be told",
     )
     os.environ.pop(SOCKET, None)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -227,8 +274,13 @@ def _execute(command: list[str]) -> NoReturn:
 
 
 def _say_error(sentence: str) -> None:
-    sys.stderr.write(f"spark-events: ERROR: {sentence}\n")
-    sys.stderr.flush()
+    _say("ERROR", sentence)
+
+
+def _say(level: str, sentence: str) -> None:
+    with contextlib.suppress(Exception):  # it may be closed, or on a full disk
+        sys.stderr.write(f"spark-events: {level}: {sentence}\n")
+        sys.stderr.flush()
 
 
 def _end_as(status: int) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -35,6 +36,9 @@ def _current_report() -> TaskReport | None:
     if link is None:
         of_batch = in_batch.get()
         return of_batch() if of_batch else None
+    if _is_child_of_task:
+        say_once("spark_events.task", _LOST)
+        return None
     registry = accumulators()
     report = registry.get(link.accumulator)
     if isinstance(report, TaskReport):
@@ -43,6 +47,7 @@ def _current_report() -> TaskReport | None:
 
     context = TaskContext.get()
     if context is None:
+        say_once("spark_events.task", _LOST)
         return None
     report = registry[link.accumulator] = TaskReport(link, context)
     if link.port:
@@ -50,6 +55,31 @@ def _current_report() -> TaskReport | None:
     report.entered = enter_trace(report.place)
     return report
 
+
+_LOST = (
+    "what is reported outside of a task, or in a process that a task has started, is lost: "
+    "return it to the task, and report it there"
+)
+_is_child_of_task = False
+
+
+def _after_fork() -> None:
+    """Have no report in a process that a task has forked, for nobody would take it there."""
+    global _is_child_of_task
+    with suppress(Exception):  # of PySpark's
+        link = driver_link()
+        if link is None:
+            return
+        from pyspark import TaskContext
+
+        _is_child_of_task = TaskContext.get() is not None  # PySpark's daemon, which forks workers, has none
+        report = accumulators().pop(link.accumulator, None)
+        for metric in report.metrics.values() if isinstance(report, TaskReport) else ():
+            metric.take()  # they go on counting by themselves
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 _MOST_SAID = 100
 _LOG = logging.getLogger("spark_events.task")

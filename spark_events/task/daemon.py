@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from contextlib import suppress
 from typing import Any
 
 VARIABLE = "SPARK_EVENTS_PYTHON_DAEMON"
@@ -55,7 +56,8 @@ def main() -> None:
 
 
 def _warn(what: str, error: Exception) -> None:
-    sys.stderr.write(f"spark-events: WARNING: {what}: {error!r}\n")
+    with suppress(Exception):  # it may be closed, or on a full disk
+        sys.stderr.write(f"spark-events: WARNING: {what}: {error!r}\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -38,6 +39,22 @@ def write(path: Path, *events: dict[str, Any]) -> None:
 def show(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = cli("show", *map(str, arguments))
     return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "ascii:surrogateescape", "latin-1"])
+def test_an_output_that_lacks_characters(tmp_path: Path, encoding: str) -> None:
+    """The lines have question marks, but what a program reads says the same."""
+    write(tmp_path / "a.events.000001.jsonl", event(1, "gr\u00fcn \u2192 \U0001f600"))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    texts = [
+        subprocess.run(
+            cli("show", str(tmp_path), *form), cwd=REPO, capture_output=True, env=environment, check=True
+        )
+        for form in ([], ["--json"])
+    ]
+
+    assert b"n ? ?" in texts[0].stdout
+    assert json.loads(texts[1].stdout)["body"] == "gr\u00fcn \u2192 \U0001f600"
 
 
 def test_a_failure_is_shown_once(tmp_path: Path) -> None:

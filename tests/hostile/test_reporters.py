@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from prometheus_client.parser import text_string_to_metric_families
-from spark_events_console.reporter import render
+from spark_events_console.reporter import ConsoleEventReporter, render
 from spark_events_otlp.encode import log_record, span_message, split_scope
 
 from spark_events.api import Counter, Event, Gauge, Histogram, JobStatus, Span
@@ -142,6 +144,16 @@ def test_console_shows_the_first_line_that_says_anything() -> None:
     """An event of your own may have a body of several lines, the first of them blank."""
     event = event_of("\n  loaded 3 files\nfrom x").build({})
     assert render(event).plain.rstrip().endswith(" loaded 3 files")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_console_on_a_stream_that_lacks_characters(stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event is shown all the same; the stream, which is the application's, stays as it is."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, stream, io.TextIOWrapper(written, "ascii", write_through=True))
+    ConsoleEventReporter(stream == "stderr").notify_of_added_event(event_of("grün \u2192 1").build({}))
+
+    assert b" gr\\xfcn \\u2192 1" in written.getvalue()
 
 
 @pytest.mark.parametrize("time_ms", TIMES_MS)

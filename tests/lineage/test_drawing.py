@@ -133,6 +133,17 @@ def test_a_comment_is_within_what_github_takes(count: int) -> None:
     assert "### Empty\n\nNothing at all." in text
 
 
+def test_a_name_has_no_meaning_for_mermaid() -> None:
+    """Neither as settings, which it takes from anywhere, nor as markup."""
+    named = flow_of(("raw", "%%{init: {'theme': 'dark'}}%%", finished("`&lt;b`")))
+    text = mermaid(drawings.all_of(named).near())
+
+    assert "%" not in text
+    assert "`" not in text
+    assert "&" not in text
+    assert "#amp;lt;b" in text
+
+
 def test_data_whose_source_is_unknown_came_too(shop: DataFlow) -> None:
     """It has no arrow, and is drawn all the same."""
     after = flow_of(*(("", sink, finished("load", 41)) for sink in ("raw", "news")))

@@ -95,6 +95,32 @@ def test_live_and_replay_give_one_event() -> None:
     assert of(ticked) == replayed != []
 
 
+def test_a_clock_that_is_set_back() -> None:
+    """A query that hangs is told of after the usual time, and not an hour later; a follower's may lag."""
+    hour = 3_600_000
+    feed = Feed(checkpoint__sla="60s")(
+        r.application_start(), r.query_started(hour), r.progress(hour + 100, 0)
+    )
+    feed(r.batch_begins(hour + 250, 1))
+    for ms, events in ((5_000, 4), (64_999, 4), (66_001, 5), (80_000, 5)):
+        feed.listeners.tick(T0 + ms)
+        assert feed.reported() == events + 1
+    ((_, time_ms, attributes),) = of(feed.end())
+
+    assert (time_ms, attributes["owedMs"], attributes["sinceLastMs"]) == (65_000, 60_000, 60_000)
+
+
+def test_a_clock_that_was_set_back_is_right_again_with_the_next_checkpoint() -> None:
+    hour = 3_600_000
+    feed = Feed(checkpoint__sla="60s")(
+        r.application_start(), r.query_started(hour), r.progress(hour + 100, 0)
+    )
+    feed.tick(5_000)
+    feed(r.batch_begins(6_000, 1), r.progress(6_000, 1), r.batch_begins(6_500, 2)).tick(60_000)
+
+    assert of(feed.end()) == []
+
+
 def test_down_is_overdue_and_stopped_is_not() -> None:
     """A query that failed owes a checkpoint, also if it was idle before; one that somebody stopped owes nothing."""
     for exception, count in ((BOOM, 1), (None, 0)):

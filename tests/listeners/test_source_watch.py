@@ -64,6 +64,20 @@ def test_idle_and_active() -> None:
     assert told(gap, until_ms=61_200) == [idle]
 
 
+def test_a_clock_that_is_set_back() -> None:
+    """That nothing comes is told after the usual time, and not an hour later."""
+    hour = 3_600_000
+    feed = Feed(source__idle_timeout="1min")(
+        r.application_start(), r.query_started(hour), r.progress(hour + 100, 0)
+    )
+    for ms in (5_000, 64_999, 66_001, 80_000):
+        feed.tick(ms)
+    (event,) = seen(feed.end(), "SourceIdleEvent")
+
+    assert (event.time_ms or 0) - T0 == 65_000
+    assert event.attributes["idleMs"] == 60_000
+
+
 def test_the_clock_waits_for_late_records() -> None:
     """It says nothing before a second after the limit."""
     assert told(STARTED, until_ms=61_200) == []

@@ -8,11 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_events.sources.driver.ending.supervisor_link import send
+from spark_events.spark.own_python import command_of
 from spark_events.submit.supervisor import Applications
 from tests.support.waiting import wait_until
 
@@ -33,13 +36,32 @@ with socket.socket(socket.AF_UNIX) as connection:
     connection.recv(1)  # until it is read
 sys.exit(7)
 """
-SUPERVISED = sys.executable, "-m", "spark_events.submit.supervisor"
+SUPERVISED = command_of("spark_events.submit.supervisor")
 WITHOUT_A_SOCKET = """
 import resource
 from spark_events.submit.supervisor import main
 resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))  # one for its folder
 main()
 """
+NO_PROCESS = """
+import os
+def fork():
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+os.fork = fork
+"""
+NO_THREAD = """
+import threading
+def start(thread):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = start
+"""
+NO_FOLDER = """
+import tempfile
+def none_usable(*given, **named):
+    raise FileNotFoundError(2, "No usable temporary directory found")
+tempfile.mkdtemp = tempfile.gettempdir = none_usable
+"""
+SHORT = {"processes": NO_PROCESS, "threads": NO_THREAD, "folders": NO_FOLDER}
 
 
 @pytest.mark.parametrize("sent", NO_MESSAGES, ids=lambda sent: sent[:20])
@@ -87,8 +109,76 @@ def test_no_socket_can_be_made() -> None:
     done = run(sys.executable, "-c", WITHOUT_A_SOCKET, "sh", "-c", program)
 
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, "of: \n")
-    assert "WARNING: nothing can be kept in" in done.stderr
+    assert "WARNING: spark-events run does not watch the application (" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_an_application_sends_right_before_it_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is read, however long the supervisor has not had its turn."""
+    applications = Applications(str(tmp_path / "socket"))
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(applications.path)
+        send(connection, {"said": "hello"})
+    applications.hear()
+    applications.tell_ends(0, None)
+
+    assert capsys.readouterr().err == "spark-events: INFO: hello\n"
+
+
+@pytest.mark.parametrize("stderr", ["", "import sys; sys.stderr = None"], ids=["", "stderr is closed"])
+@pytest.mark.parametrize("short", SHORT)
+def test_what_is_short(short: str, stderr: str) -> None:
+    """The program runs, which is more important than the word about its end."""
+    watched = f"from spark_events.submit.supervisor import main\n{stderr}\n{SHORT[short]}\nmain()"
+    done = run(sys.executable, "-c", watched, "sh", "-c", "sleep 0.1; echo done; exit 7")
+
+    assert (done.returncode, done.stdout) == (7, "done\n"), done.stderr
+    assert "Traceback" not in done.stderr
+    assert bool(stderr) or "its end may not be told" in done.stderr
+
+
+def test_a_parent_that_ignores_the_ends_of_its_children() -> None:
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv({0!r}, {1!r})"
+    command = [*SUPERVISED, "sh", "-c", "exit 7"]
+    done = run(sys.executable, "-c", ignoring.format(sys.executable, command))
+
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_thread_that_cannot_be_started_for_a_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is closed, so that the application knows, and the next one is served."""
+    applications = Applications(str(tmp_path / "socket"))
+    applications.hear()
+    start = threading.Thread.start
+    none_left = iter([RuntimeError("can't start new thread")])
+
+    def start_or_not(thread: threading.Thread) -> None:
+        for error in none_left:
+            raise error
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_or_not)
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(applications.path)
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b""
+    wait_until(lambda: not applications._connections, "no connection is left")
+
+
+def test_a_project_with_modules_named_like_pythons_own(tmp_path: Path) -> None:
+    """They are in the current folder, and nothing of ours; spark-submit imports none of them, either."""
+    for module in ("signal", "resource", "secrets", "queue", "spark_events"):
+        (tmp_path / f"{module}.py").write_text("raise RuntimeError('imported')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = run(*SUPERVISED, "sh", "-c", "exit 7", cwd=tmp_path, env=environment)
+
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 def run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:

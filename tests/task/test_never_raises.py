@@ -6,6 +6,7 @@ import inspect
 import json
 import logging
 import pickle
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +44,55 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     monkeypatch.setattr(current, "accumulators", lambda: of_task)
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
     return of_task
+
+
+IN_A_CHILD = """
+import multiprocessing, os, sys
+sys.path[:0] = {path!r}
+import pyspark
+from spark_events import task
+from spark_events.task import current
+from spark_events.task.driver_link import VARIABLE, DriverLink
+from tests.support.task_context import TaskContextOfOneTask
+
+os.environ[VARIABLE] = DriverLink(5, ("app-1", "")).text()
+registry = {{}}
+current.accumulators = lambda: registry
+pyspark.TaskContext.get = lambda: TaskContextOfOneTask()
+counted = task.metrics.counter("rows")
+{before}
+child = os.fork()
+counted.inc(2)
+task.event("Loaded", "", file="a")
+if child == 0:
+    os._exit(len(registry))
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+values = registry[5]._value
+print([values["metrics"][0][-1], len(values["events"])])
+"""
+
+
+@pytest.mark.parametrize(("before", "counts"), [("", 2), ("counted.inc()", 3)], ids=["nothing", "a report"])
+def test_a_process_that_a_task_starts(before: str, counts: int) -> None:
+    """What it reports nobody takes: it says so, and the task's own report has what is the task's."""
+    pytest.importorskip("pyspark")
+    program = IN_A_CHILD.format(path=sys.path, before=before)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert done.stdout == f"[{counts}, 1]\n", done.stderr
+    assert done.stderr.count("is lost: return it to the task") == 1
+
+
+def test_a_process_without_a_task(
+    monkeypatch: pytest.MonkeyPatch, registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that a task has spawned has the driver's link, and no task."""
+    monkeypatch.setattr("pyspark.TaskContext.get", lambda: None)
+    task.event("Loaded", "")
+    task.event("Loaded", "")
+
+    assert not registry
+    assert caplog.text.count("is lost: return it to the task") == 1
 
 
 def sent(registry: Registry) -> dict[str, Any]:

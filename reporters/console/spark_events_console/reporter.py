@@ -44,11 +44,20 @@ class ConsoleEventReporter(EventReporter):
 
     def notify_of_added_event(self, event: Event) -> None:
         """Print one event."""
-        self._console.print(render(event))
+        self._console.print(render(event, self._console.encoding))
 
 
-def render(event: Event) -> Text:
-    """Return an event as a line: local time, name, body, and the most useful attributes."""
+def render(event: Event, encoding: str = "utf-8") -> Text:
+    """Return an event as a line: local time, name, body, and the most useful attributes.
+
+    Args:
+        event: to show.
+        encoding: of the stream; characters that it does not have are escaped.
+    """
+
+    def shown(text: str) -> str:
+        return printable(text).encode(encoding, "backslashreplace").decode(encoding)
+
     try:
         moment = datetime.fromtimestamp(event.time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
     except (OverflowError, ValueError, OSError):  # beyond the year 9999
@@ -56,7 +65,7 @@ def render(event: Event) -> Text:
     details = " ".join(f"{key}={event.attributes[key]}" for key in _SHOWN if key in event.attributes)
     return Text.assemble(
         (f"{moment} ", "dim"),
-        (f"{printable(event.name):<{_NAME_WIDTH}} ", "cyan"),
-        (printable(event.body.strip().split("\n", 1)[0]), _STYLES.get(event.severity, "")),
-        (f"  {printable(details)}" if details else "", "dim"),
+        (f"{shown(event.name):<{_NAME_WIDTH}} ", "cyan"),
+        (shown(event.body.strip().split("\n", 1)[0]), _STYLES.get(event.severity, "")),
+        (f"  {shown(details)}" if details else "", "dim"),
     )

@@ -59,14 +59,20 @@ def say(markup: str, console: Console = out) -> None:
 def print_whatever_the_encoding() -> None:
     """Let characters that an output does not have be question marks: tables and names have some."""
     for output in (sys.stdout, sys.stderr):
-        if isinstance(output, io.TextIOWrapper) and output.errors == "strict":
+        # The latter is what Python takes in the locale C; it is of no help for characters.
+        if isinstance(output, io.TextIOWrapper) and output.errors in ("strict", "surrogateescape"):
             output.reconfigure(errors="replace")
+
+
+def has_all_characters() -> bool:
+    """Return whether standard output has all characters; if not, JSON has to escape them."""
+    return codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
 
 
 def print_json(values: Any) -> None:
     """Print values as JSON, whatever the encoding."""
     text = orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
-    if codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8":
+    if not has_all_characters():
         text = json.dumps(orjson.loads(text), indent=2)
     sys.stdout.write(text + "\n")
 

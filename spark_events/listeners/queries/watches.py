@@ -11,6 +11,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.checkpoint import SlaMetrics
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.set_back import SetBack
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
 from spark_events.listeners.record_types import EnvironmentUpdateRecord
 from spark_events.runtime import event_names
@@ -54,11 +55,13 @@ class CheckpointWatch:
         self._from_trigger = False
         self._last: tuple[int, int] | None = None
         self._reported = False
+        self._set_back = SetBack()
         if sla is not None:
             sla.owed_ms = self.owed_ms
 
     def owed_ms(self, now_ms: int) -> int:
         """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
+        now_ms += self._set_back.by_ms(self._since_ms, now_ms)
         if self._since_ms is None or now_ms <= self._known_ms():
             return 0
         return max(0, now_ms - self._since_ms)
@@ -128,12 +131,18 @@ class CheckpointWatch:
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
-        self.check(run, now_ms - LATE_RECORDS_MS)
+        self.check(run, now_ms - LATE_RECORDS_MS, self._set_back.by_ms(self._since_ms, now_ms))
 
-    def check(self, run: QueryRun, time_ms: int) -> None:
-        """Report, as of a run, a checkpoint that was overdue at a time in ms since the epoch."""
+    def check(self, run: QueryRun, time_ms: int, set_back_ms: int = 0) -> None:
+        """Report, as of a run, a checkpoint that was overdue at a time.
+
+        Args:
+            run: the last one of the query.
+            time_ms: in ms since the epoch.
+            set_back_ms: by how much the clock was set back since the last record, at least, in ms.
+        """
         due_ms = self.due_ms
-        if self._sla is None or due_ms is None or time_ms <= max(due_ms, self._known_ms()):
+        if self._sla is None or due_ms is None or time_ms + set_back_ms <= max(due_ms, self._known_ms()):
             return
         sla_ms, self._reported = self._sla.sla_ms, True
         self._sla.missed.inc()
@@ -148,7 +157,7 @@ class CheckpointWatch:
             .set_attribute("lastCheckpointId", None if last_ms is None else last_id)
         )
         occasion = ("overdue", str(last_id), str(self._gap_ms))
-        self._emitter.emit(event, run.entity, run.group, due_ms, occasion)
+        self._emitter.emit(event, run.entity, run.group, due_ms - set_back_ms, occasion)
 
     def _known_ms(self) -> int:
         """Return from when on it is known that a checkpoint is owed.
@@ -191,6 +200,7 @@ class SourceWatch:
         self._last: tuple[int, int] | None = None
         self._is_idle = False
         self._in_batch = False
+        self._set_back = SetBack()
 
     def start(self, time_ms: int) -> None:
         """Called when a run starts; one that continues a query without data does not end the gap."""
@@ -237,16 +247,22 @@ class SourceWatch:
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report that no rows come, allowing a second for records still on their way."""
-        self.check(run, now_ms - LATE_RECORDS_MS)
+        self.check(run, now_ms - LATE_RECORDS_MS, self._set_back.by_ms(self._since_ms, now_ms))
 
-    def check(self, run: QueryRun, time_ms: int) -> None:
-        """Report, as of a run, that no rows had come for too long at a time in ms since the epoch."""
+    def check(self, run: QueryRun, time_ms: int, set_back_ms: int = 0) -> None:
+        """Report, as of a run, that no rows had come for too long at a time.
+
+        Args:
+            run: that of the query.
+            time_ms: in ms since the epoch.
+            set_back_ms: by how much the clock was set back since the last record, at least, in ms.
+        """
         if self._limit_ms is None or self._since_ms is None or self._is_idle or self._in_batch:
             return
         due_ms = self._since_ms + self._limit_ms
-        if time_ms > due_ms:
+        if time_ms + set_back_ms > due_ms:
             self._is_idle = True
-            self._tell(run, IDLE, due_ms, self._limit_ms)
+            self._tell(run, IDLE, due_ms - set_back_ms, self._limit_ms)
 
     def _tell(self, run: QueryRun, status: str, time_ms: int, idle_ms: int) -> None:
         last_id, last_ms = self._last or (None, None)

@@ -178,7 +178,7 @@ class DriverSource:
         from py4j.protocol import Py4JError  # comes with PySpark, which a machine that only checks may lack
 
         try:
-            while not self._follows_or_lacks_files():
+            while not self._follows_or_is_short():
                 time.sleep(_SHORTAGE_S)
         except (Py4JError, OSError) as error:  # what py4j raises when the JVM disappears
             until_delivered.enter_context(outliving_sigterm())
@@ -198,18 +198,29 @@ class DriverSource:
                 self._witness.ended()
             self._tell_jvm_of_end()
 
-    def _follows_or_lacks_files(self) -> bool:
-        """Follow to the end, and return True; False if files or memory are short to reach the JVM."""
+    def _follows_or_is_short(self) -> bool:
+        """Follow to the end, and return True; False if files or memory are short, here or in the JVM."""
+        from py4j.protocol import Py4JJavaError
+
         try:
             self._follow()
         except OSError as error:
-            if error.errno not in _SHORTAGES or (self._stopping.is_set() and self._was_short):
+            if error.errno not in _SHORTAGES:
                 raise
-            if not self._was_short:
-                logger.warning("cannot reach Spark's JVM, and try again each second: %s", error.strerror)
-            self._was_short = True
+            self._note_shortage(error, "reach", str(error.strerror))
+            return False
+        except Py4JJavaError as error:  # it answers, so it is there; its heap may be full
+            self._note_shortage(error, "be told by", _said_by_java(error))
             return False
         return True
+
+    def _note_shortage(self, error: Exception, what: str, why: str) -> None:
+        """Say it once; raise it where there is no time for another try."""
+        if self._was_short and self._stopping.is_set():
+            raise error
+        if not self._was_short:
+            logger.warning("cannot %s Spark's JVM, and try again each second: %s", what, why)
+        self._was_short = True
 
     def _follow(self) -> None:
         while not self._listeners.ended:
@@ -289,6 +300,14 @@ class DriverSource:
                     self._lineage.unsubscribe()
         except Exception as error:  # the JVM may be gone already
             logger.debug("could not tell the bridge about the end: %r", error)
+
+
+def _said_by_java(error: Exception) -> str:
+    """Return the kind and message of what the JVM raised, for which py4j asks it again."""
+    try:
+        return str(error).splitlines()[1].removeprefix(": ")
+    except Exception:  # it has no time for that, either
+        return repr(error)
 
 
 def _as_it_is(record: Record) -> Record:

@@ -17,6 +17,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.ending.supervisor_link import SOCKET, send, short_path
+from spark_events.spark.own_python import command_of
 
 LAST_WORD = "spark_events.sources.driver.ending.last_word"
 _JOB = "job "
@@ -56,7 +57,7 @@ class JvmWitness:
         self._process: subprocess.Popen[bytes] | None = getattr(spark_context._gateway, "proc", None)
         descriptor, path = tempfile.mkstemp(prefix="spark-events-word-")
         try:
-            command = [sys.executable, "-m", LAST_WORD]
+            command = command_of(LAST_WORD)
             python_path = os.pathsep.join(sys.path)
             bridge.prepare_last_word(os.getpid(), command, python_path, path, None)
         finally:
