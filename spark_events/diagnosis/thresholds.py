@@ -20,6 +20,7 @@ from spark_events.runtime.settings import setting
     RETRIES,
     PYTHON,
     EXPLODING_JOIN,
+    EXPANDED_ROWS,
     CROSS_JOIN,
     MISSING_BROADCAST,
     LARGE_BROADCAST,
@@ -50,6 +51,7 @@ from spark_events.runtime.settings import setting
     "retries",
     "python",
     "exploding-join",
+    "expanded-rows",
     "cross-join",
     "missing-broadcast",
     "large-broadcast",
@@ -209,8 +211,8 @@ class Thresholds:
         "spark.events.issue.exploding-join.min-rows",
         types.at_least(1, types.INT),
         100_000,
-        "`exploding-join`: ignore joins that make fewer rows than this; `cross-join`: ignore those that "
-        "compare fewer pairs.",
+        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `cross-join`: ignore "
+        "those that compare fewer pairs.",
     )
     small_side_bytes: int = setting(
         "spark.events.issue.missing-broadcast.max-bytes",

@@ -37,6 +37,11 @@ ABSENCES = {
     kinds.REGRESSION: "what made {about} slower than in its last runs",
 }
 """What would have to be gone, by kind of issue; those that cost no time have none."""
+_SHARES = {
+    kinds.UNREAD_CACHE: "stages that fill a cache which nothing reads",
+    kinds.EXPANDED_ROWS: "the additional rows that Spark makes of each for an aggregation",
+}
+"""What takes the time of issues of which nobody knows how long it would take otherwise."""
 _SPECIAL = {
     "cached.executorId": "the wait for the executor that has the cached partitions",
     "listing.path": "listing the files of {path} again",
@@ -69,6 +74,9 @@ def answer(
         longest: the stages that took longest.
         ended: whether its end is known: else nobody knows how long it takes.
     """
+    if issues and issues[0].kind in _SHARES and (share_ms := issues[0].number("shareMs")):
+        share = whole_percent(100 * min(share_ms, duration_ms) / max(1, duration_ms))
+        return f"Of its time, {share}, {duration(share_ms)}, goes to {_SHARES[issues[0].kind]}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         return _most(duration_ms, parts, longest)

@@ -12,6 +12,7 @@ from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms,
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.runtime.settings import key_of
 from spark_events.why.answer import answer
+from spark_events.why.consequences import causes_first
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
@@ -118,7 +119,7 @@ def explain(
     timeline.end()
     figures.end(timeline)
     booked = timeline.booked()
-    issues_found = grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
+    issues_found = causes_first(grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues)))
     return Explanation(
         app_name,
         app_id,

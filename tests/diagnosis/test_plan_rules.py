@@ -775,6 +775,16 @@ def test_a_cache_that_is_never_read() -> None:
     )
 
 
+@pytest.mark.parametrize("scan", ["Scan parquet ", "Scan parquet db.t", "BatchScan db.t[id#1]", "Range"])
+def test_a_cache_of_nothing_but_a_table(scan: str) -> None:
+    """It is told by how it is read: there is no node above it."""
+    plan = Plan()(0, f"{CACHE} [id#1]", 0, rows=50)(1, f"{scan}", 0, rows=50)
+    (issue,) = unread(executed(plan, s0=(0, 20)))
+    first = scan.split(" db.t")[0].strip()
+    assert issue.sentence.startswith(f"{first} ")
+    assert issue.evidence["cache.stages"] == (0,)
+
+
 def test_a_cache_that_something_reads() -> None:
     filled, read = scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=0)
     assert unread(filled, read) == []

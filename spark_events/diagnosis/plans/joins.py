@@ -10,6 +10,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
 from spark_events.diagnosis.plans.pairs_tried import PairsTried
+from spark_events.diagnosis.plans.work_in_stage import stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
@@ -39,7 +40,7 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     most = max(1, *(side or 0 for side in read))
     if rows < max(thresholds.explosion_factor * most, thresholds.explosion_rows):
         return
-    stages = _stages_of_rows(node, rows)
+    stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
     yield Issue(
         EXPLODING_JOIN,
@@ -57,15 +58,6 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         },
         stages=stages,
     )
-
-
-def _stages_of_rows(node: Node, rows: int) -> frozenset[int]:
-    """Return the stages in which the rows of a join are, until there are far fewer of them."""
-    stages, above = node.stages, node.parent
-    while above is not None and (above.rows or 0) > rows // 2:
-        stages |= above.stages
-        above = above.parent
-    return stages
 
 
 def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import NamedTuple
@@ -19,6 +20,9 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
+_MOST_STAGES = 20
+_KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
+"""How the name of a scan begins, before the table that it reads."""
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
@@ -247,6 +251,7 @@ def _issue(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Issue:
 
 def _unread(part: PlanPart) -> Issue:
     places = f", for {', '.join(part.places)}," if part.places else ""
+    stages = frozenset[int]().union(*(each.stages for each in part.passes))
     return Issue(
         UNREAD_CACHE,
         f"{UNREAD_CACHE} {part.digest}",
@@ -254,7 +259,7 @@ def _unread(part: PlanPart) -> Issue:
         None,
         f"{part.title.removeprefix('the same ')} is cached{places} and read from there by nothing else",
         "Remove cache() or persist(): it takes memory, and the time to write it there, for nothing.",
-        evidence={"cache.rows": part.rows},
+        evidence={"cache.rows": part.rows, "cache.stages": tuple(sorted(stages)[:_MOST_STAGES])},
         share_ms=part.total_ms,
     )
 
@@ -264,4 +269,5 @@ def _title(node: Node) -> str:
     tables = node.tables()
     names = list(dict.fromkeys(each.name for each in node.walk() if each.children and not each.is_exchange))
     of = tables or outputs(node)
-    return f"the same {', '.join(names[:3])}" + (f" of {', '.join(of[:3])}" if of else "")
+    what = ", ".join(names[:3]) or " ".join(_KIND.findall(node.name)[:1])
+    return f"the same {what}" + (f" of {', '.join(of[:3])}" if of else "")

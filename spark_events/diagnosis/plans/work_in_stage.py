@@ -13,7 +13,8 @@ from spark_events.diagnosis.plans.join_keys import calls_light
 from spark_events.diagnosis.plans.node import IN_MEMORY, Node
 
 SCAN_TIME = "scan time"
-_MEASURED = (SCAN_TIME, "sort time", "time to run Python workers")
+MEASURED_TIMES = (SCAN_TIME, "sort time", "time to run Python workers")
+"""The metrics of nodes that say how long these took."""
 _KEEPS, _SINKS = ("WriteFiles", "Sort", IN_MEMORY), ("Execute", "Overwrite", "Append", "WriteToDataSource")
 _CALLING = ("Project", "Filter", "HashAggregate")
 _SCANS = ("Scan ", "BatchScan", "Range", "LocalTableScan", "AQEShuffleRead")
@@ -43,6 +44,15 @@ def is_light(node: Node) -> bool:
     if node.name in _CALLING:
         return calls_light(node.text.partition(" ")[2])
     return node.name in _KEEPS or node.name.startswith(_SINKS)
+
+
+def stages_of_rows(node: Node, rows: int) -> frozenset[int]:
+    """Return the stages in which the rows are that a node makes, until there are far fewer of them."""
+    stages, over = node.stages, node.parent
+    while over is not None and (over.rows or 0) > rows // 2:
+        stages |= over.stages
+        over = over.parent
+    return stages
 
 
 class _Done(NamedTuple):
@@ -148,7 +158,7 @@ def _above(node: Node) -> _Done:
 
 
 def _measured_ms(node: Node) -> int:
-    return sum(node.metrics.get(name, 0) for name in _MEASURED)
+    return sum(node.metrics.get(name, 0) for name in MEASURED_TIMES)
 
 
 def _is_accounted_for(node: Node) -> bool:
@@ -157,5 +167,5 @@ def _is_accounted_for(node: Node) -> bool:
         node.is_exchange
         or is_light(node)
         or node.name.startswith(_SCANS)
-        or any(name in node.metrics for name in _MEASURED)
+        or any(name in node.metrics for name in MEASURED_TIMES)
     )

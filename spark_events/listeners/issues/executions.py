@@ -10,6 +10,7 @@ from typing import Any
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
+from spark_events.diagnosis.plans.expanded import expanded
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
@@ -47,7 +48,7 @@ _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give 
 _SPILLED = "spill size"
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
-_RULES = (joins, full_scans, windows_over_all, rewrites, parsed_again, called_twice)
+_RULES = (joins, expanded, full_scans, windows_over_all, rewrites, parsed_again, called_twice)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,104 @@
+"""The rule about aggregations for which Spark makes several rows of each: an Expand node.
+
+It makes one for each set of columns whose distinct values are counted, one for each grouping set, or one for
+each sliding window that a row is in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import ROWS, Node, columns, items
+from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, WorkInStages, stages_of_rows
+from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
+
+_EXPAND = "Expand"
+_LEAST_COPIES = 3
+_MOST_NAMES = 6
+_OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
+_OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
+_MARKS = ("gid", "spark_grouping_id")
+"""What Spark calls the column that tells the copies of a row apart."""
+_OF_WINDOWS = re.compile(r"^Expand \[\[named_struct\(start, .*?\(([A-Za-z_][\w.]*)#\d+", re.ASCII)
+
+
+def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield each aggregation that makes at least three rows of each that it reads.
+
+    How long another way would take is not known: ``share_ms`` is the part of the additional rows in the time of
+    the stages that hash, shuffle and aggregate them.
+    """
+    for node in execution.nodes():
+        if node.name != _EXPAND or len(node.children) != 1:
+            continue
+        made, of = node.metrics.get(ROWS) or 0, node.children[0].rows or 0
+        if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
+            continue
+        if (said := _said(node, made, of)) is not None:
+            yield _issue(node, execution, made, of, said)
+
+
+def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tuple[str, str]) -> Issue:
+    stages = stages_of_rows(node, made)
+    sentence, advice = said
+    return Issue(
+        EXPANDED_ROWS,
+        f"{EXPANDED_ROWS} {', '.join(_names(node))}",
+        None,
+        None,
+        sentence,
+        advice,
+        evidence={"expand.rows": made, "expand.ofRows": of, "expand.columns": ", ".join(_names(node))},
+        share_ms=round(_time_ms(node, stages, execution) * (made - of) / made),
+        stages=stages,
+    )
+
+
+def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
+    """Return a sentence and what to do; None where nothing says what the rows are made for."""
+    names = _names(node)
+    what = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+    around = f"{node.text} {node.parent.text if node.parent is not None else ''}"
+    if _OF_WINDOWS.search(node.text):
+        return (
+            f"for sliding windows of {what}, Spark makes {made:,} rows of {of:,}: one for each window that a "
+            "row is in",
+            "Let windows slide further. Or aggregate first by windows that do not overlap, as long as these "
+            "slide, and then make long ones of their results: sums of sums, and sums of counts.",
+        )
+    if _OF_DISTINCT.search(around):
+        return (
+            f"to aggregate distinct values of {what} at once, Spark makes {made:,} rows of {of:,}, and "
+            "divides them among tasks by these values",
+            "approx_count_distinct() needs no such rows; nor does size(collect_set()), which is exact, for a "
+            "column with few values. Filter before, and count no column of which nobody needs it.",
+        )
+    if _OF_SETS.search(around):
+        return (
+            f"for the grouping sets (CUBE, ROLLUP) of {what}, Spark makes {made:,} rows of {of:,} before it "
+            "aggregates them",
+            "Where far fewer rows are left then, group by all of these columns first, and make the grouping "
+            "sets of the result: sums of sums, and sums of counts.",
+        )
+    return None
+
+
+def _names(node: Node) -> list[str]:
+    """Return the columns that are in some of the copies of a row and not in all; or the time of windows."""
+    if windows := _OF_WINDOWS.search(node.text):
+        return [windows[1]]
+    copies = [columns(item) for item in items(node.text) if item.endswith("]")]
+    in_all = set(copies[0]).intersection(*copies) if copies else set()
+    return sorted({name for names in copies for name in names} - in_all - {*_MARKS})
+
+
+def _time_ms(node: Node, stages: frozenset[int], execution: EndedExecution) -> float:
+    """Return how long the rows are dealt with, in ms: without what is known of reading what they are made of."""
+    all_ms = WorkInStages(execution).freed_ms(stages)
+    run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
+    below = (each for child in node.children for each in child.within_stage())
+    read_ms = sum(each.metrics.get(name, 0) for each in below for name in MEASURED_TIMES)
+    return all_ms * (1 - min(read_ms, run_ms) / run_ms) if run_ms else all_ms

@@ -1,0 +1,77 @@
+"""The rule about aggregations for which Spark makes several rows of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.expanded import expanded
+from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan, S, executed
+
+DISTINCT = (
+    "Expand [[g#6L, null, null, d2#9L, 1], [g#6L, d0#7L, null, null, 2], [g#6L, null, d1#8L, null, 3]], "
+    "[g#6L, d0#36L, d1#34L, d2#39L, gid#33]"
+)
+BY_DISTINCT = "HashAggregate(keys=[g#6L, d0#36L, d1#34L, d2#39L, gid#33], functions=[])"
+CUBE = "Expand [[v#1, a#2, b#3, 0], [v#1, a#2, null, 1], [v#1, null, b#3, 2], [v#1, null, null, 3]], [v#1, a#4]"
+BY_SETS = "HashAggregate(keys=[a#4, b#5, spark_grouping_id#6L], functions=[partial_sum(v#1)])"
+WINDOWS = (
+    "Expand [[named_struct(start, knownnullable(precisetimestampconversion(((precisetimestampconversion("
+    "seen_at#1, TimestampType, LongType) - CASE WHEN"
+)
+BY_WINDOWS = "HashAggregate(keys=[window#6], functions=[partial_count(1)])"
+
+
+def told(expand: str, above: str, made: int, of: int = 1_000_000, left: int = 0) -> list[Issue]:
+    """Return what is told of an aggregation whose first stage takes 40 s of four cores, 8 s of it to read."""
+    plan = Plan()(0, "HashAggregate(keys=[g#6L], functions=[])", 3, rows=40)(1, above, 2, rows=left or made)(
+        2, "AQEShuffleRead coalesced"
+    )(3, "Exchange hashpartitioning(g#6L, 200)", 1, shuffle_records_written=left or made)(
+        4, above, 1, rows=left or made
+    )(5, expand, 1, rows=made)(6, "Filter isnotnull(d0#7L)", 1, rows=of)(
+        7, "Scan parquet db.visits [g#6L]", 1, rows=of, scan_time=32 * S
+    )
+    return list(expanded(executed(plan, s1=(0, 40), s2=(40, 60), s3=(60, 61)), Thresholds()))
+
+
+def test_several_distinct_counts() -> None:
+    """What their rows take is known, not how long another way would."""
+    (issue,) = told(DISTINCT, BY_DISTINCT, 3_000_000)
+    assert issue.lost_ms is None
+    all_ms, run_ms = 60 * S, 4 * 60 * S
+    assert issue.share_ms == pytest.approx(all_ms * (1 - 32 * S / run_ms) * 2 / 3, abs=2)
+    assert issue.stages == {1, 2}
+    assert "distinct values of d0, d1, d2 at once, Spark makes 3,000,000 rows of 1,000,000" in issue.sentence
+    assert "approx_count_distinct" in issue.advice
+
+
+def test_grouping_sets() -> None:
+    (issue,) = told(CUBE, BY_SETS, 4_000_000, left=1_000)
+    assert "grouping sets (CUBE, ROLLUP) of a, b, Spark makes 4,000,000 rows" in issue.sentence
+    assert issue.stages == {1}  # then, few rows are left
+
+
+def test_sliding_windows() -> None:
+    (issue,) = told(WINDOWS, BY_WINDOWS, 6_000_000, left=500)
+    assert "sliding windows of seen_at, Spark makes 6,000,000 rows of 1,000,000" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    ("expand", "above", "made", "of"),
+    [
+        (DISTINCT, BY_DISTINCT, 2_999_999, 1_000_000),
+        (DISTINCT, BY_DISTINCT, 90_000, 30_000),
+        ("Expand [[a#1], [b#2], [c#3]], [d#4]", "Project [d#4]", 3_000_000, 1_000_000),
+        (DISTINCT, BY_DISTINCT, 0, 1_000_000),
+    ],
+    ids=["two of each", "few", "for something else", "not measured"],
+)
+def test_rows_that_are_not_told(expand: str, above: str, made: int, of: int) -> None:
+    assert told(expand, above, made, of) == []
+
+
+def test_a_text_that_is_cut() -> None:
+    """Then what is left says whose rows they are, as far as it can."""
+    (issue,) = told(DISTINCT[:70], BY_DISTINCT, 3_000_000)
+    assert "distinct values of d0, d2 at once" in issue.sentence

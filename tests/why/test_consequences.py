@@ -1,0 +1,34 @@
+"""What a cache leads to that nothing reads is told after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.why.answer import answer
+from spark_events.why.consequences import causes_first
+from spark_events.why.found_issue import FoundIssue
+
+S = 1_000
+
+
+def gc(stage: str, kind: str = "gc") -> FoundIssue:
+    return FoundIssue(kind, "WARN", f"stage {stage} (collect at a.py:1)", "…", "…", 16 * S, None, {})
+
+
+def cache(*stages: int) -> FoundIssue:
+    evidence = {"cache.stages": stages, "shareMs": 139 * S}
+    return FoundIssue("cache-never-read", "WARN", "application 'a'", "…", "…", None, None, evidence)
+
+
+@pytest.mark.parametrize("kind", ["gc", "spill"])
+def test_a_cache_is_told_before_the_memory_that_its_stages_lack(kind: str) -> None:
+    unread = cache(3, 4)
+    assert causes_first([gc("4.0", kind), unread]) == [unread, gc("4.0", kind)]
+    assert answer([unread, gc("4.0", kind)], 241 * S, {}) == (
+        "Of its time, 58 %, 2 min 19 s, goes to stages that fill a cache which nothing reads."
+    )
+
+
+def test_what_other_stages_lack_stays_where_it_is() -> None:
+    for told in ([gc("14.0"), cache(3, 4)], [gc("4.0", "skew"), cache(4)], [gc("4.0")], []):
+        assert causes_first(told) == told
