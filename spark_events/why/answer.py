@@ -38,8 +38,9 @@ ABSENCES = {
 }
 """What would have to be gone, by kind of issue; those that cost no time have none."""
 _SHARES = {
-    kinds.UNREAD_CACHE: "stages that fill a cache which nothing reads",
-    kinds.EXPANDED_ROWS: "the additional rows that Spark makes of each for an aggregation",
+    kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
+    kinds.EXPANDED_ROWS: "goes to the additional rows that Spark makes of each for an aggregation",
+    kinds.RECOMPUTATION: "may go to computing {what} again",
 }
 """What takes the time of issues of which nobody knows how long it would take otherwise."""
 _SPECIAL = {
@@ -76,7 +77,8 @@ def answer(
     """
     if issues and issues[0].kind in _SHARES and (share_ms := issues[0].number("shareMs")):
         share = whole_percent(100 * min(share_ms, duration_ms) / max(1, duration_ms))
-        return f"Of its time, {share}, {duration(share_ms)}, goes to {_SHARES[issues[0].kind]}."
+        goes_to = _SHARES[issues[0].kind].format(what=_what(issues[0]))
+        return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         return _most(duration_ms, parts, longest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.toolkit.formatting import cost, duration
-from spark_events.diagnosis.thresholds import MEMORY
+from spark_events.diagnosis.thresholds import MEMORY, PYTHON
 
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job_kind")
@@ -86,13 +86,15 @@ def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     return sorted(latest.values(), key=order)
 
 
-def order(issue: FoundIssue) -> tuple[bool, int, int, int, str]:
+def order(issue: FoundIssue) -> tuple[bool, int, int, bool, int, str]:
     """Return by what issues are sorted: time that was lost, bytes, and time of which a part may be lost.
 
+    Of the latter, what functions in Python take comes after what may be done for nothing: they are needed.
     Memory that nobody needed slows nothing, and comes last.
     """
-    lost = -(issue.lost_ms or 0), -(issue.lost_bytes or 0), -(issue.number("shareMs") or 0)
-    return issue.kind == MEMORY, *lost, issue.about
+    lost = -(issue.lost_ms or 0), -(issue.lost_bytes or 0)
+    needed = issue.kind == PYTHON and issue.lost_ms is None
+    return issue.kind == MEMORY, *lost, needed, -(issue.number("shareMs") or 0), issue.about
 
 
 def _number(value: Any) -> int | None:

@@ -400,6 +400,28 @@ def test_a_streaming_query_waits_for_data() -> None:
     assert told(time, 66 * MIN) == {}
 
 
+def test_what_the_first_streaming_query_takes_to_start_is_no_issue() -> None:
+    """Spark loads the code of streaming queries; a second query finds it."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, 0, S)
+    time.query_started("run", 9 * S)
+    ran(time, 9 * S, 10 * S, "start at a.py:7")
+    time.query_ended("run", 10 * S)
+    ran(time, 10 * S, 11 * S)
+    assert "idle-cores" not in told(time, 11 * S)
+    time.query_started("run-2", 20 * S)
+    ran(time, 21 * S, 22 * S, "start at a.py:9")
+    assert told(time, 22 * S)["idle-cores"].lost_ms == 9 * S
+
+
+def test_a_program_that_works_for_minutes_before_its_first_streaming_query() -> None:
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, 0, S)
+    time.query_started("run", 121 * S)
+    ran(time, 121 * S, 122 * S, "start at a.py:7")
+    assert told(time, 122 * S)["idle-cores"].lost_ms == (120 - 20) * S
+
+
 def test_without_executors_nothing_is_idle() -> None:
     time = driver()
     ran(time, 0, S)

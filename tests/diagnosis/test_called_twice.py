@@ -93,6 +93,15 @@ def test_rows_that_a_cache_keeps_once_they_were_sampled() -> None:
     assert told(executed(plan, s1=(0, 20), s2=(20, 21), s3=(21, 22))) == []
 
 
-def test_rows_that_no_function_makes_or_that_are_computed_once() -> None:
-    assert told(ordered("Project", (0, 20))) == []
+def test_what_else_takes_long_is_done_twice() -> None:
+    """A function of Spark's own that may take long, or a join."""
+    (issue,) = told(ordered("Project", (0, 20)))
+    assert (issue.lost_ms, issue.stages) == (20 * S, frozenset((1,)))
+    assert issue.sentence.endswith("which values there are: Project runs for all rows each time")
+    assert issue.evidence["recomputation.what"] == "what is sorted by price"
+
+
+def test_rows_that_are_only_read_again_or_that_are_computed_once() -> None:
+    assert told(ordered("Scan parquet db.offers", (0, 20))) == []
+    assert told(ordered("Project [upper", None)) == []
     assert told(ordered("ArrowEvalPython", None)) == []

@@ -758,6 +758,16 @@ def test_a_cause_is_told_once_of_an_execution() -> None:
     assert issue.lost_ms == 2 * 36 * S
 
 
+def test_a_plan_that_is_run_within_another_of_the_same_is_one() -> None:
+    """As that of a micro-batch is; another one of the same nodes has accumulators of its own."""
+    plan = Plan()(0, "WriteToDataSourceV2 MicroBatchWrite[epoch: 0]")(1, "Scan json [id#1]", 3, rows=50)
+    other = [[*node[:-1], [[index, number + 9] for index, number in node[-1]]] for node in plan.nodes]
+    roots = read_plans({"Plans": [plan.nodes, [*plan.nodes], other]}, plan.measured)
+    assert [root.children[0].rows for root in roots] == [50, None]
+    bare = [[0, "Filter", "Filter", {}, []]]
+    assert len(read_plans({"Plans": [bare, bare]}, {})) == 2
+
+
 def unread(*executions: EndedExecution, by_rdd: bool = False) -> list[Issue]:
     recomputation = Recomputation()
     for execution in executions:
@@ -833,6 +843,16 @@ def test_a_late_task_where_arrays_are_exploded() -> None:
         )
     few = Plan()(0, "Generate explode(order_lines#3), [id#1L], false, [line#5]", 1, rows=15)
     assert explained(late, executed(few(1, "Range", 1, rows=8), s1=(0, 20)).nodes_by_stage()[1]) == late
+
+
+def test_a_skewed_window() -> None:
+    """Neither Spark nor a random part of the key can split its partitions."""
+    skew = Issue("skew", "tail", 9 * S, None, "task 3 reads 9 MiB", "add a random part to the key")
+    plan = Plan()(0, "Window [row_number() windowspecdefinition(customer#1, ts#2 ASC NULLS FIRST)]", 2, rows=9)
+    plan(1, "Exchange hashpartitioning(customer#1, 200)", 1)(2, "Scan parquet db.t [customer#1]", 1, rows=9)
+    told = explained(skew, executed(plan, s1=(0, 9), s2=(9, 20)).nodes_by_stage()[2])
+    assert told.sentence == "task 3 reads 9 MiB; rows are divided by customer"
+    assert "few values of customer that hold most" in told.advice
 
 
 def in_python(*texts: str, advice: str = FASTER_FUNCTIONS) -> Issue:

@@ -48,6 +48,36 @@ def test_three_actions() -> None:
     )
 
 
+def of_checkpoint(place: str, rdd: int) -> dict[str, Any]:
+    """Return the Stage Info of an action on an RDD whose checkpoint was written at a place."""
+    return {
+        "Stage Name": "sum at a.py:9",
+        "RDD Info": [
+            {"RDD ID": 20, "Name": "ReliableCheckpointRDD", "Callsite": place, "Parent IDs": []},
+            {"RDD ID": rdd, "Name": "PythonRDD", "Parent IDs": [20]},
+        ],
+    }
+
+
+def test_a_checkpoint_of_what_is_not_kept() -> None:
+    rule = RddsComputedAgain()
+    first, again = stage("count at a.py:3"), stage("count at a.py:3")
+    first["RDD Info"].append({"RDD ID": 7, "Parent IDs": [5], "Number of Partitions": 8})
+    for info, seconds in ((first, 12), (again, 10)):
+        issue = rule.take(info, seconds * S, lambda seconds=seconds: seconds * S)
+    assert issue is not None
+    assert "checkpoint" not in issue.sentence
+    for other in (of_checkpoint("count at a.py:4", 5), of_checkpoint("count at a.py:3", 7)):
+        assert rule.checkpoints(other) is None
+    issue = rule.checkpoints(of_checkpoint("count at a.py:3", 5))
+    assert issue is not None
+    assert issue.sentence.endswith(
+        "all but the longest take 10.0 s; one of them writes its checkpoint, after count at a.py:3"
+    )
+    assert issue.advice.startswith("persist() the RDD before checkpoint()")
+    assert rule.checkpoints(of_checkpoint("count at a.py:3", 5)) is None  # it is told
+
+
 def test_a_cached_one_and_others() -> None:
     kept = stage("count at a.py:3", kept=True)
     assert told((kept, 12), (kept, 10)) is None

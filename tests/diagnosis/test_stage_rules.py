@@ -64,6 +64,18 @@ def test_a_long_tail_by_rows(rows: list[int], kind: str) -> None:
     assert (f"task 0 reads {rows[0]:,} rows, the median" in issue.sentence) == (kind == "skew")
 
 
+def test_one_of_two_tasks_has_most_of_the_data() -> None:
+    """No task of two can take three times as long as an even share; it is compared with the other one."""
+    two = measured([120 * S, 50 * S], [400 * MIB, 100 * MIB], at_once=2, rows=[1_600, 400])
+    (issue,) = issues(two, cores=2).values()
+    assert (issue.kind, issue.lost_ms) == ("skew", pytest.approx(35 * S, rel=0.02))
+    assert "task 0 reads 400 MiB, the other 100 MiB; it takes 2 min, the other 50.0 s" in issue.sentence
+    for like in ([200 * MIB, 100 * MIB], []):  # the time has another reason, or nobody knows
+        assert issues(measured([120 * S, 50 * S], like, at_once=2), cores=2) == {}
+    (late,) = issues(measured([160 * S, 50 * S], at_once=2), cores=2).values()
+    assert late.kind == "straggler"
+
+
 def test_a_long_task_among_many_costs_nothing() -> None:
     """While it runs, the other cores have something to do."""
     (issue,) = issues(measured([90 * S, *[10 * S] * 100], [MIB * 900, *[MIB] * 100])).values()

@@ -85,3 +85,11 @@ def test_memory_slows_nothing_and_comes_last() -> None:
     memory = FoundIssue("memory", "INFO", "application 'x'", "", "", None, 1 << 30, {})
     slow = issue("stage 0.0 (sum at app.py:7)", shareMs=9_000)
     assert sorted([memory, slow], key=order) == [slow, memory]
+
+
+def test_what_may_be_for_nothing_comes_before_functions_that_are_needed() -> None:
+    """Though these take longer; what has a known cost comes first."""
+    python, again = issue("a", shareMs=100_000), issue("b", kind="recomputation", shareMs=40_000)
+    late = issue("c", 1_000, kind="straggler")
+    assert sorted([python, again, late], key=order) == [late, again, python]
+    assert answer([again, python], 200_000, {}) == "Of its time, 20 %, 40.0 s, may go to computing the same thing again."

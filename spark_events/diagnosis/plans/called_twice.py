@@ -1,4 +1,4 @@
-"""The rules about functions in Python that one SQL execution calls twice for the same rows."""
+"""The rules about functions that one SQL execution calls twice for the same rows, and what else it does twice."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
-from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.plans.node import EXCHANGE, IN_MEMORY, Node, columns
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_accounted_for
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _IN_PYTHON = ("EvalPython", "InPandas", "InArrow")
 _CALL = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)(#\d+)", re.ASCII)
 _RANGES = re.compile(r"rangepartitioning\((.*), \d+\)", re.ASCII)
+_MOST_NAMES = 3
 _ALL, _WAITS = (
     "time to run Python workers",
     ("time to start Python workers", "time to initialize Python workers"),
@@ -76,29 +77,34 @@ def _is_filtered(below: Node, above: Node) -> bool:
 
 
 def _for_sample(exchange: Node, by: str, work: WorkInStages) -> Iterator[Issue]:
-    functions = [node for child in exchange.children for node in child.within_stage()]
+    nodes = [node for child in exchange.children for node in child.within_stage()]
     # One that fills a cache meanwhile runs once.
-    functions = [
-        node for node in functions if node.name.endswith(_IN_PYTHON) and node.stages & exchange.stages
-    ]
+    twice = [node for node in nodes if node.stages & exchange.stages]
+    functions = [node for node in twice if node.name.endswith(_IN_PYTHON)]
+    if not functions and not any(node.name == IN_MEMORY for node in nodes):
+        functions = [node for node in twice if not is_accounted_for(node)]
     sampled = frozenset().union(*(node.stages for node in functions)) - exchange.stages
     if not sampled or not exchange.stages:
         return
     names = ", ".join(dict.fromkeys(name for node in functions for name in _calls(node).values()))
-    what = names or functions[0].name
+    kinds = ", ".join(list(dict.fromkeys(node.name for node in functions))[:_MOST_NAMES])
+    what = f"what is sorted by {', '.join(columns(by)[:3])}"
     yield _issue(
-        what,
+        names or what,
         sampled,
         int(min(work.freed_ms(sampled), work.freed_ms(exchange.stages)) * _calling_share(functions)),
         True,
-        f"what is sorted by {', '.join(columns(by)[:3])} is computed twice, first to find out which values "
-        f"there are: {what} runs for all rows each time",
-        "cache() or persist() what is sorted, before; and unpersist() it afterwards.",
+        f"{what} is computed twice, first to find out which values there are: {names or kinds} runs for all rows "
+        "each time",
+        "cache() or persist() what is sorted, before; and unpersist() it afterwards. If rows need to be in order "
+        "within each file only, sortWithinPartitions() finds out nothing first.",
     )
 
 
 def _calls(node: Node) -> dict[str, str]:
     """Return the names of the functions that a node calls, by the result of the call."""
+    if not node.name.endswith(_IN_PYTHON):
+        return {}
     if not node.name.endswith(_IN_PYTHON[0]):
         return {name: name for name, _ in _CALL.findall(node.text)}
     return {result: name for name, result in _CALL.findall(node.text)}

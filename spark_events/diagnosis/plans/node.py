@@ -235,7 +235,10 @@ def items(text: str) -> list[str]:
 
 
 def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -> list[Node]:
-    """Return the roots of the plans in the record of an SQL execution's end.
+    """Return the roots of the plans in the record of an SQL execution's end, each once.
+
+    Spark may run a plan as an execution within another one of the same plan, such as a micro-batch's: what its
+    nodes measured, accumulators that both have, has been measured once.
 
     Args:
         record: an SQLExecutionEnd.
@@ -244,7 +247,11 @@ def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -
     values = dict(measured)
     for number, value in (record.get("Driver Metrics") or {}).items():
         values.setdefault(int(number), MetricValue(max(0, int(value))))
-    return [root for plan in record.get("Plans") or () if (root := _tree(plan, values)) is not None]
+    plans: list[Sequence[Sequence[Any]]] = []
+    for plan in record.get("Plans") or ():
+        if plan not in plans or not any(node[-1] for node in plan):
+            plans.append(plan)
+    return [root for plan in plans if (root := _tree(plan, values)) is not None]
 
 
 def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> Node | None:

@@ -55,6 +55,16 @@ def stages_of_rows(node: Node, rows: int) -> frozenset[int]:
     return stages
 
 
+def is_accounted_for(node: Node) -> bool:
+    """Return whether Spark measures what a node takes, or it takes next to nothing."""
+    return (
+        node.is_exchange
+        or is_light(node)
+        or node.name.startswith(_SCANS)
+        or any(name in node.metrics for name in MEASURED_TIMES)
+    )
+
+
 class _Done(NamedTuple):
     """What nodes do.
 
@@ -143,7 +153,7 @@ class WorkInStages:
             if unknown:
                 waiting += unknown
                 continue
-            done = _Done(_measured_ms(here), _is_accounted_for(here))
+            done = _Done(_measured_ms(here), is_accounted_for(here))
             for child in below:
                 done = done.plus(self._within[id(child)])
             self._within[id(here)] = done
@@ -159,13 +169,3 @@ def _above(node: Node) -> _Done:
 
 def _measured_ms(node: Node) -> int:
     return sum(node.metrics.get(name, 0) for name in MEASURED_TIMES)
-
-
-def _is_accounted_for(node: Node) -> bool:
-    """Return whether Spark measures what a node takes, or it takes next to nothing."""
-    return (
-        node.is_exchange
-        or is_light(node)
-        or node.name.startswith(_SCANS)
-        or any(name in node.metrics for name in MEASURED_TIMES)
-    )

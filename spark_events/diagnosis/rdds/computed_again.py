@@ -13,6 +13,7 @@ from spark_events.diagnosis.rdds.sorted_again import is_sort, sources
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _MOST_SOURCES, _MOST_PLACES = 1_000, 3
+_CHECKPOINT = "ReliableCheckpointRDD"
 _LEAST_SHARE = 0.5
 """Of the longest time: what actions take at least that compute as much as others."""
 
@@ -26,12 +27,16 @@ class _Computed:
         shorter_ms: how long the others took, in all.
         times: how many there are.
         places: in the user's code that they are for; the first few.
+        common: the RDDs that all of them compute, by their ids.
+        checkpoint: where one of those is written as a checkpoint, after it was computed; empty if none is.
     """
 
     longest_ms: int = 0
     shorter_ms: int = 0
     times: int = 0
     places: dict[str, None] = field(default_factory=dict)
+    common: frozenset[int] = frozenset()
+    checkpoint: str = ""
 
 
 class RddsComputedAgain:
@@ -60,12 +65,40 @@ class RddsComputedAgain:
         if known.longest_ms < _LEAST_SHARE * alone_ms:
             known.times = known.shorter_ms = known.longest_ms = 0
             known.places.clear()
+        rdds = _parents(info).keys()
+        known.common = known.common & rdds if known.times else frozenset(rdds)
         known.shorter_ms += min(alone_ms, known.longest_ms)
         known.longest_ms = max(alone_ms, known.longest_ms)
         known.times += 1
         if len(known.places) < _MOST_PLACES:
             known.places[place] = None
         return _issue(key, known) if known.times > 1 else None
+
+
+    def checkpoints(self, info: Mapping[str, Any]) -> Issue | None:
+        """Called with each stage that has ended: one that reads a checkpoint tells what it was written of.
+
+        Spark writes it after the action, by a job of its own, and only what is kept is not computed for that
+        once more.
+        """
+        for rdd in info.get("RDD Info") or ():
+            if rdd.get("Name") != _CHECKPOINT:
+                continue
+            place, number = str(rdd.get("Callsite") or ""), int(rdd.get("RDD ID", -1))
+            written = {child for child, parents in _parents(info).items() if number in parents}
+            for key, known in self._computed.items():
+                if place in known.places and not known.checkpoint and written & known.common:
+                    known.checkpoint = place
+                    return _issue(key, known) if known.times > 1 else None
+        return None
+
+
+def _parents(info: Mapping[str, Any]) -> dict[int, list[int]]:
+    """Return the RDDs of a stage, by their ids, with those that they are made of."""
+    return {
+        int(rdd.get("RDD ID", -1)): [int(parent) for parent in rdd.get("Parent IDs") or ()]
+        for rdd in info.get("RDD Info") or ()
+    }
 
 
 def _is_whole(info: Mapping[str, Any]) -> bool:
@@ -77,14 +110,22 @@ def _is_whole(info: Mapping[str, Any]) -> bool:
 
 def _issue(key: frozenset[int], known: _Computed) -> Issue:
     numbers = ", ".join(map(str, sorted(key)[:_MOST_PLACES]))
+    advice = "If they have functions in common, persist() the RDD that these make, before the first action."
+    written = ""
+    if known.checkpoint:
+        written = f"; one of them writes its checkpoint, after {known.checkpoint}"
+        advice = (
+            "persist() the RDD before checkpoint(): the action then keeps what it computes, and the checkpoint "
+            "is written of that."
+        )
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} of rdd {numbers}",
         None,
         None,
         f"{known.times:,} stages compute what they need of the same RDD, each anew, for "
-        f"{', '.join(known.places)}: all but the longest take {duration(known.shorter_ms)}",
-        "If they have functions in common, persist() the RDD that these make, before the first action.",
+        f"{', '.join(known.places)}: all but the longest take {duration(known.shorter_ms)}{written}",
+        advice,
         evidence={"recomputation.times": known.times, "recomputation.what": f"RDD {numbers}"},
         share_ms=known.shorter_ms,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TaskRun, TasksMeasured
+from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, Spread, TaskRun, TasksMeasured
 
-_DATA_RATIO = 2
+DATA_RATIO = 2
+"""So many times as much as others, a task has at least that has more data."""
 _PER_ROW = 4
 """How many times as long a row takes at most as one of the median task."""
 _TOGETHER_MS, _LEAST_WAVE = 500, 3
@@ -61,7 +62,7 @@ class EndedStage:
         runs, median_ms = self.measured.longest_runs, self.measured.run.median
         first = [run for run in runs if self._is_first(run) and not self.reads_more(run)]
         usual_ms = max(0, first[1].run_ms - median_ms) if len(first) > 1 else 0
-        late = [run for run in first if run.run_ms > _DATA_RATIO * median_ms]
+        late = [run for run in first if run.run_ms > DATA_RATIO * median_ms]
         is_whole_wave = len(late) >= max(_LEAST_WAVE, self.slots)
         if not self.warms_up and not is_whole_wave:
             usual_ms = min(usual_ms, self.python.start_ms)
@@ -76,11 +77,15 @@ class EndedStage:
 
         Rows are of any size, so they have to explain how much longer the task runs.
         """
-        read, rows, run_ms = self.measured.read, self.measured.rows, self.measured.run
+        read, rows = self.measured.read, self.usual(self.measured.rows)
         if read.highest:
-            return run.read_bytes > _DATA_RATIO * read.median
-        explained_ms = _PER_ROW * run_ms.median * run.read_rows // max(1, rows.median)
-        return run.read_rows > _DATA_RATIO * rows.median and run.run_ms <= explained_ms
+            return run.read_bytes > DATA_RATIO * self.usual(read)
+        explained_ms = _PER_ROW * self.usual(self.measured.run) * run.read_rows // max(1, rows)
+        return run.read_rows > DATA_RATIO * rows and run.run_ms <= explained_ms
+
+    def usual(self, spread: Spread) -> int:
+        """Return what the median task has of something; of two tasks, what the one has that has less."""
+        return spread.total - spread.highest if self.measured.tasks == 2 else spread.median
 
     def ends_late(self, long_ms: float) -> bool:
         """Return whether a task that is longer than this is among those that end last."""

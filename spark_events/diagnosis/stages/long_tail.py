@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TaskRun, TasksMeasured
-from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.ended_stage import DATA_RATIO, EndedStage
 from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, Thresholds
 
 _TAIL = "tail"
@@ -18,10 +18,14 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a task takes much longer than the others: with more data, a skew; else a straggler."""
     measured, run, read = stage.measured, stage.measured.run, stage.measured.read
     longest_run = stage.longest()
-    if measured.tasks < 2 or longest_run is None or longest_run[1] <= thresholds.skew_factor * run.median:
+    if measured.tasks < 2 or longest_run is None:
         return None
     longest, own_ms = longest_run
-    skewed = stage.reads_more(longest)
+    skewed, usual_ms = stage.reads_more(longest), stage.usual(run)
+    # One of two tasks has less than twice its fair share, however uneven these are.
+    least_ms = usual_ms * (_least_of_two(thresholds) if skewed and measured.tasks == 2 else thresholds.skew_factor)
+    if own_ms <= least_ms:
+        return None
     if stage.reads_cache and read.highest and not longest.read_bytes:
         return None  # others find in the cache what this one has to compute
     in_python = stage.python.run_ms or stage.python.in_rdd
@@ -29,15 +33,15 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None  # where a Python function fails, its worker ends, and the next task waits for another
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
-    more_ms = own_ms - run.median
+    more_ms = own_ms - usual_ms
     # A core is not idle while a task is sent to it.
     busy_ms = max(run.total, measured.spreads["Duration"].total)
     uneven_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms)))
     lost_ms = max(0, min(more_ms, stage.wall_ms - stage.as_wall_ms(busy_ms - more_ms)))
-    if not stage.ends_late(thresholds.skew_factor * run.median):
+    if not stage.ends_late(least_ms):
         lost_ms = uneven_ms  # others end later: nothing waits for a long one
-    times = f"{duration(own_ms)}, the median {duration(run.median)}"
-    sentence, advice = (_uneven_data if skewed else _held_up)(longest, times, measured)
+    times = f"{duration(own_ms)}, {_others(stage)} {duration(usual_ms)}"
+    sentence, advice = (_uneven_data if skewed else _held_up)(longest, times, stage)
     return Issue(
         SKEW if skewed else STRAGGLER,
         _TAIL,
@@ -52,36 +56,46 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "task.runTimeMs": longest.run_ms,
             "task.readBytes": longest.read_bytes,
             "task.readRows": longest.read_rows,
-            "median.runTimeMs": run.median,
+            "median.runTimeMs": usual_ms,
             "p95.runTimeMs": run.p95,
-            "median.readBytes": read.median,
-            "median.readRows": measured.rows.median,
+            "median.readBytes": stage.usual(read),
+            "median.readRows": stage.usual(measured.rows),
         },
         uneven_ms=uneven_ms,
     )
 
 
-def _uneven_data(longest: TaskRun, times: str, measured: TasksMeasured) -> tuple[str, str]:
+def _least_of_two(thresholds: Thresholds) -> float:
+    """Return how many times as long as the other one of two tasks takes at least, if it has more data."""
+    return min(DATA_RATIO, thresholds.skew_factor)
+
+
+def _others(stage: EndedStage) -> str:
+    return "the other" if stage.measured.tasks == 2 else "the median"
+
+
+def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]:
     """Return what to say of a task with more data than others, and what to do."""
-    read, rows = measured.read, measured.rows
+    read, rows = stage.measured.read, stage.usual(stage.measured.rows)
     if read.highest:
         return (
-            f"task {longest.number} reads {size(longest.read_bytes)}, the median {size(read.median)}; "
+            f"task {longest.number} reads {size(longest.read_bytes)}, {_others(stage)} {size(stage.usual(read))}; "
             f"it takes {times}",
             "A few keys hold most of the rows. For a join, let Spark split them "
             "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
             "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice.",
         )
     return (
-        f"task {longest.number} reads {longest.read_rows:,} rows, the median {rows.median:,}; "
+        f"task {longest.number} reads {longest.read_rows:,} rows, {_others(stage)} {rows:,}; "
         f"it takes {times}",
         "Divide what is read more evenly. A task reads whole row groups, and files that cannot be split: "
         "write more files, or smaller row groups (parquet.block.size). Or repartition() after it.",
     )
 
 
-def _held_up(longest: TaskRun, times: str, measured: TasksMeasured) -> tuple[str, str]:
+def _held_up(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]:
     """Return the same of a task that takes longer for another reason than its data."""
+    measured = stage.measured
     at, look = _place(longest, measured)
     if measured.read.highest:
         reads, because = (
@@ -89,7 +103,7 @@ def _held_up(longest: TaskRun, times: str, measured: TasksMeasured) -> tuple[str
             "Its data is not larger, so",
         )
     elif measured.rows.highest:
-        median = f"the median {measured.rows.median:,}"
+        median = f"{_others(stage)} {stage.usual(measured.rows):,}"
         reads, because = (
             f"; it reads {longest.read_rows:,} rows, {median}",
             "Its rows do not explain that, so",

@@ -190,7 +190,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if python.in_rdd:
         advice = (
             "Spark does not know what they do. If they call a service, let them send many rows at once, or "
-            "several calls at the same time; if they compute, DataFrames do in the JVM what they can. Run "
+            "several calls at the same time; if they compute, DataFrames do in the JVM what they can. Large "
+            "objects that they refer to are loaded anew by each task, unless sc.broadcast() brings them. Run "
             "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
             "connections, a limit of a service), and more cores do not help."
         )

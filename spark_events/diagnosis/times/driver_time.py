@@ -89,7 +89,7 @@ class DriverTime:
         self._jobs: dict[str, Jobs] = {}
         self._collected: dict[str, Collected] = {}
         self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
-        self._any_stage = self._has_ended = False
+        self._any_stage = self._any_query = self._has_ended = False
         self._first_use = FirstUse(self._usual_start_ms)
         # What has once been told goes on: its cost is that of the whole application.
         self._is_told = False
@@ -114,8 +114,16 @@ class DriverTime:
         self.cores = sum(self._executors.values())
 
     def query_started(self, run_id: str, time_ms: int) -> None:
-        """Called when a streaming query has begun."""
+        """Called when a streaming query has begun.
+
+        Before the first one, Spark loads the code of streaming queries, which takes as long as any first use;
+        where no stage has run, that is a part of the application's start.
+        """
         self._advance(time_ms)
+        if self._any_stage and not self._any_query:
+            outside_ms = self._pause.time_ms - self._pause.within_ms
+            self._pause.time_ms -= min(outside_ms, self._usual_start_ms)
+        self._any_query = True
         self._queries.add(run_id)
 
     def query_ended(self, run_id: str, time_ms: int) -> None:

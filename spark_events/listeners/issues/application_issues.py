@@ -269,6 +269,11 @@ class ApplicationIssues(Timeless):
         self._take(issue, time_ms)
         return lost_ms
 
+    def reads_checkpoint(self, info: Mapping[str, Any], time_ms: int) -> None:
+        """Called with the ``Stage Info`` of a stage that has ended: it may read what checkpoint() has written."""
+        if (written := self._computed_again.checkpoints(info)) is not None:
+            self._take(written, time_ms)
+
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
         if (churn := self._churn.issue()) is not None:

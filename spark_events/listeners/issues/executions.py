@@ -17,6 +17,7 @@ from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_al
 from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
+from spark_events.diagnosis.queries.foreach_writers import foreach_writers
 from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.record_types import SQLExecutionEndRecord
@@ -44,11 +45,25 @@ _ONCE_A_TASK = (
     "What it prepares for each batch (a connection, a model) can be prepared once a task: let it take an "
     f"iterator of batches (Iterator[pd.Series]). {_LARGER_BATCHES}"
 )
+_OF_WINDOW = (
+    "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave out, the "
+    "few values of {keys} that hold most of the rows (a default, null), or divide them by one more column of "
+    "PARTITION BY."
+)
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
 _SPILLED = "spill size"
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
-_RULES = (joins, expanded, full_scans, windows_over_all, rewrites, parsed_again, called_twice)
+_RULES = (
+    joins,
+    expanded,
+    full_scans,
+    windows_over_all,
+    rewrites,
+    parsed_again,
+    called_twice,
+    foreach_writers,
+)
 
 
 @dataclass(slots=True)
@@ -123,6 +138,8 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         return replace(issue, sentence=f"{issue.sentence}: {spilling}")
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
         evidence = {**issue.evidence, "shuffle.keys": keys}
+        if issue.kind == SKEW and any(node.name == "Window" for node in nodes):
+            issue = replace(issue, advice=_OF_WINDOW.format(keys=keys))
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
     if issue.kind == PYTHON and (functions := _python_functions(nodes)):
         issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")

@@ -210,6 +210,7 @@ class IssueListener(Timeless):
         job = stage.job if stage else None
         longest = stage.measured.longest_runs[:1] if stage and stage.measured else ()
         executed = replace(read_stage(info, time_ms), longest_ms=longest[0].run_ms if longest else 0)
+        self._application.reads_checkpoint(info, time_ms)
         told_ms, pause_ms = self._takes_listing(key, stage, executed, info)
         self._application.stage_completed(key, _work(stage, executed, pause_ms), time_ms)
         if told_ms is None:

@@ -42,6 +42,7 @@ class _Query:
     Attributes:
         first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
             micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
+        has_written: whether the code of ``foreach`` has written rows.
     """
 
     query_id: str
@@ -66,6 +67,7 @@ class _Query:
     rewrites: BatchRewrites = field(default_factory=BatchRewrites)
     work: BatchWork | None = None
     copied_ms: int = 0
+    has_written: bool = False
 
 
 class QueryIssues(Timeless):
@@ -136,6 +138,9 @@ class QueryIssues(Timeless):
         query = self._queries[run_id]
         changed = set()
         for issue, name in issues:
+            if issue.kind == FOREACH_BATCH and not query.has_written:
+                query.has_written = True
+                continue  # its first tasks also wait for what the writer loads, and for Python
             at = (issue.cause, name)
             if at not in query.lost and len(query.lost) >= _MOST_OF_ONE:
                 continue
