@@ -30,7 +30,7 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 
 def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
-    """Return whether a cache that nothing reads is filled by the very stage that lacks memory."""
+    """Return whether a cache that nothing reads is filled by the stage that lacks memory."""
     if cause.kind != UNREAD_CACHE or issue.kind not in _OF_MEMORY:
         return False
     return _stage(issue.about) in _numbers(cause.evidence.get(_STAGES))

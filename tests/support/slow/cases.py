@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.slow import (
+    aggregations,
     clusters,
     files,
     healthy,
@@ -21,6 +22,7 @@ from tests.support.slow.case import CASES
 
 __all__ = [
     "CASES",
+    "aggregations",
     "clusters",
     "files",
     "healthy",

@@ -67,6 +67,10 @@ KINDS: dict[str, frozenset[str]] = {
         "large-closure": "python",
         "listed-again": "recomputation",
         "pairs-tried": "exploding-join",
+        "expanded-rows": "expanded-rows",
+        "computed-to-sort": "recomputation",
+        "checkpoint-not-kept": "recomputation",
+        "foreach-row-by-row": "foreach-batch",
     }.items()
 }
 """By cause, the issues that say it."""

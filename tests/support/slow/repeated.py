@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tests.support.slow.case import Work, case
+from tests.support.slow.case import Work, case, resting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -69,6 +69,39 @@ def offers_by_price(work: Work) -> None:
     if not work.bad:
         offers = offers.cache()
     offers.orderBy("price").write.parquet(str(work.folder / "offers"))  # slow
+
+
+@case("computed-to-sort")
+def parcels_by_weight(work: Work) -> None:
+    """The same with an expression of Spark's own that takes long."""
+    rows, row_ms = work.cores * work.random.randrange(400, 550), 15
+    work.defect("computed-to-sort", rows * row_ms / work.cores, "parcel_weight")
+    spark = work.begin()
+    weight = f"IF({resting(str(row_ms))} IS NULL, 0, id * 7919 % 10007) AS parcel_weight"
+    parcels = spark.range(0, rows, 1, 4 * work.cores).selectExpr("id", weight)
+    if not work.bad:
+        parcels = parcels.cache()
+    parcels.orderBy("parcel_weight").write.parquet(str(work.folder / "parcels"))  # slow
+
+
+@case("checkpoint-not-kept", needed=_CALLED)
+def matches_with_a_checkpoint(work: Work) -> None:
+    """An action computes an RDD, and its checkpoint, which is written then, computes it once more."""
+    rows, row_ms = work.cores * work.random.randrange(400, 550), 10
+    work.defect("checkpoint-not-kept", rows * row_ms / work.cores)
+    spark = work.begin(python=True)
+    spark.sparkContext.setCheckpointDir(str(work.folder / "checkpoints"))
+
+    def matched(ticket: int) -> tuple[int, int]:
+        time.sleep(row_ms / 1_000)
+        return ticket % 97, ticket
+
+    matches = spark.sparkContext.parallelize(range(rows), 4 * work.cores).map(matched)
+    if not work.bad:
+        matches = matches.cache()
+    matches.checkpoint()
+    matches.count()  # slow
+    matches.reduceByKey(max).collect()
 
 
 @case("computed-in-a-loop")

@@ -62,6 +62,24 @@ def one_key_of_a_window(work: Work) -> None:
     numbered.selectExpr("*", rest).write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("skew-of-two", conf={"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"})
+def two_tasks_of_a_window(work: Work) -> None:
+    """Of two tasks, one has most of the rows, in which no task can have three times as many as is fair."""
+    from pyspark.sql import Window
+    from pyspark.sql.functions import row_number
+
+    rows, meters, share = 4_000, 400, work.random.uniform(0.6, 0.7)
+    spark = work.begin()
+    meter = f"IF(id < {int(rows * share)}, 7, id % {meters})" if work.bad else f"id % {meters}"
+    text = "repeat(sha2(cast(id AS string), 256), 8) AS reading"
+    readings = spark.range(0, rows, 1, work.cores).selectExpr("id", f"concat('M-', {meter}) AS meter_id", text)
+    # With even shares, each task of two has half of all rows.
+    work.defect("skew", (share + (1 - share) / 2 - 0.5) * rows * 5, "meter_id")
+    in_order = row_number().over(Window.partitionBy("meter_id").orderBy("id"))
+    ranked = readings.withColumn("rank", in_order)  # slow
+    ranked.selectExpr("*", resting("5") + " AS rested").write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("skew-pandas", conf=_PARTITIONS)
 def one_group_in_pandas(work: Work) -> None:
     """One group of ``applyInPandas`` has most of the rows; a row takes 2 ms."""

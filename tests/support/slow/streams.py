@@ -52,6 +52,31 @@ def driver_code_for_each_batch(work: Work) -> None:
     checkpointed(clicks, work).trigger(availableNow=True).start().awaitTermination()
 
 
+@case("foreach-row-by-row")
+def a_service_for_each_row(work: Work) -> None:
+    """What ``foreach`` is given sends each row on its own; the twin sends all rows of a task at once."""
+    batches, rows, row_ms = 6, work.cores * work.random.randrange(120, 180), 10
+    json_files(work.folder / "alarms", batches, rows)
+    work.defect("foreach-row-by-row", batches * rows * row_ms / work.cores)
+    spark = work.begin(python=True)
+
+    class Service:
+        """Takes 10 ms for each call."""
+
+        def open(self, partition: int, epoch: int) -> bool:
+            return True
+
+        def process(self, row: object) -> None:
+            if work.bad:
+                time.sleep(row_ms / 1_000)
+
+        def close(self, error: object) -> None:
+            time.sleep(row_ms / 1_000)
+
+    alarms = file_by_file(spark, work.folder / "alarms").repartition(work.cores).writeStream.foreach(Service())  # slow
+    checkpointed(alarms, work).trigger(availableNow=True).start().awaitTermination()
+
+
 @case("batch-computed-again")
 def several_actions_for_each_batch(work: Work) -> None:
     """``foreachBatch`` uses its batch several times and does not cache it, so all of it is computed each time."""

@@ -1,0 +1,42 @@
+"""Aggregations for which Spark makes several rows of each."""
+
+from __future__ import annotations
+
+from tests.support.slow.case import Work, case
+
+_ROWS = (250_000, 350_000)
+
+
+@case("several-distincts")
+def visitors_of_several_kinds(work: Work) -> None:
+    """The distinct values of several columns are counted at once; the twin estimates how many there are."""
+    rows, columns = work.random.randrange(*_ROWS), work.random.randrange(4, 7)
+    work.defect("expanded-rows", None, "visitor_0", costed=False)
+    spark = work.begin()
+    names = [f"visitor_{number}" for number in range(columns)]
+    hashes = [f"hash(id, {number}) AS {name}" for number, name in enumerate(names)]
+    visits = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id % 40 AS shop", *hashes)
+    count = "count(DISTINCT {0})" if work.bad else "approx_count_distinct({0})"
+    counted = visits.groupBy("shop").agg(*map(_sql, (count.format(name) for name in names)))
+    counted.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("cube-of-many-rows")
+def sales_by_all_sets(work: Work) -> None:
+    """A CUBE of many rows; the twin makes it of the sums of all its columns, of which there are few."""
+    rows, columns = work.random.randrange(*_ROWS), work.random.randrange(3, 5)
+    work.defect("expanded-rows", None, "feature_0", costed=False)
+    spark = work.begin()
+    names = [f"feature_{number}" for number in range(columns)]
+    kinds = [f"hash(id, {number}) % 3 AS {name}" for number, name in enumerate(names)]
+    sales = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id AS sold", *kinds)
+    if not work.bad:
+        sales = sales.groupBy(*names).agg(_sql("sum(sold) AS sold"))
+    sums = sales.cube(*names).agg(_sql("sum(sold) AS sold"))
+    sums.write.format("noop").mode("overwrite").save()  # slow
+
+
+def _sql(text: str) -> object:
+    from pyspark.sql.functions import expr
+
+    return expr(text)
