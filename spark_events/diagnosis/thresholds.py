@@ -211,8 +211,8 @@ class Thresholds:
         "spark.events.issue.exploding-join.min-rows",
         types.at_least(1, types.INT),
         100_000,
-        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `cross-join`: ignore "
-        "those that compare fewer pairs.",
+        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `cross-join`: "
+        "ignore those that compare fewer pairs.",
     )
     small_side_bytes: int = setting(
         "spark.events.issue.missing-broadcast.max-bytes",

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_events.diagnosis.thresholds import GC, SPILL, UNREAD_CACHE
+from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SPILL, UNREAD_CACHE
 from spark_events.why.found_issue import FoundIssue
 
-_STAGES = "cache.stages"
-_OF_MEMORY = (GC, SPILL)
+_TAKE_MEMORY = {UNREAD_CACHE: "cache.stages", EXPANDED_ROWS: "expand.stages"}
+"""The issues that take memory, and which evidence says of which stages."""
+_LACK_MEMORY = (GC, SPILL)
 
 
 def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues in the same order, but for those that a cache leads to which nothing reads.
+    """Return issues in the same order, but for those that are about memory which others take for nothing.
 
-    It takes memory of the stages that fill it. What it takes in all is not known, so that it would come after
-    what these stages lose for want of memory.
+    What a cache costs that nothing reads is not known, nor what additional rows cost: both would come after
+    what their stages lose for want of memory.
     """
     waiting = list(issues)
     ordered: list[FoundIssue] = []
@@ -30,14 +31,13 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 
 def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
-    """Return whether a cache that nothing reads is filled by the stage that lacks memory."""
-    if cause.kind != UNREAD_CACHE or issue.kind not in _OF_MEMORY:
+    """Return whether an issue is that a stage lacks memory which another one takes."""
+    if cause.kind not in _TAKE_MEMORY or issue.kind not in _LACK_MEMORY:
         return False
-    return _stage(issue.about) in _numbers(cause.evidence.get(_STAGES))
-
-
-def _numbers(value: object) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, (list, tuple)) else []
+    stages = cause.evidence.get(_TAKE_MEMORY[cause.kind])
+    if not isinstance(stages, (list, tuple)):
+        return False
+    return _stage(issue.about) in map(str, stages)
 
 
 def _stage(about: str) -> str:

@@ -119,7 +119,9 @@ def explain(
     timeline.end()
     figures.end(timeline)
     booked = timeline.booked()
-    issues_found = causes_first(grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues)))
+    issues_found = causes_first(
+        grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
+    )
     return Explanation(
         app_name,
         app_id,

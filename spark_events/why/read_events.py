@@ -16,8 +16,8 @@ from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
 from spark_events.spark.file_systems import open_file_system
-from spark_events.why.explanation import Explanation
 from spark_events.why.consequences import causes_first
+from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans

@@ -14,7 +14,9 @@ DISTINCT = (
     "[g#6L, d0#36L, d1#34L, d2#39L, gid#33]"
 )
 BY_DISTINCT = "HashAggregate(keys=[g#6L, d0#36L, d1#34L, d2#39L, gid#33], functions=[])"
-CUBE = "Expand [[v#1, a#2, b#3, 0], [v#1, a#2, null, 1], [v#1, null, b#3, 2], [v#1, null, null, 3]], [v#1, a#4]"
+CUBE = (
+    "Expand [[v#1, a#2, b#3, 0], [v#1, a#2, null, 1], [v#1, null, b#3, 2], [v#1, null, null, 3]], [v#1, a#4]"
+)
 BY_SETS = "HashAggregate(keys=[a#4, b#5, spark_grouping_id#6L], functions=[partial_sum(v#1)])"
 WINDOWS = (
     "Expand [[named_struct(start, knownnullable(precisetimestampconversion(((precisetimestampconversion("

@@ -848,7 +848,9 @@ def test_a_late_task_where_arrays_are_exploded() -> None:
 def test_a_skewed_window() -> None:
     """Neither Spark nor a random part of the key can split its partitions."""
     skew = Issue("skew", "tail", 9 * S, None, "task 3 reads 9 MiB", "add a random part to the key")
-    plan = Plan()(0, "Window [row_number() windowspecdefinition(customer#1, ts#2 ASC NULLS FIRST)]", 2, rows=9)
+    plan = Plan()(
+        0, "Window [row_number() windowspecdefinition(customer#1, ts#2 ASC NULLS FIRST)]", 2, rows=9
+    )
     plan(1, "Exchange hashpartitioning(customer#1, 200)", 1)(2, "Scan parquet db.t [customer#1]", 1, rows=9)
     told = explained(skew, executed(plan, s1=(0, 9), s2=(9, 20)).nodes_by_stage()[2])
     assert told.sentence == "task 3 reads 9 MiB; rows are divided by customer"

@@ -12,7 +12,15 @@ from spark_events.why.answer import ABSENCES, answer
 from spark_events.why.found_issue import FoundIssue
 
 S = 1_000
-COST_NO_TIME = {"spill", "memory", "state-growth", "source-stopped", "stream-behind", "cache-never-read", "expanded-rows"}
+COST_NO_TIME = {
+    "spill",
+    "memory",
+    "state-growth",
+    "source-stopped",
+    "stream-behind",
+    "cache-never-read",
+    "expanded-rows",
+}
 
 
 def issue(
@@ -68,8 +76,9 @@ def test_what_may_be_needed_in_part() -> None:
     assert answer(issues, 200 * S, {}) == (
         "Of its time, 49 %, 1 min 38 s, goes to the additional rows that Spark makes of each for an aggregation."
     )
-    assert answer([issue("skew", 9 * S), *issues], 200 * S, {}).endswith("without the uneven data of "
-        "stage 3.0 (count at a.py:1).")
+    assert answer([issue("skew", 9 * S), *issues], 200 * S, {}).endswith(
+        "without the uneven data of stage 3.0 (count at a.py:1)."
+    )
 
 
 def test_an_issue_that_is_all_of_it() -> None:

@@ -20,6 +20,12 @@ def cache(*stages: int) -> FoundIssue:
     return FoundIssue("cache-never-read", "WARN", "application 'a'", "…", "…", None, None, evidence)
 
 
+def test_rows_of_an_aggregation_are_told_before_the_memory_that_they_take() -> None:
+    evidence = {"expand.stages": [4], "shareMs": 100 * S}
+    rows = FoundIssue("expanded-rows", "WARN", "SQL execution 1", "…", "…", None, None, evidence)
+    assert causes_first([gc("4.0"), gc("5.0"), rows]) == [rows, gc("4.0"), gc("5.0")]
+
+
 @pytest.mark.parametrize("kind", ["gc", "spill"])
 def test_a_cache_is_told_before_the_memory_that_its_stages_lack(kind: str) -> None:
     unread = cache(3, 4)

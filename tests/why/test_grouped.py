@@ -92,4 +92,7 @@ def test_what_may_be_for_nothing_comes_before_functions_that_are_needed() -> Non
     python, again = issue("a", shareMs=100_000), issue("b", kind="recomputation", shareMs=40_000)
     late = issue("c", 1_000, kind="straggler")
     assert sorted([python, again, late], key=order) == [late, again, python]
-    assert answer([again, python], 200_000, {}) == "Of its time, 20 %, 40.0 s, may go to computing the same thing again."
+    assert (
+        answer([again, python], 200_000, {})
+        == "Of its time, 20 %, 40.0 s, may go to computing the same thing again."
+    )

@@ -1,4 +1,4 @@
-"""The rules about functions that one SQL execution calls twice for the same rows, and what else it does twice."""
+"""The rules about functions, and other work, that one SQL execution does twice for the same rows."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def _for_sample(exchange: Node, by: str, work: WorkInStages) -> Iterator[Issue]:
         sampled,
         int(min(work.freed_ms(sampled), work.freed_ms(exchange.stages)) * _calling_share(functions)),
         True,
-        f"{what} is computed twice, first to find out which values there are: {names or kinds} runs for all rows "
-        "each time",
-        "cache() or persist() what is sorted, before; and unpersist() it afterwards. If rows need to be in order "
-        "within each file only, sortWithinPartitions() finds out nothing first.",
+        f"{what} is computed twice, first to find out which values there are: {names or kinds} runs for all "
+        "rows each time",
+        "cache() or persist() what is sorted, before; and unpersist() it afterwards. If rows need to be in "
+        "order within each file only, sortWithinPartitions() finds out nothing first.",
     )
 
 

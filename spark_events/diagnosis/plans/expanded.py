@@ -17,7 +17,7 @@ from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 _EXPAND = "Expand"
 _LEAST_COPIES = 3
-_MOST_NAMES = 6
+_MOST_NAMES, _MOST_STAGES = 6, 20
 _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
 _MARKS = ("gid", "spark_grouping_id")
@@ -28,8 +28,8 @@ _OF_WINDOWS = re.compile(r"^Expand \[\[named_struct\(start, .*?\(([A-Za-z_][\w.]
 def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each aggregation that makes at least three rows of each that it reads.
 
-    How long another way would take is not known: ``share_ms`` is the part of the additional rows in the time of
-    the stages that hash, shuffle and aggregate them.
+    How long another way would take is not known: ``share_ms`` is the part of the additional rows in the time
+    of the stages that hash, shuffle and aggregate them.
     """
     for node in execution.nodes():
         if node.name != _EXPAND or len(node.children) != 1:
@@ -51,7 +51,12 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
         None,
         sentence,
         advice,
-        evidence={"expand.rows": made, "expand.ofRows": of, "expand.columns": ", ".join(_names(node))},
+        evidence={
+            "expand.rows": made,
+            "expand.ofRows": of,
+            "expand.columns": ", ".join(_names(node)),
+            "expand.stages": tuple(sorted(stages)[:_MOST_STAGES]),
+        },
         share_ms=round(_time_ms(node, stages, execution) * (made - of) / made),
         stages=stages,
     )
@@ -96,7 +101,7 @@ def _names(node: Node) -> list[str]:
 
 
 def _time_ms(node: Node, stages: frozenset[int], execution: EndedExecution) -> float:
-    """Return how long the rows are dealt with, in ms: without what is known of reading what they are made of."""
+    """Return how long the rows are dealt with, in ms, without what is known of reading for them."""
     all_ms = WorkInStages(execution).freed_ms(stages)
     run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
     below = (each for child in node.children for each in child.within_stage())

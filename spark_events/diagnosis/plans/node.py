@@ -237,8 +237,8 @@ def items(text: str) -> list[str]:
 def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -> list[Node]:
     """Return the roots of the plans in the record of an SQL execution's end, each once.
 
-    Spark may run a plan as an execution within another one of the same plan, such as a micro-batch's: what its
-    nodes measured, accumulators that both have, has been measured once.
+    Spark may run a plan as an execution within another one of the same plan, such as a micro-batch's: what
+    its nodes measured, in accumulators that both have, has been measured once.
 
     Args:
         record: an SQLExecutionEnd.

@@ -21,8 +21,8 @@ _LEAST_ROW_MS = 0.5
 def foreach_writers(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield that the tasks of a micro-batch wait, for the most part, while ``foreach`` writes its rows.
 
-    Spark does not measure what the writer takes. A writer that calls another system for each row, or that runs
-    in Python, leaves the task's own thread without a CPU. How long another one would take is not known.
+    Spark does not measure what the writer takes. A writer that calls another system for each row, or that
+    runs in Python, leaves the task's own thread without a CPU. How long another one would take is not known.
     """
     for node in execution.nodes():
         if node.name != _WRITE or _WRITER not in node.text or len(node.stages) != 1:
@@ -56,8 +56,9 @@ def _issue(write: Node, stage: ExecutedStage, waited_ms: int, share_ms: int) -> 
         None,
         f"tasks that write rows with foreach run for {duration(stage.run_ms)} in all, and have no CPU for "
         f"{duration(waited_ms)} of it{of_each}",
-        "If the writer calls another system for each row, let it keep rows in process(), and send many at once, "
-        "the rest in close(); or use foreachBatch with a sink of Spark's. Connect in open(), not for each row.",
+        "If the writer calls another system for each row, let it keep rows in process(), and send many at "
+        "once, the rest in close(); or use foreachBatch with a sink of Spark's. Connect in open(), not for "
+        "each row.",
         evidence={"foreach.rows": rows, "foreach.waitMs": waited_ms, "foreach.runTimeMs": stage.run_ms},
         share_ms=share_ms,
         stages=frozenset((stage.id,)),

@@ -74,7 +74,6 @@ class RddsComputedAgain:
             known.places[place] = None
         return _issue(key, known) if known.times > 1 else None
 
-
     def checkpoints(self, info: Mapping[str, Any]) -> Issue | None:
         """Called with each stage that has ended: one that reads a checkpoint tells what it was written of.
 
@@ -115,8 +114,8 @@ def _issue(key: frozenset[int], known: _Computed) -> Issue:
     if known.checkpoint:
         written = f"; one of them writes its checkpoint, after {known.checkpoint}"
         advice = (
-            "persist() the RDD before checkpoint(): the action then keeps what it computes, and the checkpoint "
-            "is written of that."
+            "persist() the RDD before checkpoint(): the action then keeps what it computes, and the "
+            "checkpoint is written of that."
         )
     return Issue(
         RECOMPUTATION,

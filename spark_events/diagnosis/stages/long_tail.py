@@ -23,7 +23,9 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     longest, own_ms = longest_run
     skewed, usual_ms = stage.reads_more(longest), stage.usual(run)
     # One of two tasks has less than twice its fair share, however uneven these are.
-    least_ms = usual_ms * (_least_of_two(thresholds) if skewed and measured.tasks == 2 else thresholds.skew_factor)
+    least_ms = usual_ms * (
+        _least_of_two(thresholds) if skewed and measured.tasks == 2 else thresholds.skew_factor
+    )
     if own_ms <= least_ms:
         return None
     if stage.reads_cache and read.highest and not longest.read_bytes:
@@ -79,8 +81,8 @@ def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, 
     read, rows = stage.measured.read, stage.usual(stage.measured.rows)
     if read.highest:
         return (
-            f"task {longest.number} reads {size(longest.read_bytes)}, {_others(stage)} {size(stage.usual(read))}; "
-            f"it takes {times}",
+            f"task {longest.number} reads {size(longest.read_bytes)}, {_others(stage)} "
+            f"{size(stage.usual(read))}; it takes {times}",
             "A few keys hold most of the rows. For a join, let Spark split them "
             "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
             "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice.",

@@ -270,7 +270,7 @@ class ApplicationIssues(Timeless):
         return lost_ms
 
     def reads_checkpoint(self, info: Mapping[str, Any], time_ms: int) -> None:
-        """Called with the ``Stage Info`` of a stage that has ended: it may read what checkpoint() has written."""
+        """Called with the ``Stage Info`` of a stage that has ended: it may read what was written before."""
         if (written := self._computed_again.checkpoints(info)) is not None:
             self._take(written, time_ms)
 

@@ -46,9 +46,9 @@ _ONCE_A_TASK = (
     f"iterator of batches (Iterator[pd.Series]). {_LARGER_BATCHES}"
 )
 _OF_WINDOW = (
-    "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave out, the "
-    "few values of {keys} that hold most of the rows (a default, null), or divide them by one more column of "
-    "PARTITION BY."
+    "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave "
+    "out, the few values of {keys} that hold most of the rows (a default, null), or divide them by one more "
+    "column of PARTITION BY."
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
 _SPILLED = "spill size"

@@ -82,6 +82,7 @@ BESIDE: dict[str, frozenset[str]] = {
     "slow-executor": frozenset({"straggler"}),
     "cache-evicted": frozenset({"gc"}),
     "cache-never-read": frozenset({"gc"}),
+    "expanded-rows": frozenset({"gc", "spill"}),
     "spill": frozenset({"gc"}),
     "gc": frozenset({"spill"}),
     "broadcast-too-large": frozenset({"gc"}),

@@ -72,7 +72,9 @@ def two_tasks_of_a_window(work: Work) -> None:
     spark = work.begin()
     meter = f"IF(id < {int(rows * share)}, 7, id % {meters})" if work.bad else f"id % {meters}"
     text = "repeat(sha2(cast(id AS string), 256), 8) AS reading"
-    readings = spark.range(0, rows, 1, work.cores).selectExpr("id", f"concat('M-', {meter}) AS meter_id", text)
+    readings = spark.range(0, rows, 1, work.cores).selectExpr(
+        "id", f"concat('M-', {meter}) AS meter_id", text
+    )
     # With even shares, each task of two has half of all rows.
     work.defect("skew", (share + (1 - share) / 2 - 0.5) * rows * 5, "meter_id")
     in_order = row_number().over(Window.partitionBy("meter_id").orderBy("id"))

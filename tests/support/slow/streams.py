@@ -73,7 +73,9 @@ def a_service_for_each_row(work: Work) -> None:
         def close(self, error: object) -> None:
             time.sleep(row_ms / 1_000)
 
-    alarms = file_by_file(spark, work.folder / "alarms").repartition(work.cores).writeStream.foreach(Service())  # slow
+    alarms = (
+        file_by_file(spark, work.folder / "alarms").repartition(work.cores).writeStream.foreach(Service())
+    )  # slow
     checkpointed(alarms, work).trigger(availableNow=True).start().awaitTermination()
 
 
