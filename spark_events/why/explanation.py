@@ -9,6 +9,7 @@ from spark_events.api import Event
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
+from spark_events.diagnosis.times.ledger import COMPUTING
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.runtime.settings import key_of
 from spark_events.why.answer import answer
@@ -18,8 +19,10 @@ from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
 from spark_events.why.longest_stages import LongestStages, StagesOfPlace
 from spark_events.why.run_figures import RunFigures
+from spark_events.why.shown import whole_percent
 
 SMALL_MS = 1_000
+_CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT = "executorCpuTime", 0.1, 0.9
 LEAST = key_of(Thresholds, "min_time_ms")
 
 
@@ -64,6 +67,29 @@ class Explanation:
     def answer(self) -> str:
         """One sentence that says what to look at first; empty if nothing says that."""
         return answer(self.issues, self.duration_ms, self.parts, self.longest, self.ended)
+
+    @property
+    def cpu_share(self) -> float | None:
+        """For how much of the time in which tasks read, compute and write they had a CPU, from 0 to 1.
+
+        None where it is not known, or where they do so for less than a tenth of the time of all cores.
+        """
+        if self.core_ms is None or self.figures is None:
+            return None
+        cpu_ms, computing_ms = self.figures.sums.get(_CPU_TIME, 0) / 1e6, self.core_ms.get(COMPUTING, 0)
+        if not cpu_ms or computing_ms < _LEAST_COMPUTING * sum(self.core_ms.values()):
+            return None
+        return min(1.0, cpu_ms / computing_ms)
+
+    @property
+    def had_cpu(self) -> str:
+        """A sentence about that; empty if it is not known."""
+        if (share := self.cpu_share) is None:
+            return ""
+        had = f'Of "{COMPUTING}", tasks had a CPU for {whole_percent(100 * share)}'
+        if share >= _MOST_OF_IT:
+            return f"{had}."
+        return f"{had}; otherwise they waited: for disks, other systems, or a CPU that others used."
 
     @property
     def failed(self) -> str:

@@ -43,6 +43,7 @@ def as_values(explanation: Explanation) -> dict[str, Any]:
         "failures": list(explanation.failures),
         "parts": explanation.parts,
         "core_ms": explanation.core_ms,
+        "cpu_share": explanation.cpu_share,
         "heap_byte_s": explanation.heap_byte_s,
         "critical_path_ms": explanation.critical_path_ms,
         "estimates": [estimate._asdict() for estimate in explanation.estimates],

@@ -804,6 +804,16 @@ def test_a_cache_that_something_reads() -> None:
     assert unread(EndedExecution(0, 100 * S, 4, (*filled.plans, *filled.plans), filled.stages)) == []
 
 
+def test_a_cache_that_its_own_execution_reads_twice() -> None:
+    """To sort what it has, Spark reads it first for a sample."""
+    plan = Plan()(0, "Exchange rangepartitioning(id#1 ASC NULLS FIRST, 200)", 2, shuffle_records_written=50)
+    plan(1, f"{CACHE} [id#1]", 1, rows=100)(2, "Scan parquet db.t", 0, rows=50)
+    assert len(unread(executed(plan, s0=(0, 20), s1=(20, 21), s2=(21, 22)))) == 1
+    (number,) = (each for each, value in plan.measured.items() if value.value == 100)
+    plan.measured[number] = plan.measured[number]._replace(stages=frozenset((1, 2)))
+    assert unread(executed(plan, s0=(0, 20), s1=(20, 21), s2=(21, 22))) == []
+
+
 def rewritten(copied: int, updated: int, inserted: int = 0) -> EndedExecution:
     metrics = {
         "number of rows copied.": copied,

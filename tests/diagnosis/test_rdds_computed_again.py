@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.rdds.computed_again import RddsComputedAgain
 
@@ -57,6 +59,20 @@ def of_checkpoint(place: str, rdd: int) -> dict[str, Any]:
             {"RDD ID": rdd, "Name": "PythonRDD", "Parent IDs": [20]},
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("action_s", "again_s"), [(30, 5), (5, 30)], ids=["starts Python", "writes for long"]
+)
+def test_a_checkpoint_that_takes_another_time_than_its_action(action_s: int, again_s: int) -> None:
+    rule = RddsComputedAgain()
+    first = stage("count at a.py:3")
+    first["RDD Info"].append({"RDD ID": 7, "Parent IDs": [5], "Number of Partitions": 8})
+    assert rule.take(first, action_s * S, lambda: action_s * S) is None
+    assert rule.take(stage("count at a.py:3"), again_s * S, lambda: again_s * S) is None
+    issue = rule.checkpoints(of_checkpoint("count at a.py:3", 5))
+    assert issue is not None
+    assert (issue.share_ms, issue.sentence[:8]) == (5 * S, "2 stages")
 
 
 def test_a_checkpoint_of_what_is_not_kept() -> None:

@@ -37,7 +37,7 @@ class PlanPart:
         wholes: the digests of two of the plans that it is a part of.
         rows: how many rows were computed, in all.
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
-        scans: how often a cache was read, by the execution that filled it, too.
+        scans: how often a cache was read, by the execution that filled it, too: once by each stage.
     """
 
     digest: str

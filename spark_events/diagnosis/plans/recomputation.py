@@ -127,7 +127,7 @@ class Recomputation:
         for child in scan.children:
             part = self._parts.get(digests[id(child)].name)
             if part is not None:
-                part.scans += 1
+                part.scans += max(1, len(scan.measured_in))  # what is sorted is sampled first
             if part is not None and "], [" not in scan.text:  # which would be a filter
                 part.kept_rows = max(part.kept_rows, scan.rows or 0)
 

@@ -16,6 +16,8 @@ _LEAST_SHARE = 0.5
 """Of the tasks' time: for so much of it they wait."""
 _LEAST_ROW_MS = 0.5
 """For so long at least, whoever calls another system for a row waits for it."""
+_TASK_MS = 200
+"""For so long a task may wait however many rows it writes: to connect, to commit, for its Python worker."""
 
 
 def foreach_writers(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
@@ -25,16 +27,25 @@ def foreach_writers(execution: EndedExecution, thresholds: Thresholds) -> Iterat
     runs in Python, leaves the task's own thread without a CPU. How long another one would take is not known.
     """
     for node in execution.nodes():
-        if node.name != _WRITE or _WRITER not in node.text or len(node.stages) != 1:
-            continue
-        (number,) = node.stages
-        stage = execution.stages.get(number)
+        stage = _stage(node, execution) if node.name == _WRITE and _WRITER in node.text else None
         if stage is None or not stage.run_ms or not stage.cpu_ms:
             continue
         waited_ms = stage.run_ms - stage.cpu_ms - _waits_besides_ms(node)
-        if waited_ms >= max(_LEAST_SHARE * stage.run_ms, _LEAST_ROW_MS * _rows(node)):
-            freed_ms = WorkInStages(execution).freed_ms(node.stages)
-            yield _issue(node, stage, waited_ms, freed_ms * waited_ms // stage.run_ms)
+        for_rows_ms = waited_ms - stage.tasks * _TASK_MS
+        if for_rows_ms >= max(_LEAST_SHARE * stage.run_ms, _LEAST_ROW_MS * _rows(node)):
+            freed_ms = WorkInStages(execution).freed_ms({stage.id})
+            yield _issue(node, stage, waited_ms, freed_ms * for_rows_ms // stage.run_ms)
+
+
+def _stage(write: Node, execution: EndedExecution) -> ExecutedStage | None:
+    """Return the stage that writes; None if nobody knows which it is.
+
+    Where all that it does is to write what was shuffled, none of its nodes has measured anything: then it is the
+    only one in which none has.
+    """
+    measured = frozenset[int]().union(*(node.measured_in for node in execution.nodes()))
+    stages = write.stages or execution.stages.keys() - measured
+    return execution.stages.get(next(iter(stages))) if len(stages) == 1 else None
 
 
 def _waits_besides_ms(write: Node) -> int:

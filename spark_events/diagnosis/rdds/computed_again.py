@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
@@ -18,6 +18,21 @@ _LEAST_SHARE = 0.5
 """Of the longest time: what actions take at least that compute as much as others."""
 
 
+class _Again(NamedTuple):
+    """A stage that computes an RDD which the action before it at the same place has computed, and no more.
+
+    Attributes:
+        rdd: its id.
+        time_ms: how long the shorter of both took.
+        is_added: whether it takes as long as others, so that it is one of those that are added up.
+    """
+
+    place: str
+    rdd: int
+    time_ms: int
+    is_added: bool
+
+
 @dataclass(slots=True)
 class _Computed:
     """The stages that compute the same RDDs in all of their partitions; times in ms.
@@ -28,7 +43,8 @@ class _Computed:
         times: how many there are.
         places: in the user's code that they are for; the first few.
         common: the RDDs that all of them compute, by their ids.
-        checkpoint: where one of those is written as a checkpoint, after it was computed; empty if none is.
+        again: the latest stage that may have written one of those as a checkpoint.
+        checkpoint: where that is known; empty if it is not.
     """
 
     longest_ms: int = 0
@@ -36,6 +52,7 @@ class _Computed:
     times: int = 0
     places: dict[str, None] = field(default_factory=dict)
     common: frozenset[int] = frozenset()
+    again: _Again | None = None
     checkpoint: str = ""
 
 
@@ -60,12 +77,19 @@ class RddsComputedAgain:
             return None
         known = self._computed.setdefault(key, _Computed())
         alone_ms = alone() if known.times else wall_ms  # most RDDs are computed once
-        if alone_ms < _LEAST_SHARE * known.longest_ms:
+        rdds = _parents(info).keys()
+        is_less, is_more = (
+            alone_ms < _LEAST_SHARE * known.longest_ms,
+            known.longest_ms < _LEAST_SHARE * alone_ms,
+        )
+        if place in known.places and max(rdds) in known.common - {max(known.common)}:
+            both_ms = min(alone_ms, known.longest_ms)
+            known.again = _Again(place, max(rdds), both_ms, not is_less and not is_more)
+        if is_less:
             return None  # it does something else, or little of it
-        if known.longest_ms < _LEAST_SHARE * alone_ms:
+        if is_more:
             known.times = known.shorter_ms = known.longest_ms = 0
             known.places.clear()
-        rdds = _parents(info).keys()
         known.common = known.common & rdds if known.times else frozenset(rdds)
         known.shorter_ms += min(alone_ms, known.longest_ms)
         known.longest_ms = max(alone_ms, known.longest_ms)
@@ -86,9 +110,14 @@ class RddsComputedAgain:
             place, number = str(rdd.get("Callsite") or ""), int(rdd.get("RDD ID", -1))
             written = {child for child, parents in _parents(info).items() if number in parents}
             for key, known in self._computed.items():
-                if place in known.places and not known.checkpoint and written & known.common:
-                    known.checkpoint = place
-                    return _issue(key, known) if known.times > 1 else None
+                again = known.again
+                if again is None or known.checkpoint or again.place != place or again.rdd not in written:
+                    continue
+                known.checkpoint = place
+                if not again.is_added:
+                    known.times, known.shorter_ms = known.times + 1, known.shorter_ms + again.time_ms
+                    known.places[place] = None
+                return _issue(key, known)
         return None
 
 

@@ -62,7 +62,7 @@ def one_key_of_a_window(work: Work) -> None:
     numbered.selectExpr("*", rest).write.format("noop").mode("overwrite").save()  # slow
 
 
-@case("skew-of-two", conf={"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"})
+@case("skew-of-two", master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
 def two_tasks_of_a_window(work: Work) -> None:
     """Of two tasks, one has most of the rows, in which no task can have three times as many as is fair."""
     from pyspark.sql import Window
