@@ -40,8 +40,8 @@ def foreach_writers(execution: EndedExecution, thresholds: Thresholds) -> Iterat
 def _stage(write: Node, execution: EndedExecution) -> ExecutedStage | None:
     """Return the stage that writes; None if nobody knows which it is.
 
-    Where all that it does is to write what was shuffled, none of its nodes has measured anything: then it is the
-    only one in which none has.
+    Where all that it does is to write what was shuffled, none of its nodes has measured anything: then it is
+    the only one in which none has.
     """
     measured = frozenset[int]().union(*(node.measured_in for node in execution.nodes()))
     stages = write.stages or execution.stages.keys() - measured
