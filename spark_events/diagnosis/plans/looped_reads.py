@@ -63,7 +63,7 @@ class LoopedReads:
             execution: it.
             place: in the user's code that it is for; empty if unknown.
         """
-        filtered = _filtered_scan(execution)
+        filtered = filtered_scan(execution)
         if filtered is None or not place or not execution.cores:
             return False
         scan, conditions = filtered
@@ -78,7 +78,7 @@ class LoopedReads:
         )
         if key not in self._loops and len(self._loops) >= _MOST_LOOPS:
             return False
-        loop = self._loops.setdefault(key, _Loop(place, scan.table(), by, _files(scan)))
+        loop = self._loops.setdefault(key, _Loop(place, scan.table(), by, files_of(scan)))
         digest = sha256(without_ids(conditions).encode(errors="replace")).hexdigest()[:16]
         if digest in loop.filters or len(loop.filters) >= _MOST_FILTERS:
             return False  # that the same is computed again is told elsewhere
@@ -112,12 +112,13 @@ class LoopedReads:
             )
 
 
-def _files(scan: Node) -> str:
+def files_of(scan: Node) -> str:
+    """Return how many files a scan has read, and how large these are, for a sentence."""
     number, total = (scan.metrics.get(name, 0) for name in FILES)
     return f"{number:,} file{'s' if number > 1 else ''}, {size(total)}"
 
 
-def _filtered_scan(execution: EndedExecution) -> tuple[Node, str] | None:
+def filtered_scan(execution: EndedExecution) -> tuple[Node, str] | None:
     """Return the only scan of an execution, of files, and the conditions by which its rows are filtered.
 
     None if it reads something else, or does more than that.

@@ -13,6 +13,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
 from spark_events.diagnosis.plans.overlaps import groups_of
+from spark_events.diagnosis.plans.parsed_files import ParsedFiles
 from spark_events.diagnosis.plans.plan_part import MOST_PASSES, Pass, PlanPart
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
@@ -63,6 +64,7 @@ class Recomputation:
         self._causes: dict[str, str] = {}
         self._counted = CountedRows()
         self._looped_reads = LoopedReads()
+        self._parsed_files = ParsedFiles()
         self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
@@ -74,6 +76,7 @@ class Recomputation:
         """
         parts: list[PlanPart] = []
         is_new = self._looped_reads.take(execution, place)
+        is_new = self._parsed_files.take(execution, place) or is_new
         if not execution.plans:
             self.read_elsewhere()
         work = WorkInStages(execution)
@@ -93,6 +96,7 @@ class Recomputation:
             yield _issue(group.parts[0], group.lost_ms, group.grows, group.cause)
         yield from self._counted.issues()
         yield from self._looped_reads.issues()
+        yield from self._parsed_files.issues()
 
     def read_elsewhere(self) -> None:
         """Called when something that is not taken may have read a cache; nobody knows which."""

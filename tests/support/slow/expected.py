@@ -69,6 +69,7 @@ KINDS: dict[str, frozenset[str]] = {
         "pairs-tried": "exploding-join",
         "expanded-rows": "expanded-rows",
         "computed-to-sort": "recomputation",
+        "text-parsed-again": "recomputation",
         "checkpoint-not-kept": "recomputation",
         "foreach-row-by-row": "foreach-batch",
     }.items()

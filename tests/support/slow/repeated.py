@@ -84,6 +84,25 @@ def parcels_by_weight(work: Work) -> None:
     parcels.orderBy("parcel_weight").write.parquet(str(work.folder / "parcels"))  # slow
 
 
+@case("text-parsed-again")
+def measures_of_wide_lines(work: Work) -> None:
+    """Several queries read a few columns of the same wide lines; the twin keeps what they need of them."""
+    rows, width, queries = work.random.randrange(40_000, 50_000), 100, work.random.randrange(3, 5)
+    lines = work.folder / "measures"
+    lines.mkdir()
+    for file in range(work.cores):
+        texts = (",".join(str(row * 31 + n) for n in range(width)) for row in range(rows // work.cores))
+        (lines / f"{file}.csv").write_text("\n".join(texts))
+    work.defect("text-parsed-again", None, "measures")
+    spark = work.begin()
+    names = [f"measure_{number}" for number in range(width)]
+    measures = spark.read.schema(", ".join(f"{name} bigint" for name in names)).csv(str(lines))
+    if not work.bad:
+        measures = measures.select(names[:queries]).cache()
+    for name in names[:queries]:
+        measures.agg({name: "sum"}).collect()  # slow
+
+
 @case("checkpoint-not-kept", needed=_CALLED)
 def matches_with_a_checkpoint(work: Work) -> None:
     """An action computes an RDD, and its checkpoint, which is written then, computes it once more."""

@@ -1,0 +1,117 @@
+"""The rule about files of text, such as CSV and JSON, that several SQL executions parse, each anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.looped_reads import files_of, filtered_scan
+from spark_events.diagnosis.plans.node import FILES, Node, without_ids
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.thresholds import RECOMPUTATION
+
+_TEXT = re.compile(r"Scan (csv|json|xml)\b")
+_MOST_FOLDERS, _MOST_PLACES = 1_000, 3
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """The files of a path that are parsed; times in ms.
+
+    Attributes:
+        format: CSV, JSON or XML.
+        table: that is read, or its path.
+        files: how many there are, and how large they are, as a sentence says it.
+        times: how many SQL executions have parsed them.
+        plans: the texts of two scans that differ in their columns, or filters.
+        all_ms, longest_ms: how long that took, in all, and the longest time.
+        places: in the user's code that these were for; the first few.
+    """
+
+    format: str
+    table: str
+    files: str
+    times: int = 0
+    plans: set[str] = field(default_factory=set)
+    all_ms: int = 0
+    longest_ms: int = 0
+    places: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_again(self) -> bool:
+        """Whether they are parsed more often than they had to be.
+
+        An application that does the same thing twice may want to.
+        """
+        return self.times > (1 if len(self.plans) > 1 else 2)
+
+
+class ParsedFiles:
+    """Finds files of text that are parsed by one SQL execution after another.
+
+    Whichever columns are needed, all of a line is read, and most of it is parsed. Where a loop filters the
+    same files by one value after the other, ``LoopedReads`` tells that.
+    """
+
+    def __init__(self) -> None:
+        self._parsed: dict[tuple[str, ...], _Parsed] = {}
+
+    def take(self, execution: EndedExecution, place: str) -> bool:
+        """Called with each SQL execution that has ended; returns whether it parses files again.
+
+        Args:
+            execution: it.
+            place: in the user's code that it is for; empty if unknown.
+        """
+        scans = [node for node in execution.nodes() if _TEXT.match(node.name) and node.metrics.get(FILES[0])]
+        if not scans or (place and filtered_scan(execution) is not None):
+            return False
+        work, is_again = WorkInStages(execution), False
+        for scan in scans:
+            is_again = self._add(scan, work, place) or is_again
+        return is_again
+
+    def issues(self) -> Iterator[Issue]:
+        """Yield what each path has cost so far: all times but the longest."""
+        for key, parsed in self._parsed.items():
+            if parsed.is_again:
+                yield _issue(" ".join(key), parsed)
+
+    def _add(self, scan: Node, work: WorkInStages, place: str) -> bool:
+        match = _TEXT.match(scan.name)
+        assert match is not None  # asked before
+        location = scan.metadata.get("Location") or scan.table()
+        key = match[1], location, *(str(scan.metrics.get(name)) for name in FILES)
+        if not scan.measured_in or (key not in self._parsed and len(self._parsed) >= _MOST_FOLDERS):
+            return False
+        parsed = self._parsed.setdefault(key, _Parsed(match[1].upper(), scan.table(), files_of(scan)))
+        time_ms = work.time(scan).time_ms  # nothing where the stage does more that may take long
+        parsed.times += 1
+        parsed.all_ms += time_ms
+        parsed.longest_ms = max(parsed.longest_ms, time_ms)
+        if len(parsed.plans) < 2:
+            parsed.plans.add(without_ids(scan.text))
+        if place and len(parsed.places) < _MOST_PLACES:
+            parsed.places[place] = None
+        return parsed.is_again
+
+
+def _issue(key: str, parsed: _Parsed) -> Issue:
+    places = f", for {', '.join(parsed.places)}" if parsed.places else ""
+    return Issue(
+        RECOMPUTATION,
+        f"{RECOMPUTATION} text {key}",
+        parsed.all_ms - parsed.longest_ms,
+        None,
+        f"{parsed.format} of {parsed.table} ({parsed.files}) is parsed {parsed.times:,} times{places}",
+        "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, however "
+        "few columns are needed. Or cache() the columns that several actions need.",
+        evidence={
+            "recomputation.times": parsed.times,
+            "recomputation.cached": False,
+            "recomputation.what": f"the rows of the {parsed.format} of {parsed.table}",
+        },
+    )

@@ -1,0 +1,64 @@
+"""Files of text that several SQL executions parse, each anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.parsed_files import ParsedFiles
+from tests.support.plans import Plan, S, executed
+
+PLACE = "collect at a.py:7"
+
+
+def scanned(
+    column: str,
+    lasts_s: int = 20,
+    form: str = "csv",
+    path: str = "file:/lake/trips",
+    above: str = "HashAggregate(keys=[], functions=[partial_sum(fare#1)])",
+) -> EndedExecution:
+    """Return an SQL execution that aggregates a column of files, in stage 1."""
+    plan = Plan()(0, above, 1, rows=4)
+    location = {"Location": f"InMemoryFileIndex(1 paths)[{path}]"}
+    files = {"number_of_files_read": 8, "size_of_files_read": 900 << 20}
+    plan(1, f"Scan {form} [{column}]", 1, location, rows=500, **files)
+    return executed(plan, s1=(0, lasts_s))
+
+
+def told(*executions: EndedExecution, place: str = PLACE) -> list[Issue]:
+    parsed = ParsedFiles()
+    for execution in executions:
+        parsed.take(execution, place)
+    return list(parsed.issues())
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "xml"])
+def test_two_queries_of_other_columns(form: str) -> None:
+    (issue,) = told(scanned("fare#1", form=form), scanned("tip#2", 12, form))
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 12 * S)
+    assert issue.sentence == (
+        f"{form.upper()} of file:/lake/trips (8 files, 900 MiB) is parsed 2 times, for {PLACE}"
+    )
+    assert "Parquet" in issue.advice
+
+
+def test_work_besides_of_which_nobody_knows_how_long_it_takes() -> None:
+    one, other = (scanned(name, above="SortMergeJoin [a#1], [b#2], Inner") for name in ("fare#1", "tip#2"))
+    (issue,) = told(one, other)
+    assert issue.lost_ms == 0
+
+
+@pytest.mark.parametrize(
+    "executions",
+    [
+        [scanned("fare#1"), scanned("fare#9")],
+        [scanned("fare#1"), scanned("tip#2", path="file:/lake/rides")],
+        [scanned(name, form="parquet") for name in ("fare#1", "tip#2", "tax#3")],
+        [scanned("fare#1", above="Filter (fare#1 > 3)"), scanned("tip#2", above="Filter (tip#2 > 3)")],
+    ],
+    ids=["the same twice", "other files", "columns alone are read", "a loop"],
+)
+def test_files_that_are_not(executions: list[EndedExecution]) -> None:
+    assert told(*executions) == []

@@ -1,0 +1,49 @@
+"""For how much of their time tasks had a CPU, as ``why`` says it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_events.why.explanation import Explanation
+from spark_events.why.run_figures import RunFigures
+
+MIN = 60_000
+RUN = Explanation(
+    "nightly",
+    "app-1",
+    0,
+    10 * MIN,
+    True,
+    [],
+    core_ms={"idle cores": 20 * MIN, "reading, computing and writing": 20 * MIN},
+    figures=RunFigures(sums={"executorCpuTime": 5 * MIN * 1_000_000}),
+)
+
+
+def test_tasks_that_wait() -> None:
+    assert RUN.cpu_share == 0.25
+    assert RUN.had_cpu == (
+        'Of "reading, computing and writing", tasks had a CPU for 25 %; otherwise they waited: for disks, other '
+        "systems, or a CPU that others used."
+    )
+
+
+def test_tasks_that_compute() -> None:
+    computing = replace(RUN, figures=RunFigures(sums={"executorCpuTime": 21 * MIN * 1_000_000}))
+    assert computing.had_cpu == 'Of "reading, computing and writing", tasks had a CPU for 100 %.'
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        replace(RUN, figures=None),
+        replace(RUN, core_ms=None),
+        replace(RUN, figures=RunFigures()),
+        replace(RUN, core_ms={"Python functions": 40 * MIN, "reading, computing and writing": MIN}),
+    ],
+    ids=["only its events", "no cores", "nobody has measured it", "they do something else"],
+)
+def test_nothing_is_said(run: Explanation) -> None:
+    assert (run.cpu_share, run.had_cpu) == (None, "")
