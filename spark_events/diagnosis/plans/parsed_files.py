@@ -107,8 +107,8 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
         parsed.all_ms - parsed.longest_ms,
         None,
         f"{parsed.format} of {parsed.table} ({parsed.files}) is parsed {parsed.times:,} times{places}",
-        "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, however "
-        "few columns are needed. Or cache() the columns that several actions need.",
+        "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, "
+        "however few columns are needed. Or cache() the columns that several actions need.",
         evidence={
             "recomputation.times": parsed.times,
             "recomputation.cached": False,
