@@ -34,10 +34,8 @@ def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
     """Return whether an issue is that a stage lacks memory which another one takes."""
     if cause.kind not in _TAKE_MEMORY or issue.kind not in _LACK_MEMORY:
         return False
-    stages = cause.evidence.get(_TAKE_MEMORY[cause.kind])
-    if not isinstance(stages, (list, tuple)):
-        return False
-    return _stage(issue.about) in map(str, stages)
+    stages = str(cause.evidence.get(_TAKE_MEMORY[cause.kind]) or "").split(", ")
+    return bool(_stage(issue.about)) and _stage(issue.about) in stages
 
 
 def _stage(about: str) -> str:

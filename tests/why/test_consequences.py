@@ -16,12 +16,12 @@ def gc(stage: str, kind: str = "gc") -> FoundIssue:
 
 
 def cache(*stages: int) -> FoundIssue:
-    evidence = {"cache.stages": stages, "shareMs": 139 * S}
+    evidence = {"cache.stages": ", ".join(map(str, stages)), "shareMs": 139 * S}
     return FoundIssue("cache-never-read", "WARN", "application 'a'", "…", "…", None, None, evidence)
 
 
 def test_rows_of_an_aggregation_are_told_before_the_memory_that_they_take() -> None:
-    evidence = {"expand.stages": [4], "shareMs": 100 * S}
+    evidence = {"expand.stages": "4", "shareMs": 100 * S}
     rows = FoundIssue("expanded-rows", "WARN", "SQL execution 1", "…", "…", None, None, evidence)
     assert causes_first([gc("4.0"), gc("5.0"), rows]) == [rows, gc("4.0"), gc("5.0")]
 

@@ -55,7 +55,7 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
             "expand.rows": made,
             "expand.ofRows": of,
             "expand.columns": ", ".join(_names(node)),
-            "expand.stages": tuple(sorted(stages)[:_MOST_STAGES]),
+            "expand.stages": ", ".join(map(str, sorted(stages)[:_MOST_STAGES])),
         },
         share_ms=round(_time_ms(node, stages, execution) * (made - of) / made),
         stages=stages,

@@ -263,7 +263,10 @@ def _unread(part: PlanPart) -> Issue:
         None,
         f"{part.title.removeprefix('the same ')} is cached{places} and read from there by nothing else",
         "Remove cache() or persist(): it takes memory, and the time to write it there, for nothing.",
-        evidence={"cache.rows": part.rows, "cache.stages": tuple(sorted(stages)[:_MOST_STAGES])},
+        evidence={
+            "cache.rows": part.rows,
+            "cache.stages": ", ".join(map(str, sorted(stages)[:_MOST_STAGES])),
+        },
         share_ms=part.total_ms,
     )
 

@@ -87,7 +87,7 @@ def parcels_by_weight(work: Work) -> None:
 @case("text-parsed-again")
 def measures_of_wide_lines(work: Work) -> None:
     """Several queries read a few columns of the same wide lines; the twin keeps what they need of them."""
-    rows, width, queries = work.random.randrange(40_000, 50_000), 100, work.random.randrange(3, 5)
+    rows, width, queries = work.random.randrange(100_000, 130_000), 100, work.random.randrange(4, 7)
     lines = work.folder / "measures"
     lines.mkdir()
     for file in range(work.cores):
