@@ -357,6 +357,24 @@ def test_what_a_cold_driver_takes_for_its_first_query_is_no_issue() -> None:
     assert told(time, 28 * S)["idle-cores"].lost_ms == 10 * S  # one before the first query
 
 
+def test_a_query_that_does_what_none_before_did_loads_code_too() -> None:
+    """As long as all of them together take no longer than is usual: here 13 s of 20."""
+    time = first_query(FEW, pauses_s=(1, 3))
+
+    def queried(begun_s: int, pause_s: int, node: str) -> None:
+        time.executions(1, begun_s * S)
+        ran(time, (begun_s + pause_s) * S, (begun_s + pause_s + 1) * S, f"save at a.py:{begun_s}")
+        time.execution_planned(executed(Plan()(0, node, 1)))
+        time.executions(-1, (begun_s + pause_s + 1) * S)
+
+    queried(9, 9, "SortMergeJoin [a#1], [b#2], Inner")
+    assert "idle-cores" not in told(time, 19 * S)
+    queried(19, 9, "SortMergeJoin [a#1], [b#2], Inner")
+    assert told(time, 29 * S)["idle-cores"].lost_ms == (1 + 9) * S
+    queried(29, 9, "Window [a#1]")  # of the 20 s, 7 are left
+    assert told(time, 39 * S)["idle-cores"].lost_ms == (1 + 9 + 2) * S
+
+
 @pytest.mark.parametrize(
     "time",
     [

@@ -77,3 +77,5 @@ def test_a_text_that_is_cut() -> None:
     """Then what is left says whose rows they are, as far as it can."""
     (issue,) = told(DISTINCT[:70], BY_DISTINCT, 3_000_000)
     assert "distinct values of d0, d2 at once" in issue.sentence
+    (issue,) = told(CUBE[:45], BY_SETS, 4_000_000)
+    assert "(CUBE, ROLLUP) of a, b, Spark" in issue.sentence

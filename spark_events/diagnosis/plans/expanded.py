@@ -95,6 +95,9 @@ def _names(node: Node) -> list[str]:
     """Return the columns that are in some of the copies of a row and not in all; or the time of windows."""
     if windows := _OF_WINDOWS.search(node.text):
         return [windows[1]]
+    keys = node.parent.text.partition("keys=[")[2].partition("]")[0] if node.parent is not None else ""
+    if _OF_SETS.search(keys):
+        return [name for name in columns(keys) if name not in _MARKS]
     copies = [columns(item) for item in items(node.text) if item.endswith("]")]
     in_all = set(copies[0]).intersection(*copies) if copies else set()
     return sorted({name for names in copies for name in names} - in_all - {*_MARKS})

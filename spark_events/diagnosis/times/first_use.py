@@ -1,7 +1,8 @@
-"""What the first SQL execution of an application costs its driver, because it is the first: no issue.
+"""What SQL executions cost their driver because they are the first of their kind: no issue.
 
 The driver loads the classes of the planner, of the compiler of generated code and of the sources then, and
-nothing of it is compiled yet; on a busy machine that takes many seconds.
+nothing of it is compiled yet; on a busy machine that takes many seconds. The first execution loads most,
+and each one that does something new loads more.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from spark_events.diagnosis.times.driver_issues import Pauses
 _MANY_NODES, _MANY_FIELDS, _MANY_FILES = 100, 100, 1_000
 """With so many, planning takes long the second time, too."""
 _FEW_ITEMS = 3
-_MOST_PAUSES = 100
+_MOST_PAUSES, _MOST_KINDS = 100, 1_000
 _FILES = "number of files read"
 _MORE = re.compile(r"(\d+)" + re.escape(CUT), re.ASCII)
 
 
 class FirstUse:
-    """Takes off what an application's first SQL execution with a stage costs the driver before its stages.
+    """Takes off what the first SQL executions with a stage cost the driver before their stages.
+
+    Those are the first one, and each whose plan has nodes of a kind that none before had.
 
     Args:
-        usual_ms: how long that takes at most; whatever takes longer has another reason.
+        usual_ms: how long that takes at most, in all; whatever takes longer has another reason.
 
     Attributes:
         usual_ms: it; longer where Spark took long to start.
@@ -33,27 +36,33 @@ class FirstUse:
     def __init__(self, usual_ms: int) -> None:
         self.usual_ms = usual_ms
         self._pauses: list[Pauses] = []
-        self._plans_much = self._is_over = False
+        self._kinds: set[str] = set()
+        self._taken_ms = 0
+        self._plans_much, self._is_new = False, True
 
     def add(self, pause: Pauses) -> None:
         """Called with the pause before each stage that begins while an SQL execution runs."""
-        if not self._is_over and len(self._pauses) < _MOST_PAUSES:
+        if len(self._pauses) < _MOST_PAUSES and self._taken_ms < self.usual_ms:
             self._pauses.append(pause)
 
     def planned(self, execution: EndedExecution) -> None:
-        """Called before the end of each SQL execution: its plan may be what takes long."""
-        if not self._is_over:
-            self._plans_much = self._plans_much or plans_much(execution)
+        """Called before the end of each SQL execution: its plan may be what takes long, or is new."""
+        if self._taken_ms >= self.usual_ms:
+            return
+        self._plans_much = self._plans_much or plans_much(execution)
+        kinds = {" ".join(node.name.split()[:2]) for node in execution.nodes()}
+        if len(self._kinds) < _MOST_KINDS:
+            self._is_new = self._is_new or not kinds <= self._kinds
+            self._kinds |= kinds
 
     def ended(self) -> None:
         """Called when no SQL execution runs any more: takes off what nothing but the first use explains."""
         if not self._pauses:
             return  # it had no stage
-        left_ms = 0 if self._plans_much else self.usual_ms
-        for pause in self._pauses:
-            left_ms -= pause.take(min(left_ms, pause.within_ms))
+        for pause in self._pauses if self._is_new and not self._plans_much else ():
+            self._taken_ms += pause.take(min(self.usual_ms - self._taken_ms, pause.within_ms))
         self._pauses.clear()
-        self._is_over = True
+        self._plans_much = self._is_new = False
 
 
 def plans_much(execution: EndedExecution) -> bool:

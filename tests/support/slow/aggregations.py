@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from tests.support.slow.case import Work, case
 
-_ROWS = (250_000, 350_000)
-
 
 @case("several-distincts")
 def visitors_of_several_kinds(work: Work) -> None:
     """The distinct values of several columns are counted at once; the twin estimates how many there are."""
-    rows, columns = work.random.randrange(*_ROWS), work.random.randrange(4, 7)
+    rows, columns = work.random.randrange(250_000, 350_000), work.random.randrange(4, 7)
     work.defect("expanded-rows", None, "visitor_0", costed=False)
     spark = work.begin()
     names = [f"visitor_{number}" for number in range(columns)]
@@ -24,7 +22,7 @@ def visitors_of_several_kinds(work: Work) -> None:
 @case("cube-of-many-rows")
 def sales_by_all_sets(work: Work) -> None:
     """A CUBE of many rows; the twin makes it of the sums of all its columns, of which there are few."""
-    rows, columns = work.random.randrange(*_ROWS), work.random.randrange(3, 5)
+    rows, columns = work.random.randrange(1_500_000, 2_000_000), work.random.randrange(4, 6)
     work.defect("expanded-rows", None, "feature_0", costed=False)
     spark = work.begin()
     names = [f"feature_{number}" for number in range(columns)]
