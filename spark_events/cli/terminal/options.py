@@ -24,7 +24,8 @@ SlaOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[QUERY=]DURATION",
-        help="How long a query may go without committing: 60s, or orders=60s for one query. Repeatable.",
+        help="How long a query may go without committing: 60s, which is the default, or orders=5min for one "
+        "query. The applications' own setting, spark.events.checkpoint.sla, is not looked at. Repeatable.",
     ),
 ]
 

@@ -114,7 +114,7 @@ def _rows(pairs: Iterable[Pair]) -> dict[str, Row]:
 
 
 def _precision(pairs: Iterable[Pair]) -> Iterator[str]:
-    """Yield a table of each issue: how often it was said, and how often that was true."""
+    """Yield a table of each issue: how often it was said, and how often it was right."""
     said: Counter[str] = Counter()
     false: Counter[str] = Counter()
     for pair in pairs:
