@@ -12,7 +12,7 @@ from spark_events.spark.conf import read_properties
 
 FILES, PROMETHEUS, OTLP = "files", "prometheus", "otlp"
 DESTINATIONS = (FILES, PROMETHEUS, OTLP)
-_HEAD = "# spark-events: every key is explained in docs/configuration.md."
+_HEAD = "# spark-events: `spark-events check` reads these lines; `spark-events paths` names a file with every key."
 
 
 @dataclass(frozen=True, slots=True)

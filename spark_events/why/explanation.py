@@ -10,7 +10,9 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
+from spark_events.runtime.setup import FACTORY
 from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.grouped import grouped
@@ -20,6 +22,11 @@ from spark_events.why.run_figures import RunFigures
 
 SMALL_MS = 1_000
 LEAST = key_of(Thresholds, "min_time_ms")
+_WHERE_TIME_IS = (
+    "Where the time went is not in stored events: it is in the Spark event log (spark.eventLog.enabled), which "
+    "why reads as well, and in spans that are stored with the events, of applications that run with the lines "
+    f"{SPANS.prefix}file.{FACTORY.name} file_log and {SPANS.prefix}file.path, the folder of the events"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +83,10 @@ class Explanation:
     def none_found(self) -> str:
         """What to say where there is no issue: small ones are not looked for."""
         if self.least_ms is None:
+            where = "" if self.parts is not None else f". {_WHERE_TIME_IS}"
             return (
                 "no performance issue found in the stored events; issues that cost less than the "
-                f"application's {LEAST} (30 s by default) are not stored"
+                f"application's {LEAST} (30 s by default) are not stored{where}"
             )
         least = duration(self.least_ms)
         smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > SMALL_MS else ""
