@@ -23,9 +23,9 @@ from spark_events.why.run_figures import RunFigures
 SMALL_MS = 1_000
 LEAST = key_of(Thresholds, "min_time_ms")
 _WHERE_TIME_IS = (
-    "Where the time went is not in stored events: it is in the Spark event log (spark.eventLog.enabled), which "
-    "why reads as well, and in spans that are stored with the events, of applications that run with the lines "
-    f"{SPANS.prefix}file.{FACTORY.name} file_log and {SPANS.prefix}file.path, the folder of the events"
+    "Where the time went is not in these events, but in the Spark event log (spark.eventLog.enabled), which "
+    f"why reads, and in spans, stored beside the events with {SPANS.prefix}file.{FACTORY.name} file_log and "
+    f"{SPANS.prefix}file.path"
 )
 
 
