@@ -15,7 +15,7 @@ import typer
 
 from spark_events.api import Severity
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.api.toolkit.formatting import moment
+from spark_events.api.toolkit.formatting import moment, some_names
 from spark_events.cli.terminal.console import (
     INTERRUPTED,
     has_all_characters,
@@ -27,7 +27,6 @@ from spark_events.cli.terminal.console import (
 from spark_events.cli.terminal.options import App, From, Query, Until
 from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
-from spark_events.history.selection import shown
 from spark_events.runtime.event_names import ALL_SUBTASKS_STATUS_CHANGE, JOB_FAILURE, JOB_STATUS_CHANGE
 
 _LOOK_EVERY_S = 0.5
@@ -89,7 +88,8 @@ def show(
 ) -> None:
     """Show stored events, oldest first, one per line: time (UTC), severity, what happened, application.
 
-    What happened ends with the place in your code where that is known. Exits 4 if there are no events, or none that match.
+    What happened ends with the place in your code where that is known. Exits 4 if there are no events, or
+    none that match.
     """
     since_ms = 0 if begin is None else time_of("--from", begin)
     until_ms = float("inf") if until is None else time_of("--until", until)
@@ -161,7 +161,9 @@ class _Known:
     def none_of(self, read: int, given: Mapping[str, str]) -> str:
         """Return what to say where no event matches the options that were given."""
         asked = " ".join(f"{option} {text}" for option, text in given.items())
-        there = [f"{_NAMED[option]}: {shown(self.values[option])}" for option in given if option in _NAMED]
+        there = [
+            f"{_NAMED[option]}: {some_names(self.values[option])}" for option in given if option in _NAMED
+        ]
         if given.keys() - _NAMED.keys():
             there.append(f"they are from {moment(self.first_ms)} to {moment(self.last_ms)} UTC")
         return f"none of {read:,} events matches {asked}; {'; '.join(there)}"

@@ -36,11 +36,16 @@ class CheckedReporter:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check has to say: which reporters would start, and sentences as of ``Configuration``."""
+    """What a check has to say: which reporters would start, and sentences as of ``Configuration``.
+
+    Attributes:
+        off: what turns everything off; empty for nothing.
+    """
 
     reporters: list[CheckedReporter]
     problems: list[str]
     warnings: list[str]
+    off: str = ""
 
 
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
@@ -74,6 +79,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             *unused_daemon(conf, settings),
             *sparks_own_folders(conf, configuration.setups),
         ],
+        off,
     )
 
 
