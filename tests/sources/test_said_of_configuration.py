@@ -1,4 +1,4 @@
-"""Misspelled keys of a running application: said once, at its start, and never an error."""
+"""What an application logs at its start of keys and values that cannot be used."""
 
 from __future__ import annotations
 
@@ -61,3 +61,27 @@ def test_it_loads_nothing_of_what_an_application_does_without() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "instead"),
+    [
+        ("spark.events.heartbeat.interval", "30", "the default holds: 1min"),
+        ("spark.events.checkpoint.sla", "soon", "the default holds: none"),
+        ("spark.events.checkpoint.query-sla.orders", "soon", "it counts as absent"),
+        ("spark.events.task.failures.port", "x", "the default holds: any free port"),
+        ("spark.events.reporter.f.factory.class", "filelog", "this event reporter is left out"),
+        ("spark.metrics.reporter.prom.port", "x", "this metric reporter is left out"),
+        ("spark.events.failure-enrichers", "nobody", "this enricher is left out"),
+    ],
+)
+def test_what_holds_instead(key: str, value: str, instead: str, caplog: pytest.LogCaptureFixture) -> None:
+    start(
+        {"spark.metrics.reporter.prom.factory.class": "prometheus", key: value}
+        if "prom" in key
+        else {key: value}
+    )
+    (said,) = (record for record in caplog.records if record.levelno == logging.ERROR)
+
+    assert said.getMessage().startswith(f"{key}: ")
+    assert said.getMessage().endswith(f"; {instead}")
