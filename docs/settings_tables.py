@@ -11,37 +11,20 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
-from spark_events.configuration.unknown_keys import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.ctas.settings import OF_CTAS
 from spark_events.history.table import Table
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.listeners.scopes import ScopeFormat
 from spark_events.runtime.settings import Declared, declared_in
+from spark_events.sources.instead import default_text
+from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.sql_runner.manifest.properties import QuerySettings
 
 ROOT = Path(__file__).parents[1]
 _MARK = re.compile(
     r"(?P<begin>[^\n]*settings: (?P<name>[\w-]+)[^\n]*\n).*?(?P<end>[^\n]*end of settings)", re.DOTALL
 )
-_TIMES = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
-_SIZES = (("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10), ("b", 1))
-
-
-def default_text(declared: Declared) -> str:
-    """Return a default as a person would write it; empty where there is none."""
-    default: Any = declared.option.default
-    if isinstance(default, ScopeFormat):
-        return ".".join(default.parts)
-    if isinstance(default, tuple):
-        return ",".join(default)
-    if isinstance(default, bool):
-        return str(default).lower()
-    units = {"duration": _TIMES, "size": _SIZES}.get(declared.option.type.name)
-    if units is not None and default:
-        unit, size = next((unit, size) for unit, size in units if default % size == 0)
-        return f"{default // size}{unit}"
-    return "" if default in (None, "", {}) else f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def table(settings: Iterable[Declared]) -> str:

@@ -53,10 +53,11 @@ def check(
         say(f"{problems} found ({source}; {_count(len(conf or ()), '--conf option')})", err)
         raise typer.Exit(CONFIGURATION)
     say(f"[green]ok[/] {_count(len(result.reporters), 'reporter')} ({source})")
-    say(
-        "[dim]They report on applications that spark-events run starts, or that call "
-        "spark_events.attach(spark).[/]"
-    )
+    if not result.off:
+        say(
+            "[dim]They report on applications that spark-events run starts, or that call "
+            "spark_events.attach(spark).[/]"
+        )
 
 
 def _table(result: CheckResult, connect: bool) -> Table:

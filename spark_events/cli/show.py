@@ -15,7 +15,7 @@ import typer
 
 from spark_events.api import Severity
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.api.toolkit.formatting import moment
+from spark_events.api.toolkit.formatting import moment, some_names
 from spark_events.cli.terminal.console import (
     INTERRUPTED,
     has_all_characters,
@@ -27,7 +27,6 @@ from spark_events.cli.terminal.console import (
 from spark_events.cli.terminal.options import App, From, Query, Until
 from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
-from spark_events.history.selection import shown
 from spark_events.runtime.event_names import ALL_SUBTASKS_STATUS_CHANGE, JOB_FAILURE, JOB_STATUS_CHANGE
 
 _LOOK_EVERY_S = 0.5
@@ -54,7 +53,11 @@ _NAMED = {
     "--severity": "severities",
 }
 """What there is of each option that names something."""
-_ALL_STARTED = "ALL_RUNNING_OR_FINISHED"
+_STARTED = {
+    "NOT_ALL_RUNNING_OR_FINISHED": "not all tasks have started",
+    "ALL_RUNNING_OR_FINISHED": "all tasks have started",
+}
+"""What Spark's words for the tasks of a stage mean; the second is a part of the first."""
 
 
 def show(
@@ -85,7 +88,8 @@ def show(
 ) -> None:
     """Show stored events, oldest first, one per line: time (UTC), severity, what happened, application.
 
-    Exits 4 if there are no events, or none that match.
+    What happened ends with the place in your code where that is known. Exits 4 if there are no events, or
+    none that match.
     """
     since_ms = 0 if begin is None else time_of("--from", begin)
     until_ms = float("inf") if until is None else time_of("--until", until)
@@ -157,7 +161,9 @@ class _Known:
     def none_of(self, read: int, given: Mapping[str, str]) -> str:
         """Return what to say where no event matches the options that were given."""
         asked = " ".join(f"{option} {text}" for option, text in given.items())
-        there = [f"{_NAMED[option]}: {shown(self.values[option])}" for option in given if option in _NAMED]
+        there = [
+            f"{_NAMED[option]}: {some_names(self.values[option])}" for option in given if option in _NAMED
+        ]
         if given.keys() - _NAMED.keys():
             there.append(f"they are from {moment(self.first_ms)} to {moment(self.last_ms)} UTC")
         return f"none of {read:,} events matches {asked}; {'; '.join(there)}"
@@ -252,15 +258,26 @@ def _subject(event: StoredEvent) -> tuple[object, ...]:
 def _in_words(event: StoredEvent) -> str:
     """Return the first line of what happened; of the tasks of a stage, in words of Spark's."""
     body = (event.body or event.name).split("\n", 1)[0]
-    return (
-        body.replace(_ALL_STARTED, "all tasks have started")
-        if event.name == ALL_SUBTASKS_STATUS_CHANGE
-        else body
+    if event.name == ALL_SUBTASKS_STATUS_CHANGE:
+        for status, words in _STARTED.items():
+            body = body.replace(status, words)
+    return body
+
+
+def _place(event: StoredEvent, said: str) -> str:
+    """Return the place in the user's code, as a report has it; empty if there is none, or it is said."""
+    file, line, function = (
+        str(event.attributes.get(f"code.{part}") or "")
+        for part in ("file.path", "line.number", "function.name")
     )
+    if not file or f"{file.rpartition('/')[2]}:{line}" in said:
+        return ""
+    return f" ({file}{line and f':{line}'}{function and f', in {function}'})"
 
 
 def _line(event: StoredEvent) -> str:
-    body = plain(_in_words(event))
+    said = _in_words(event)
+    body = plain(said + _place(event, said))
     style = _STYLES.get(event.severity)
     severity = plain(f"{event.severity:<{_WIDEST_SEVERITY}}")
     marked = f"[{style}]{severity}[/] {body}" if style else f"{severity} {body}"

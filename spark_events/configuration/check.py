@@ -12,13 +12,13 @@ from spark_events.api import ConfigError, probe_folder
 from spark_events.api.option_types import LOCAL_PATH
 from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.daemon_executor import call_within
-from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.plugins import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.stats import describe
 from spark_events.sources.configuration import read_configuration
+from spark_events.sources.unknown_keys import unknown_keys
 from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0
@@ -36,11 +36,16 @@ class CheckedReporter:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check has to say: which reporters would start, and sentences as of ``Configuration``."""
+    """What a check has to say: which reporters would start, and sentences as of ``Configuration``.
+
+    Attributes:
+        off: what turns everything off; empty for nothing.
+    """
 
     reporters: list[CheckedReporter]
     problems: list[str]
     warnings: list[str]
+    off: str = ""
 
 
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
@@ -74,6 +79,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             *unused_daemon(conf, settings),
             *sparks_own_folders(conf, configuration.setups),
         ],
+        off,
     )
 
 

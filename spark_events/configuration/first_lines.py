@@ -12,7 +12,10 @@ from spark_events.spark.conf import read_properties
 
 FILES, PROMETHEUS, OTLP = "files", "prometheus", "otlp"
 DESTINATIONS = (FILES, PROMETHEUS, OTLP)
-_HEAD = "# spark-events: every key is explained in docs/configuration.md."
+_HEAD = (
+    "# spark-events: `spark-events check` finds mistakes in these lines; in the folder that\n"
+    "# `spark-events paths conf` prints, spark-defaults.conf has every key."
+)
 
 
 @dataclass(frozen=True, slots=True)

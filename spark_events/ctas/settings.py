@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_events.api import ConfigError, ReporterConfig
 from spark_events.api import option_types as types
-from spark_events.runtime.settings import read_declared, setting
+from spark_events.runtime.settings import declared_in, read_declared, setting
 
 PREFIX = "spark.events.ctas."
 _WAREHOUSE = "spark.sql.warehouse.dir"
@@ -55,6 +55,9 @@ class CtasSettings:
         10_000,
         "How long an abort waits for running tasks of its statement.",
     )
+
+
+OF_CTAS = tuple(declared_in(CtasSettings).values())
 
 
 def problems_of(conf: Mapping[str, str]) -> list[str]:

@@ -17,6 +17,7 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import install
 from spark_events.api.option_types import DURATION
 from spark_events.history.options import ReportOptions, Sla
+from spark_events.listeners.settings import ENABLED
 from spark_events.spark.java_runtime import ensure_java
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.temporary_folders import temporary_folder
@@ -38,6 +39,9 @@ _SPARK = {
 }
 
 
+_CONF_DIR = "SPARK_CONF_DIR"
+_OF_USERS = (_CONF_DIR, ENABLED, "PYSPARK_SUBMIT_ARGS")
+"""The variables by which Spark and spark-events are configured."""
 SHORT = {"spark.events.issue.min-duration": "500ms", "spark.events.issue.include-description": "true"}
 """The demo's jobs are so short that nobody would ask what made them slow; its texts are no secrets."""
 
@@ -95,8 +99,23 @@ def demo_folder(kept: Path | None) -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def _without_users_configuration() -> Iterator[None]:
+    """Hide the user's configuration of Spark and of spark-events: it may have reporters to real places."""
+    with temporary_folder("demo-conf") as nothing:
+        before = {name: os.environ.pop(name, None) for name in _OF_USERS}
+        os.environ[_CONF_DIR] = str(nothing)  # without it, the one in SPARK_HOME would count
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
 def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) -> None:
-    """Run the demo's jobs, reported on.
+    """Run the demo's jobs, reported on as the demo is configured, and not as the user's applications are.
 
     Args:
         tell: called with each line for a person, in rich's markup.
@@ -116,7 +135,12 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     (folder / LOGS).mkdir(exist_ok=True)
     logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (folder / LOGS).as_uri()}
-    spark = start_session("demo", {**_SPARK, **logged, **conf})
+    with _without_users_configuration():
+        _run_jobs({**_SPARK, **logged, **conf}, folder, tell)
+
+
+def _run_jobs(conf: Mapping[str, str], folder: Path, tell: Callable[[str], None]) -> None:
+    spark = start_session("demo", conf)
     import spark_events
 
     tell(f"\n[bold]As it happens[/], on Spark {spark.version}:")

@@ -16,7 +16,7 @@ from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import CHECKPOINT, LOSS, Fact, Reading
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
-from spark_events.history.selection import Selection
+from spark_events.history.selection import Selection, rows_of_query
 from spark_events.history.table import Row
 from spark_events.history.tables.all_tables import Tables, tables_of
 
@@ -68,7 +68,7 @@ class History:
         if not self._selection.query:
             return tables
         self._selection.demand_query([*tables.uptime, *tables.checkpoint_sla])
-        return Tables({name: list(filter(self._selection.has, rows)) for name, rows in tables.items()})
+        return Tables(rows_of_query(tables, self._selection.query))
 
     def losses(self) -> dict[str, int]:
         """Return how many records reporters dropped, by the cause: the history may lack as many."""

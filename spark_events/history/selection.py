@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_events.api.errors import NothingToReadError
+from spark_events.api.toolkit.formatting import some_names
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.dialect import sql_text
 
-_MOST_NAMES = 10
+if TYPE_CHECKING:
+    from spark_events.history.table import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,6 @@ class Selection:
             conditions.append(f"{time} <= {self.until_ms}")
         return f"(SELECT * FROM {relation} WHERE {' AND '.join(conditions)})" if conditions else relation
 
-    def has(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row of a table is about the query.
-
-        What has no query, an executor say, is about the application, and so about each of its queries.
-        """
-        return not self.query or row.get("query_name", self.query) == self.query
-
     def demand(self, database: Database, relations: Sequence[str]) -> None:
         """Check that some relations, of all facts, have the application.
 
@@ -68,7 +63,7 @@ class Selection:
         of_name = f"SELECT 1 FROM ({everything}) AS facts WHERE app_name = {app} OR app_id = {app} LIMIT 1"
         if not list(database.rows(of_name)):
             rows = database.rows(f"SELECT DISTINCT app_name FROM ({everything}) AS facts")
-            names = shown(name for (name,) in rows)
+            names = some_names(name for (name,) in rows)
             raise NothingToReadError(
                 f"--app {self.app}: no application has this name or id; there are {names}"
             )
@@ -82,12 +77,23 @@ class Selection:
         names = {row["query_name"] for row in rows if row["query_name"]}
         if self.query and self.query not in names:
             raise NothingToReadError(
-                f"--query {self.query}: no query has this name; there are {shown(names)}"
+                f"--query {self.query}: no query has this name; there are {some_names(names)}"
             )
 
 
-def shown(names: Iterable[str]) -> str:
-    """Return names for a message: in order, not more than a reader takes in."""
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _MOST_NAMES:,} more" if len(ordered) > _MOST_NAMES else ""
-    return (", ".join(ordered[:_MOST_NAMES]) or "none") + more
+def rows_of_query(tables: Mapping[str, Sequence[Row]], query: str) -> dict[str, list[Row]]:
+    """Return the rows of tables that belong to the queries of a name.
+
+    What has no query, an executor say, is about the application, and so about each of its queries.
+    """
+    applications = {
+        row["app_name"] for rows in tables.values() for row in rows if row.get("query_name") == query
+    }
+    return {
+        name: [
+            row
+            for row in rows
+            if (row["query_name"] == query if "query_name" in row else row["app_name"] in applications)
+        ]
+        for name, rows in tables.items()
+    }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.api.toolkit.formatting import some_names
 
 
 class DataKey(NamedTuple):
@@ -125,8 +126,9 @@ class DataFlow:
         if matches:
             several = ", ".join(sorted(key if isinstance(key, str) else " ".join(key) for key in matches))
             raise UsageError(f"{option} {name}: more than one match: {several}")
-        close = difflib.get_close_matches(name, [*self.titles.values(), *jobs], n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(close)}?" if close else f"{len(self.titles)} other names are known"
+        known = {*self.titles.values(), *jobs}
+        close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(close)}?" if close else f"there are {some_names(known)}"
         raise NothingToReadError(
             f"{option} {name}: no job has this name, and none reads or writes it; {hint}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -164,5 +165,8 @@ def _unknown_factory(kind: Kind, name: str, key: str) -> str:
     if others:
         keys = " or ".join(f"{other.prefix}<name>.factory.class" for other in others)
         return f"{key}: {name!r} is not one of the {kind.title}s; configure it as {keys}"
-    known = ", ".join(installed(kind.entry_points)) or "none"
-    return f"{key}: unknown {kind.title} {name!r}; installed: {known}; or give module:Class"
+    known = installed(kind.entry_points)
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    listed = ", ".join(known) or "none"
+    return f"{key}: unknown {kind.title} {name!r}; {hint}installed: {listed}; or give module:Class"

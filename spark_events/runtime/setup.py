@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -308,11 +309,22 @@ def _unknown_options(kind: Kind, factory: ReporterFactory, config: ReporterConfi
     problems = {}
     for key in config.values:
         if key not in options:
-            close = difflib.get_close_matches(key, known, n=1)
+            close = difflib.get_close_matches(_spelled(key), known, n=1) or _of_same_end(key, known)
             hint = f"did you mean {close[0]!r}? " if close else ""
             text = f"{config.key(key)}: unknown option; {hint}allowed: {', '.join(known)}"
             problems[text] = bool(close) and _protects(options[close[0]])
     return problems
+
+
+def _spelled(key: str) -> str:
+    """Return an option nearly as our own are spelled: ``max.bytes`` for ``maxBytes`` and ``MAX_BYTES``."""
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1.\2", key).replace("_", ".").lower()
+
+
+def _of_same_end(key: str, known: Sequence[str]) -> list[str]:
+    """Return the one option that ends with the same word; none if there are several."""
+    same = [each for each in known if each.rpartition(".")[2] == _spelled(key).rpartition(".")[2]]
+    return same if len(same) == 1 else []
 
 
 def _protects(option: Option[Any]) -> bool:

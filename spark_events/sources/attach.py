@@ -23,6 +23,7 @@ from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
 from spark_events.sources.own_signals import DriverGauge, OwnSignals
+from spark_events.sources.unknown_keys import unknown_keys_of_ours
 from spark_events.spark.conf import as_texts
 from spark_events.task.values import NOT_GIVEN, taken
 
@@ -320,7 +321,8 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
     application = target.application(conf)
     configuration = read_checked(conf, application, strict)
     configuration.log_problems()
-    for warning in configuration.warnings:
+    unknown = map(configuration.redactor.text, unknown_keys_of_ours(conf))
+    for warning in (*configuration.warnings, *unknown):
         logger.warning("%s", warning)
     if not configuration.setups:
         if strict:

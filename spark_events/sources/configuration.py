@@ -6,7 +6,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_events.api import ApplicationInfo, FailureEnricher, Secret
 from spark_events.api import option_types as types
@@ -17,6 +17,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import KINDS, Kind
 from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
 from spark_events.runtime.setup import ReporterSetup, common_options, read_all_setups
+from spark_events.sources.instead import instead_of_enrichers, instead_of_reporters, instead_of_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Configuration:
         problems: one sentence for each mistake.
         ignored: those of them that stop nothing: keys that are read by nobody.
         warnings: one sentence for each thing that works but should be different.
+        instead: of problems, what holds instead in an application that goes on.
         redactor: keeps the configuration's secrets out of messages and reports.
     """
 
@@ -38,11 +40,14 @@ class Configuration:
     warnings: list[str]
     redactor: Redactor
     ignored: frozenset[str] = frozenset()
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def log_problems(self) -> None:
-        """Log each problem, as an error unless all goes on without it."""
+        """Log each problem with what holds instead, as an error unless all goes on without it."""
         for problem in self.problems:
-            logger.log(logging.WARNING if problem in self.ignored else logging.ERROR, "%s", problem)
+            level = logging.WARNING if problem in self.ignored else logging.ERROR
+            said = f"{problem}; {self.instead[problem]}" if problem in self.instead else problem
+            logger.log(level, "%s", said)
 
 
 def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | None = None) -> Configuration:
@@ -59,6 +64,11 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     secrets = [value for setup in setups for value in _secrets_of(setup)]
     redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)
     wrong = (*errors, *wrong_settings, *wrong_enrichers, *wrong_patterns)
+    instead = (
+        *instead_of_reporters(conf, errors, setups),
+        *instead_of_settings(wrong_settings),
+        *instead_of_enrichers(wrong_enrichers),
+    )
     ignored = [redactor.text(text) for setup in setups for text in setup.ignored]
     return Configuration(
         setups,
@@ -71,6 +81,7 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
         ],
         redactor,
         frozenset(ignored),
+        {redactor.text(problem): text for problem, text in instead},
     )
 
 
@@ -134,8 +145,8 @@ def _of_reporter(conf: Mapping[str, str], setup: ReporterSetup) -> Iterator[str]
         shown = "******" if option.type.secret else text
         for name in _repeated(types.keys_of_map(option.type, text)):
             yield f"{prefix}{option.name}: '{shown}' has {name!r} more than once; only its last value counts"
-    for field in _FILTERS:
-        key = prefix + common[field].name if field in common else ""
+    for each in _FILTERS:
+        key = prefix + common[each].name if each in common else ""
         if special := _OF_REGULAR_EXPRESSIONS.search(conf.get(key, "")):
             yield (
                 f"{key}: '{conf[key]}' is not a regular expression: {special.group()!r} means itself, "

@@ -11,7 +11,9 @@ from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.diagnosis.times.ledger import COMPUTING
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
+from spark_events.runtime.setup import FACTORY
 from spark_events.why.answer import answer
 from spark_events.why.consequences import causes_first
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
@@ -24,6 +26,11 @@ from spark_events.why.shown import whole_percent
 SMALL_MS = 1_000
 _CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT = "executorCpuTime", 0.1, 0.9
 LEAST = key_of(Thresholds, "min_time_ms")
+_WHERE_TIME_IS = (
+    "Where the time went is not in these events, but in the Spark event log (spark.eventLog.enabled), which "
+    f"why reads, and in spans, stored beside the events with {SPANS.prefix}file.{FACTORY.name} file_log and "
+    f"{SPANS.prefix}file.path"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +110,10 @@ class Explanation:
     def none_found(self) -> str:
         """What to say where there is no issue: small ones are not looked for."""
         if self.least_ms is None:
+            where = "" if self.parts is not None else f". {_WHERE_TIME_IS}"
             return (
                 "no performance issue found in the stored events; issues that cost less than the "
-                f"application's {LEAST} (30 s by default) are not stored"
+                f"application's {LEAST} (30 s by default) are not stored{where}"
             )
         least = duration(self.least_ms)
         smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > SMALL_MS else ""

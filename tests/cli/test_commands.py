@@ -148,6 +148,19 @@ def test_check_reads_what_spark_submit_would_read(tmp_path: Path) -> None:
     assert "/nowhere.conf: no such file" in missing.stderr
 
 
+def test_check_of_what_is_turned_off(tmp_path: Path) -> None:
+    """It says nothing of what its reporters would report on."""
+    file = properties(tmp_path, GOOD.format(path=tmp_path))
+    on, off = (
+        run("check", "--properties-file", file, "--conf", f"spark.events.enabled={each}")
+        for each in ("true", "false")
+    )
+
+    assert (on.returncode, off.returncode) == (0, 0)
+    assert "They report on applications" in on.stdout + on.stderr
+    assert "They report on applications" not in off.stdout + off.stderr
+
+
 def test_check_connect_tries_endpoints() -> None:
     """An endpoint where nobody answers and a port that is taken are mistakes, with --connect only."""
     with socket.socket() as taken:

@@ -73,6 +73,15 @@ def test_everything_is_right(folder: Path) -> None:
     assert settings["spark.traces.reporter.otel.exporter.endpoint"] == "http://c:4317"
 
 
+def test_what_the_file_refers_to(folder: Path) -> None:
+    """Everybody has the commands, whoever installed a wheel too."""
+    init("--output", "x.conf")
+    text = (folder / "x.conf").read_text()
+
+    assert "docs/" not in text
+    assert "`spark-events check`" in text
+
+
 def test_a_file_of_another_name(folder: Path) -> None:
     """Spark does not look there; nothing is to be overwritten. The port is the reporter's default."""
     said = init("--output", "x.conf", "--to", "prometheus")

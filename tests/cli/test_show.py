@@ -63,12 +63,14 @@ def test_a_failure_is_shown_once(tmp_path: Path) -> None:
     of_next = {"attributes": {**of_job["attributes"], "job_id": "3"}}
     failed = event(1, "job 2 failed: no price", eventName="JobFailureEvent", **of_job)
     started = event(3, "stage 0.0: ALL_RUNNING_OR_FINISHED", eventName="AllSubtasksStatusChangeEvent")
+    ceased = event(3, "stage 2.0: NOT_ALL_RUNNING_OR_FINISHED", eventName="AllSubtasksStatusChangeEvent")
     again = event(4, "job 2 RUNNING -> FAILED", **of_job)  # of which no failure tells
     write(
         tmp_path / "a.events.000001.jsonl",
         failed,
         event(2, "job 2 RUNNING -> FAILED", **of_job),
         started,
+        ceased,
         again,
         event(6, "job 3 RUNNING -> FAILED", **of_next),
         event(6, "job 3 failed: no rate", eventName="JobFailureEvent", **of_next),
@@ -78,10 +80,30 @@ def test_a_failure_is_shown_once(tmp_path: Path) -> None:
     assert bodies == [
         "job 2 failed: no price",
         "stage 0.0: all tasks have started",
+        "stage 2.0: not all tasks have started",
         "job 2 RUNNING -> FAILED",
         "job 3 failed: no rate",
     ]
     assert show(tmp_path, "--name", "JobStatusChangeEvent").stdout.count("-> FAILED") == 3
+
+
+def test_the_place_in_the_users_code(tmp_path: Path) -> None:
+    """A failure's is at the end of its line, as in a report; one that the line has already is not repeated."""
+    place = {"code.file.path": "/jobs/shop.py", "code.line.number": 12, "code.function.name": "price_of"}
+    of_module = {**place, "code.function.name": None}
+    failed = {"eventName": "JobFailureEvent", "attributes": place}
+    write(
+        tmp_path / "a.events.000001.jsonl",
+        event(1, "job 2 failed: KeyError: 'price'\nTraceback", **failed),
+        event(2, "unnamed (shop.py:12) failed: no price", **{**failed, "attributes": place}),
+        event(3, "job 3 failed: no price", **{**failed, "attributes": of_module}),
+    )
+
+    assert [line.split(" INFO  ")[1] for line in show(tmp_path).stdout.splitlines()] == [
+        "job 2 failed: KeyError: 'price' (/jobs/shop.py:12, in price_of)  (shop)",
+        "unnamed (shop.py:12) failed: no price  (shop)",
+        "job 3 failed: no price (/jobs/shop.py:12)  (shop)",
+    ]
 
 
 @pytest.fixture

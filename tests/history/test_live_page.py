@@ -311,6 +311,7 @@ def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:
     of_query = filtered(report, View("shop", "orders"))
     assert {row["query_name"] for row in of_query.tables.uptime} == {"orders"}
     assert of_query.tables.executors == []
+    assert {row["app_name"] for rows in of_query.tables.values() for row in rows} == {"shop"}
     of_nightly = filtered(report, View("nightly"))
     assert {row["app_name"] for row in of_nightly.tables.uptime} == {"nightly"}
     assert len(of_nightly.tables.executors) == 2

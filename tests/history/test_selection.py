@@ -69,6 +69,9 @@ def test_a_query(ask: Ask) -> None:
 
     assert {row["query_name"] for row in tables.uptime} == {"carts"}
     assert tables.checkpoint_sla == []
+    # Nightly ran once, without a query; the other tables have what belongs to the query's application.
+    assert ask(Selection()).tables().runs != []
+    assert {row["app_name"] for rows in tables.values() for row in rows} == {"shop"}
 
 
 def test_up_to_a_time(ask: Ask) -> None:

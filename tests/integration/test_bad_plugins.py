@@ -62,7 +62,7 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
     events = file_events(tmp_path / "events")
     assert statuses(events, "application") == ["CREATED", "RUNNING", "FAILED"]
     expected = [
-        "spark.events.reporter.unknown.factory.class: unknown event reporter 'otpl'; installed: console, ",
+        "spark.events.reporter.unknown.factory.class: unknown event reporter 'otpl'; did you mean 'otlp'? installed: console, ",
         "spark.events.reporter.missing.factory.class: missing",
         "spark.events.reporter.duration.exporter.timeout: '10 parsecs' is not valid; expected a duration",
         "spark.events.reporter.unwritable.path",

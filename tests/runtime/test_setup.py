@@ -112,6 +112,32 @@ def test_a_misspelled_option_stops_nothing() -> None:
         assert f"{option}: unknown option" in problems
 
 
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("rotate.maxBytes", "rotate.max-bytes"),
+        ("ROTATE_MAX_BYTES", "rotate.max-bytes"),
+        ("flush.policy", "drop.policy"),
+        ("somewhere.else.entirely.max-bytes", ""),  # there are several
+    ],
+)
+def test_what_was_meant_by_an_unknown_option(option: str, meant: str) -> None:
+    (setup,), _ = read_setups({**FILE, f"spark.events.reporter.file.{option}": "1"}, EVENTS)
+
+    assert f"{option}: unknown option; " in setup.ignored[0]
+    assert f"did you mean {meant!r}?" in setup.ignored[0] if meant else "did you mean" not in setup.ignored[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("filelog", "file_log"), ("FileLog", "file_log"), ("nothing", "")]
+)
+def test_what_was_meant_by_an_unknown_factory(name: str, meant: str) -> None:
+    _, problems = read({"spark.events.reporter.f.factory.class": name})
+    hint = f"did you mean {meant!r}? " if meant else ""
+
+    assert f"unknown event reporter {name!r}; {hint}installed: console, " in problems
+
+
 def test_settings_around_a_reporter() -> None:
     """Variables are added and left out, in Flink's spelling with angle brackets, too."""
     (setup,), errors = read_setups(

@@ -451,6 +451,10 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert "1 min from" in stored.stdout
     assert "no cause known to spark-events cost 12.0 s or more; for smaller ones" in of_log.stdout
     assert "less than the application's spark.events.issue.min-duration (30 s by default)" in stored.stdout
+    said = " ".join(stored.stdout.split())
+    assert "in the Spark event log (spark.eventLog.enabled)" in said
+    assert "spark.traces.reporter.file.factory.class file_log" in said
+    assert "Where the time went is not" not in of_log.stdout
 
 
 @pytest.mark.parametrize(

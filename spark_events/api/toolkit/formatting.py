@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
+_MOST_NAMES = 10
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
 
 
@@ -58,6 +60,13 @@ def moment(ms: int | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number of things in words: ``1 item``, ``2,000 items``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def some_names(names: Iterable[str]) -> str:
+    """Return names for a message: in order, not more than a reader takes in."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _MOST_NAMES:,} more" if len(ordered) > _MOST_NAMES else ""
+    return (", ".join(ordered[:_MOST_NAMES]) or "none") + more
 
 
 def percent(share: float | None) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from spark_events.api import ConfigError, needs_extra
 from spark_events.api.errors import UsageError
+from spark_events.api.toolkit.formatting import some_names
 from spark_events.cli.lineage import answers
 from spark_events.cli.lineage.answers import Answer
 from spark_events.cli.lineage.plan import PLANNED, plan, plan_of_revision
@@ -29,7 +30,6 @@ from spark_events.cli.terminal.console import (
 from spark_events.cli.terminal.options import Html, duration_of
 from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
 from spark_events.history.asked_time import time_of
-from spark_events.history.selection import shown as shown_names
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import read_job_logs
@@ -355,6 +355,6 @@ def _fail_if_broken(known: _Known, asked: _Asked, answer: Answer) -> None:
             of_rule = missing if rule == "missing" else answers.orphans(known.flow)
         if of_rule.rows:
             is_broken = True
-            print_error(f"--fail-on {rule}: {shown_names(of_rule.names())}")
+            print_error(f"--fail-on {rule}: {some_names(of_rule.names())}")
     if is_broken:
         raise typer.Exit(FAILED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
+from spark_events.api.toolkit.formatting import path_without_secrets, some_names, text_without_url_secrets
 from spark_events.cli.reports.options import (
     Earliest,
     EventPaths,
@@ -28,7 +28,6 @@ from spark_events.cli.terminal.options import App, Conf, From, Html, Json, Query
 from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
 from spark_events.cli.terminal.reading_bar import reading_bar
 from spark_events.history.options import Engine
-from spark_events.history.selection import shown as shown_names
 from spark_events.history.verdict import broken_rules, read_rules
 from spark_events.spark.conf import read_conf
 
@@ -99,7 +98,7 @@ def report(
     figures = run_report(options, told_of_spark=bool(master or conf))
     broken = broken_rules(figures, rules)
     for rule, names in broken.items():
-        print_error(f"--fail-on {rule}: {shown_names(names)}")
+        print_error(f"--fail-on {rule}: {some_names(names)}")
     if broken:
         raise typer.Exit(FAILED)
 

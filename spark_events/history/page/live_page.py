@@ -20,6 +20,7 @@ from spark_events.history.reading.local_files import LocalFiles
 from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.history.report import Report, collect
 from spark_events.history.run import add_to_store, make_report, open_database
+from spark_events.history.selection import rows_of_query
 from spark_events.history.store.store import HistoryStore
 from spark_events.history.table import Row
 from spark_events.history.tables.all_tables import Tables
@@ -33,6 +34,8 @@ _READ_SHARE = 5
 _NOW_AGAIN_S = 15
 """How often the page is made again without new events where it goes until now: silence grows meanwhile."""
 _MOST_CHOICES = 100
+_INTERVALS, _DURATIONS = "intervals", "durations"
+"""Of a report, beside its tables."""
 _HOUR_MS = 3_600_000
 _SPANS = {
     "hour": _HOUR_MS,
@@ -249,19 +252,13 @@ def filtered(report: Report, view: View) -> Report:
         return report
 
     def shown(rows: list[Row]) -> list[Row]:
-        return [
-            row
-            for row in rows
-            # What has no query, an executor say, is about the application, and so about each of its queries.
-            if view.query in ("", row.get("query_name", view.query)) and view.app in ("", row["app_name"])
-        ]
+        return [row for row in rows if view.app in ("", row["app_name"])]
 
-    return replace(
-        report,
-        tables=Tables({name: shown(rows) for name, rows in report.tables.items()}),
-        intervals=shown(report.intervals),
-        durations=shown(report.durations),
-    )
+    tables = {**report.tables, _INTERVALS: report.intervals, _DURATIONS: report.durations}
+    parts = {name: shown(rows) for name, rows in tables.items()}
+    parts = rows_of_query(parts, view.query) if view.query else parts
+    intervals, durations = parts.pop(_INTERVALS), parts.pop(_DURATIONS)
+    return replace(report, tables=Tables(parts), intervals=intervals, durations=durations)
 
 
 def _choices(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from spark_events.ctas.settings import CtasSettings
 from spark_events.listeners.settings import declared_settings
 from spark_events.runtime.plugins import KINDS
 from spark_events.runtime.settings import declared_in
@@ -14,8 +13,6 @@ from spark_events.runtime.setup import ReporterSettings, SharedSettings
 OF_REPORTERS = tuple(declared_in(ReporterSettings).values())
 """The options of all reporters, below ``spark.<kind>.reporter.<name>.``."""
 OF_THE_FRAMEWORK = (*declared_settings(), *declared_in(SharedSettings).values())
-OF_CTAS = tuple(declared_in(CtasSettings).values())
-
 
 _METRICS = "spark.metrics."
 _OURS = (
@@ -36,6 +33,8 @@ _SPARKS = (
 
 def unknown_keys(conf: Mapping[str, str]) -> list[str]:
     """Return a sentence for each key that looks like ours and is not."""
+    from spark_events.ctas.settings import OF_CTAS  # of a package that most applications do without
+
     settings = (*OF_THE_FRAMEWORK, *OF_CTAS)
     names_keys = {key for kind in KINDS for key in (kind.names_key, kind.flinks_names_key) if key}
     known = sorted(names_keys | {setting.option.name for setting in settings if not setting.placeholder})
@@ -59,6 +58,21 @@ def unknown_keys(conf: Mapping[str, str]) -> list[str]:
             allowed = ", ".join(pattern for pattern in patterns if pattern.startswith(root))
             problems.append(f"{key}: unknown key; allowed: {allowed}")
     return problems
+
+
+def unknown_keys_of_ours(conf: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each key that nothing reads below the prefixes that are ours alone.
+
+    This is for a running application: what it costs where nothing is misspelled is a look at each key.
+    """
+    common = {setting.option.name for setting in OF_THE_FRAMEWORK if not setting.placeholder}
+    open_ended = tuple(kind.prefix for kind in KINDS)
+    ours = {
+        key: value
+        for key, value in conf.items()
+        if key.startswith(_OURS) and key not in common and not key.startswith(open_ended)
+    }
+    return unknown_keys(ours) if ours else []
 
 
 def _of_same_end(key: str, known: Sequence[str]) -> list[str]:
