@@ -22,6 +22,10 @@ TRUE: dict[str, Callable[[Mapping[str, Any]], bool]] = {
         told["broadcast.rows"] > 1_000_000 and told["broadcast.bytes"] > 100 * MIB
     ),
     "missing-broadcast": lambda told: 1_000 * told["join.smallBytes"] < told["join.largeBytes"],
+    # ROLLUP, CUBE, and distinct counts of several columns.
+    "expanded-rows": lambda told: told["expand.rows"] >= 3 * told["expand.ofRows"],
+    # Whatever is joined last is computed for a sample as well, where all rows are sorted.
+    "recomputation": lambda told: told["recomputation.what"].startswith("what is sorted by"),
     # Of Parquet files that have one row group, or a few.
     "skew": lambda told: told["task.readRows"] > 2 * told["median.readRows"],
     # Adaptive execution puts partitions together by their size, whatever is computed of them.
