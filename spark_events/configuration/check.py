@@ -12,13 +12,13 @@ from spark_events.api import ConfigError, probe_folder
 from spark_events.api.option_types import LOCAL_PATH
 from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.daemon_executor import call_within
-from spark_events.ctas.settings import problems_of
+from spark_events.ctas.settings import OF_CTAS, problems_of
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.plugins import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.stats import describe
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.unknown_keys import unknown_keys
+from spark_events.sources.unknown_keys import OF_THE_FRAMEWORK, unknown_keys
 from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0
@@ -54,7 +54,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     problems = [
         *configuration.problems,
         *problems_of(conf),
-        *unknown_keys(conf),
+        *unknown_keys(conf, (*OF_THE_FRAMEWORK, *OF_CTAS)),
         *wrong_daemon(conf),
         *quoted(conf),
     ]

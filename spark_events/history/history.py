@@ -16,8 +16,8 @@ from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import CHECKPOINT, LOSS, Fact, Reading
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
-from spark_events.history.selection import Selection, rows_of_query
-from spark_events.history.table import Row
+from spark_events.history.selection import Selection
+from spark_events.history.table import Row, rows_of_query
 from spark_events.history.tables.all_tables import Tables, tables_of
 
 MOST_DAYS = 800

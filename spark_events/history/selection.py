@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import some_names
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.dialect import sql_text
-
-if TYPE_CHECKING:
-    from spark_events.history.table import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +76,3 @@ class Selection:
             raise NothingToReadError(
                 f"--query {self.query}: no query has this name; there are {some_names(names)}"
             )
-
-
-def rows_of_query(tables: Mapping[str, Sequence[Row]], query: str) -> dict[str, list[Row]]:
-    """Return the rows of tables that belong to the queries of a name.
-
-    What has no query, an executor say, is about the application, and so about each of its queries.
-    """
-    applications = {
-        row["app_name"] for rows in tables.values() for row in rows if row.get("query_name") == query
-    }
-    return {
-        name: [
-            row
-            for row in rows
-            if (row["query_name"] == query if "query_name" in row else row["app_name"] in applications)
-        ]
-        for name, rows in tables.items()
-    }

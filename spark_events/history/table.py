@@ -178,3 +178,21 @@ def state_of(states: Mapping[str, str], status: str) -> Callable[[Row], Sequence
 def latest_first(rows: list[Row]) -> list[Row]:
     """Return rows the other way round, where a report has them by time."""
     return rows[::-1]
+
+
+def rows_of_query(tables: Mapping[str, Sequence[Row]], query: str) -> dict[str, list[Row]]:
+    """Return the rows of tables that belong to the queries of a name.
+
+    What has no query, an executor say, is about the application, and so about each of its queries.
+    """
+    applications = {
+        row["app_name"] for rows in tables.values() for row in rows if row.get("query_name") == query
+    }
+    return {
+        name: [
+            row
+            for row in rows
+            if (row["query_name"] == query if "query_name" in row else row["app_name"] in applications)
+        ]
+        for name, rows in tables.items()
+    }

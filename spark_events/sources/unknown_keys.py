@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from spark_events.listeners.settings import declared_settings
 from spark_events.runtime.plugins import KINDS
-from spark_events.runtime.settings import declared_in
+from spark_events.runtime.settings import Declared, declared_in
 from spark_events.runtime.setup import ReporterSettings, SharedSettings
 
 OF_REPORTERS = tuple(declared_in(ReporterSettings).values())
 """The options of all reporters, below ``spark.<kind>.reporter.<name>.``."""
 OF_THE_FRAMEWORK = (*declared_settings(), *declared_in(SharedSettings).values())
 
+_OF_CTAS = "spark.events.ctas."
+"""Only ``spark_events.ctas``, which builds on this package, knows these keys."""
 _METRICS = "spark.metrics."
 _OURS = (
     "spark.events.",
@@ -31,11 +33,13 @@ _SPARKS = (
 )
 
 
-def unknown_keys(conf: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each key that looks like ours and is not."""
-    from spark_events.ctas.settings import OF_CTAS  # of a package that most applications do without
+def unknown_keys(conf: Mapping[str, str], settings: Sequence[Declared]) -> list[str]:
+    """Return a sentence for each key that looks like ours and is not.
 
-    settings = (*OF_THE_FRAMEWORK, *OF_CTAS)
+    Args:
+        conf: Spark's configuration.
+        settings: all that there are, besides those of reporters.
+    """
     names_keys = {key for kind in KINDS for key in (kind.names_key, kind.flinks_names_key) if key}
     known = sorted(names_keys | {setting.option.name for setting in settings if not setting.placeholder})
     of_each = {setting.option.name: setting.placeholder for setting in settings if setting.placeholder}
@@ -66,13 +70,13 @@ def unknown_keys_of_ours(conf: Mapping[str, str]) -> list[str]:
     This is for a running application: what it costs where nothing is misspelled is a look at each key.
     """
     common = {setting.option.name for setting in OF_THE_FRAMEWORK if not setting.placeholder}
-    open_ended = tuple(kind.prefix for kind in KINDS)
+    others = (*(kind.prefix for kind in KINDS), _OF_CTAS)
     ours = {
         key: value
         for key, value in conf.items()
-        if key.startswith(_OURS) and key not in common and not key.startswith(open_ended)
+        if key.startswith(_OURS) and key not in common and not key.startswith(others)
     }
-    return unknown_keys(ours) if ours else []
+    return unknown_keys(ours, OF_THE_FRAMEWORK) if ours else []
 
 
 def _of_same_end(key: str, known: Sequence[str]) -> list[str]:

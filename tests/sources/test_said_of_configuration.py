@@ -72,7 +72,7 @@ def test_it_loads_nothing_of_what_an_application_does_without() -> None:
         ("spark.events.task.failures.port", "x", "the default holds: any free port"),
         ("spark.events.reporter.f.factory.class", "filelog", "this event reporter is left out"),
         ("spark.metrics.reporter.prom.port", "x", "this metric reporter is left out"),
-        ("spark.events.failure-enrichers", "nobody", "this enricher is left out"),
+        ("spark.events.failure.enrichers", "nobody", "this enricher is left out"),
     ],
 )
 def test_what_holds_instead(key: str, value: str, instead: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,9 +20,8 @@ from spark_events.history.reading.local_files import LocalFiles
 from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.history.report import Report, collect
 from spark_events.history.run import add_to_store, make_report, open_database
-from spark_events.history.selection import rows_of_query
 from spark_events.history.store.store import HistoryStore
-from spark_events.history.table import Row
+from spark_events.history.table import Row, rows_of_query
 from spark_events.history.tables.all_tables import Tables
 from spark_events.runtime.log_once import logger
 
