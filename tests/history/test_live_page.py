@@ -101,7 +101,8 @@ def test_in_a_browser(serve: Callable[..., Served]) -> None:
         page.wait_for_url("**/?app=shop&query=orders#failed")
         assert "KAFKA_GONE" in page.inner_text("#failed")
         assert "out_of_memory" not in page.inner_text("#failed")
-        page.click("text=nightly")
+        page.click("text=nightly")  # which has no such query
+        page.wait_for_url("**/?app=nightly")
         assert page.locator("#uptime").count() == 0
         assert page.locator("#runs tr").count() == 2
         page.goto(served.url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -155,18 +155,19 @@ class LivePage:
 
     def _page(self, view: View, report: Report, problem: str) -> str:
         shown = filtered(report, view)
+        pairs = {(str(row["app_name"]), str(row["query_name"] or "")) for row in report.tables.uptime}
         template = environment("spark_events.history.page").get_template("live.html.j2")
         top = template.render(
             every_s=max(1, round(self._every_s)),
             applications=_choices(
                 view.app,
-                (str(row["app_name"]) for row in report.tables.uptime),
-                lambda value: view._replace(app=value),
+                (app for app, _ in pairs),
+                lambda value: _possible(view._replace(app=value), view._replace(app=value, query=""), pairs),
             ),
             queries=_choices(
                 view.query,
-                (str(row["query_name"] or "") for row in report.tables.uptime),
-                lambda value: view._replace(query=value),
+                (query for _, query in pairs),
+                lambda value: _possible(view._replace(query=value), View("", value, view.span_ms), pairs),
             ),
             spans=[
                 (text, _link(view._replace(span_ms=span_ms)), span_ms == view.span_ms)
@@ -258,6 +259,12 @@ def filtered(report: Report, view: View) -> Report:
     parts = rows_of_query(parts, view.query) if view.query else parts
     intervals, durations = parts.pop(_INTERVALS), parts.pop(_DURATIONS)
     return replace(report, tables=Tables(parts), intervals=intervals, durations=durations)
+
+
+def _possible(view: View, other: View, pairs: Collection[tuple[str, str]]) -> View:
+    """Return a view, or another one if its application has no query of this name: it would be empty."""
+    is_empty = view.app and view.query and (view.app, view.query) not in pairs
+    return other if is_empty else view
 
 
 def _choices(
