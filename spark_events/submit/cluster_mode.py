@@ -66,7 +66,7 @@ def _cluster_of(master: str) -> _Cluster:
         return _KUBERNETES
     raise UsageError(
         f"deploy mode 'cluster' with master {master!r}: spark-events run supports it on YARN and Kubernetes; "
-        "spark-submit refuses Python there: use --deploy-mode client, or see docs/deploy.md#standalone"
+        "spark-submit refuses Python there: use --deploy-mode client, or see docs/deploy/standalone.md"
     )
 
 

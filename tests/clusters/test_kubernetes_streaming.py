@@ -1,4 +1,4 @@
-"""A streaming query on Kubernetes, set up as docs/deploy.md says: its executor is deleted, its drivers end by signals.
+"""A streaming query on Kubernetes, set up as docs/deploy/kubernetes.md says: its executor is deleted, its drivers end by signals.
 
 Its settings and all that watches it are those of conf/kubernetes, and nothing in the application is changed.
 """

@@ -1,6 +1,6 @@
 """A streaming query in a standalone cluster's cluster mode, under ``--supervise``: its driver is killed.
 
-Spark submits no Python application there, so it is started as docs/deploy.md says, by the class that runs Python.
+Spark submits no Python application there, so it is started as docs/deploy/standalone.md says, by the class that runs Python.
 Its event logs are those that an application in Scala or Java would write as well.
 """
 
@@ -72,7 +72,7 @@ class Story:
 
 
 def supervised(master: str, *app: str) -> list[str]:
-    """Return the command line that docs/deploy.md has; the jar only has to be one."""
+    """Return the command line that docs/deploy/standalone.md has; the jar only has to be one."""
     jar = next((spark_home() or Path()).glob("jars/spark-tags_*.jar"))
     ways = ["--master", master, "--deploy-mode", "cluster", "--supervise"]
     return [spark_submit_program(), *ways, "--class", "org.apache.spark.deploy.PythonRunner", str(jar), *app]

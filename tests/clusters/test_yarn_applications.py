@@ -61,7 +61,7 @@ def test_one_that_fails(yarn: YarnCluster, tmp_path: Path, mode: tuple[str, ...]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with spark-events in it, packed as docs/deploy.md says."""
+    """An environment with spark-events in it, packed as docs/deploy/yarn.md says."""
     folder = tmp_path_factory.mktemp("environment")
     venv, packed = folder / "venv", folder / "environment.tar.gz"
     subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)

@@ -62,7 +62,7 @@ _NODE = {
     "yarn.nodemanager.resource.memory.enforced": "false",
     "yarn.nodemanager.pmem-check-enabled": "true",
     "yarn.nodemanager.container-monitor.interval-ms": 500,
-    # As docs/deploy.md advises. With the default, 250 ms, a driver on a busy machine may say nothing.
+    # As docs/deploy/yarn.md advises. With the default, 250 ms, a driver on a busy machine may say nothing.
     "yarn.nodemanager.sleep-delay-before-sigkill.ms": 15_000,
     "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR",
     # Logs stay for whoever wants to know why a test has failed.

@@ -28,7 +28,7 @@ _TOKEN_S = 7200
 
 
 class KubernetesCluster:
-    """An API server and one node, with the namespace and the rights that docs/deploy.md has for Spark.
+    """An API server and one node, with the namespace and the rights that docs/deploy/kubernetes.md has for Spark.
 
     Args:
         folder: for their files.
