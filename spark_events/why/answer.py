@@ -77,7 +77,8 @@ def answer(
         ended: whether its end is known: else nobody knows how long it takes.
     """
     if issues and issues[0].kind in _SHARES and (share_ms := issues[0].number("shareMs")):
-        share = whole_percent(100 * min(share_ms, duration_ms) / max(1, duration_ms))
+        share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
+        share = whole_percent(100 * share_ms / max(1, duration_ms))
         goes_to = _SHARES[issues[0].kind].format(what=_what(issues[0]))
         return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)

@@ -9,7 +9,7 @@ from spark_events.api import Event
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
-from spark_events.diagnosis.times.ledger import COMPUTING
+from spark_events.diagnosis.times.ledger import COMPUTING, PYTHON, REPEATED, SHUFFLE_WRITE
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
@@ -25,6 +25,8 @@ from spark_events.why.shown import whole_percent
 
 SMALL_MS = 1_000
 _CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT = "executorCpuTime", 0.1, 0.9
+_USE_CPU, _NEXT_TO_NOTHING = (SHUFFLE_WRITE, PYTHON, REPEATED), 0.01
+"""The other accounts whose tasks may have had a CPU, and the share of computing that they may have unsaid."""
 LEAST = key_of(Thresholds, "min_time_ms")
 _WHERE_TIME_IS = (
     "Where the time went is not in these events, but in the Spark event log (spark.eventLog.enabled), which "
@@ -77,9 +79,10 @@ class Explanation:
 
     @property
     def cpu_share(self) -> float | None:
-        """For how much of the time in which tasks read, compute and write they had a CPU, from 0 to 1.
+        """For how much of the time in which tasks read, compute and write they had a CPU at most, 0 to 1.
 
-        None where it is not known, or where they do so for less than a tenth of the time of all cores.
+        Spark adds up the time of their CPUs, whatever they used these for. None where it is not known, or
+        where they read, compute and write for less than a tenth of the time of all cores.
         """
         if self.core_ms is None or self.figures is None:
             return None
@@ -93,7 +96,12 @@ class Explanation:
         """A sentence about that; empty if it is not known."""
         if (share := self.cpu_share) is None:
             return ""
-        had = f'Of "{COMPUTING}", tasks had a CPU for {whole_percent(100 * share)}'
+        core_ms = self.core_ms or {}
+        others_ms = sum(core_ms.get(account, 0) for account in _USE_CPU)
+        at_most = "at most " if others_ms > _NEXT_TO_NOTHING * core_ms.get(COMPUTING, 0) else ""
+        if at_most and share >= _MOST_OF_IT:
+            return ""  # that says nothing
+        had = f'Of "{COMPUTING}", tasks had a CPU for {at_most}{whole_percent(100 * share)}'
         if share >= _MOST_OF_IT:
             return f"{had}."
         return f"{had}; otherwise they waited: for disks, other systems, or a CPU that others used."

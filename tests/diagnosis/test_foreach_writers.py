@@ -17,11 +17,13 @@ WRITER = (
 )
 
 
-def told(text: str = WRITER, cpu_s: float = 2, rows: int = 10_000, sort_s: int = 0) -> list[Issue]:
+def told(
+    text: str = WRITER, cpu_s: float = 2, rows: int = 10_000, sort_s: int = 0, wait_s: int = 0
+) -> list[Issue]:
     """Return what is told of a micro-batch whose tasks run for 80 s, on four cores."""
     plan = Plan()(0, text)(1, "Sort [id#1]", 3, sort_time=sort_s * S)(2, "Scan json [id#1]", 3, rows=rows)
     execution = executed(plan, s3=(0, 20))
-    stages = {3: replace(execution.stages[3], cpu_ms=round(cpu_s * S))}
+    stages = {3: replace(execution.stages[3], cpu_ms=round(cpu_s * S), waited_ms=wait_s * S)}
     return list(foreach_writers(replace(execution, stages=stages), Thresholds()))
 
 
@@ -55,8 +57,16 @@ def test_a_stage_that_only_writes_what_was_shuffled() -> None:
         {"cpu_s": 0},
         {"rows": 1_000_000},
         {"sort_s": 60},
+        {"wait_s": 60},
     ],
-    ids=["another sink", "it computes", "a CPU's time is not measured", "many at once", "it waits for more"],
+    ids=[
+        "another sink",
+        "it computes",
+        "a CPU's time is not measured",
+        "many at once",
+        "it waits for more",
+        "it waits for memory or a shuffle",
+    ],
 )
 def test_tasks_that_do_not(others: dict[str, float]) -> None:
     assert told(**others) == []  # type: ignore[arg-type]

@@ -750,6 +750,12 @@ def test_what_measurements_of_tasks_are_is_no_result() -> None:
     assert read_stage({**info, "Number of Tasks": 1}, 0).collected_bytes == 5_000 * 2_048 - (8 << 10)
 
 
+def test_what_tasks_of_a_stage_waited_for_is_read() -> None:
+    waits = {"jvmGCTime": 300, "shuffle.read.fetchWaitTime": 20, "resultSerializationTime": 7}
+    measured = [{"Name": f"internal.metrics.{name}", "Value": value} for name, value in waits.items()]
+    assert read_stage({"Stage ID": 1, "Accumulables": measured}, 0).waited_ms == 320
+
+
 def test_a_cause_is_told_once_of_an_execution() -> None:
     """A table that is scanned twice, for a join with itself, is one issue with what both have cost."""
     one, other = scan(100), scan(100)

@@ -81,6 +81,11 @@ def test_what_may_be_needed_in_part() -> None:
     )
 
 
+def test_stages_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
+    told = answer([issue("cache-never-read", None, shareMs=50 * S)], 40 * S, {})
+    assert told == "Of its time, 100 %, 40.0 s, goes to stages that fill a cache which nothing reads."
+
+
 def test_an_issue_that_is_all_of_it() -> None:
     assert answer([issue("skew", 40 * S)], 40 * S, {}).startswith("Most of its time goes to the uneven data")
 

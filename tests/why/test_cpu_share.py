@@ -35,6 +35,15 @@ def test_tasks_that_compute() -> None:
     assert computing.had_cpu == 'Of "reading, computing and writing", tasks had a CPU for 100 %.'
 
 
+@pytest.mark.parametrize("account", ["writing shuffle data", "wasted attempts", "Python functions"])
+def test_tasks_that_had_a_cpu_for_something_else_too(account: str) -> None:
+    """They may have waited all the time in which they read, compute and write."""
+    more = {**(RUN.core_ms or {}), account: 10 * MIN}
+    assert "tasks had a CPU for at most 25 %; otherwise they waited" in replace(RUN, core_ms=more).had_cpu
+    much = RunFigures(sums={"executorCpuTime": 20 * MIN * 1_000_000})
+    assert replace(RUN, core_ms=more, figures=much).had_cpu == ""
+
+
 @pytest.mark.parametrize(
     "run",
     [

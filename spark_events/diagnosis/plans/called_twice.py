@@ -19,8 +19,6 @@ _ALL, _WAITS = (
     "time to run Python workers",
     ("time to start Python workers", "time to initialize Python workers"),
 )
-
-
 _CAUSE = f"{RECOMPUTATION} call "
 
 

@@ -15,6 +15,7 @@ _MEASURED_BYTES = 8 << 10
 _RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
 _READ = _INTERNAL + "input.bytesRead"
 _CPU_NS = _INTERNAL + "executorCpuTime"
+_WAITS = (_INTERNAL + "jvmGCTime", _INTERNAL + "shuffle.read.fetchWaitTime")
 _SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
 
 
@@ -32,6 +33,7 @@ class ExecutedStage:
         kept: the RDDs in it that are kept in memory or on disk, by their ids.
         longest_ms: how long the longest task ran; 0 if unknown.
         cpu_ms: for how long of their time they had a CPU; 0 if nobody has measured it.
+        waited_ms: for how long of it they waited for garbage collection and for shuffled data.
     """
 
     id: int
@@ -45,6 +47,7 @@ class ExecutedStage:
     kept: frozenset[int] = frozenset()
     longest_ms: int = 0
     cpu_ms: int = 0
+    waited_ms: int = 0
 
     @property
     def wall_ms(self) -> int:
@@ -159,6 +162,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
         sums.get(_READ, 0),
         frozenset(int(rdd["RDD ID"]) for rdd in kept_rdds(info)),
         cpu_ms=sums.get(_CPU_NS, 0) // 1_000_000,
+        waited_ms=sum(sums.get(name, 0) for name in _WAITS),
     )
 
 

@@ -25,7 +25,7 @@ class _Parsed:
         format: CSV, JSON or XML.
         table: that is read, or its path.
         files: how many there are, and how large they are, as a sentence says it.
-        times: how many SQL executions have parsed them.
+        times: how often SQL executions have parsed them; one that reads them twice counts twice.
         plans: the texts of two scans that differ in their columns, or filters.
         all_ms, longest_ms: how long that took, in all, and the longest time.
         places: in the user's code that these were for; the first few.

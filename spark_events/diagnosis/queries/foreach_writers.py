@@ -30,7 +30,7 @@ def foreach_writers(execution: EndedExecution, thresholds: Thresholds) -> Iterat
         stage = _stage(node, execution) if node.name == _WRITE and _WRITER in node.text else None
         if stage is None or not stage.run_ms or not stage.cpu_ms:
             continue
-        waited_ms = stage.run_ms - stage.cpu_ms - _waits_besides_ms(node)
+        waited_ms = stage.run_ms - stage.cpu_ms - stage.waited_ms - _waits_besides_ms(node)
         for_rows_ms = waited_ms - stage.tasks * _TASK_MS
         if for_rows_ms >= max(_LEAST_SHARE * stage.run_ms, _LEAST_ROW_MS * _rows(node)):
             freed_ms = WorkInStages(execution).freed_ms({stage.id})
@@ -49,7 +49,7 @@ def _stage(write: Node, execution: EndedExecution) -> ExecutedStage | None:
 
 
 def _waits_besides_ms(write: Node) -> int:
-    """Return for how long the stage's tasks may wait for something else, as far as Spark measures it."""
+    """Return for how long what else the stage does may wait, as far as Spark measures it by nodes."""
     return sum(each.metrics.get(name, 0) for each in write.within_stage() for name in MEASURED_TIMES)
 
 
