@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -108,7 +109,7 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
     shown = path_without_secrets(url)
     with needs_extra("prometheus", "prometheus_client", "reading an endpoint"):
         from prometheus_client.parser import text_string_to_metric_families
-    text = _fetched(url, token)
+    text, served_at = _fetched(url, token)
     try:
         samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     except ValueError as error:
@@ -116,7 +117,7 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
     page = _Page(samples)
     if not page.statuses:
         raise NothingToReadError(f"{shown}: serves no spark_application_status and no spark_query_status")
-    now_s = time.time()
+    now_s = _now_s(served_at)
     return _worst_first(_current(*of, status, page, now_s) for of, status in page.statuses.items())
 
 
@@ -190,7 +191,18 @@ def _worst_first(current: Iterable[Current]) -> list[Current]:
     )
 
 
-def _fetched(url: str, token: str | None) -> str:
+def _now_s(served_at: str) -> float:
+    """Return the time by the clock of whoever served a page, in s since the epoch; by ours if it says none.
+
+    A driver whose clock differs from ours is not silent for that.
+    """
+    try:
+        return parsedate_to_datetime(served_at).timestamp()
+    except (ValueError, OverflowError):
+        return time.time()
+
+
+def _fetched(url: str, token: str | None) -> tuple[str, str]:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{path_without_secrets(url)}: expected a URL such as http://localhost:9249/metrics")
@@ -213,8 +225,8 @@ def _fetched(url: str, token: str | None) -> str:
         raise ConfigError(f"{path_without_secrets(url)}: cannot be reached: {said}") from error
 
 
-def _answer(request: urllib.request.Request) -> str:
-    """Return what is served, also behind redirects, which lead nowhere but to HTTP.
+def _answer(request: urllib.request.Request) -> tuple[str, str]:
+    """Return what is served, also behind redirects, which lead nowhere but to HTTP, and its ``Date``.
 
     Raises:
         OSError, ValueError: the server cannot be reached, or answers with an error.
@@ -224,4 +236,4 @@ def _answer(request: urllib.request.Request) -> str:
         page = answer.read(_LARGEST)
         if answer.length:  # what is missing may be what is down
             raise http.client.IncompleteRead(page, answer.length)
-    return str(page.decode(errors="replace"))
+        return str(page.decode(errors="replace")), str(answer.headers.get("Date") or "")

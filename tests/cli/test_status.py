@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,28 @@ def test_a_driver_whose_page_outlives_it(
     heard_ago_s = min(heartbeat_ago_s, pushed_ago_s or heartbeat_ago_s)
     for ms, ago_s in ((query["since_ms"], since_ago_s), (query["last_heard_ms"], heard_ago_s)):
         assert ms == pytest.approx((now - ago_s) * 1_000, abs=30_000)
+
+
+@pytest.mark.parametrize(("of_page_s", "said"), [(0, "RUNNING"), (3_600, "LOST")], ids=["live", "gone"])
+def test_a_clock_that_differs_from_ours(
+    raw_endpoint: Callable[[bytes, bool], str], of_page_s: int, said: str
+) -> None:
+    """A heartbeat is as old as it is by the clock of whoever serves it, here an hour behind ours."""
+    heartbeat = time.time() - 3_600
+    page = SERVED.format(heartbeat=heartbeat, now=heartbeat, status="RUNNING")
+    head = OK + f"Date: {formatdate(heartbeat + of_page_s, usegmt=True)}\r\n\r\n".encode()
+    _, out = status(raw_endpoint(head + page.encode(), True), "--query", "orders", "--json")
+
+    assert [row["status"] for row in json.loads(out)] == [said]
+
+
+@pytest.mark.parametrize("date", ["garbage", "Thu, 26 Nov 99999999999999999999 16:40:00 GMT"])
+def test_a_page_whose_date_is_none(raw_endpoint: Callable[[bytes, bool], str], date: str) -> None:
+    page = SERVED.format(heartbeat=time.time() - 3_600, now=time.time(), status="RUNNING")
+    answer = OK + f"Date: {date}\r\n\r\n{page}".encode()
+    _, out = status(raw_endpoint(answer, True), "--query", "orders", "--json")
+
+    assert [row["status"] for row in json.loads(out)] == ["LOST"]
 
 
 def test_a_page_of_what_has_ended(raw_endpoint: Callable[[bytes, bool], str]) -> None:
