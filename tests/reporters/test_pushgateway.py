@@ -46,7 +46,8 @@ def test_a_short_job_is_pushed_and_deleted_at_the_end(pushgateway: Pushgateway) 
     pushing.close()
     pushing.close()
 
-    assert "spark_application" not in pushgateway.metrics()
+    # A Pushgateway answers a DELETE before it has done it.
+    wait_until(lambda: "spark_application" not in pushgateway.metrics(), "the group is deleted")
 
 
 def test_the_group_may_stay(pushgateway: Pushgateway) -> None:
