@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def report(
     paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    sla: str | Mapping[str, str] = "60s",
+    sla: str | Mapping[str, str] | None = None,
     app: str = "",
     query: str = "",
     since: str | None = None,
@@ -31,8 +31,9 @@ def report(
 
     Args:
         paths: files, folders or globs of stored events.
-        sla: how long a query may go without committing: for all, or by the query's name; ``""`` is the name
-            for all others.
+        sla: how long a query may go without committing, such as ``60s``: for all, or by the query's name;
+            ``""`` is the name for all others. By default, as long as its application had set by
+            ``spark.events.checkpoint.sla``, or 60 s.
         app: only the applications of this name, or the one of this id.
         query: only the streaming query of this name.
         since: only from this time on: ``2026-11-25``, ``2026-11-25T14:30`` (UTC), or ``7d`` (ago).
@@ -42,7 +43,7 @@ def report(
 
     Example::
 
-        report = spark_events.report("/var/log/spark-reports", sla="60s", until="now")
+        report = spark_events.report("/var/log/spark-reports", until="now")
         report.tables.failures       # a list of rows
         report.to_pandas("uptime")   # a frame
 
@@ -68,12 +69,12 @@ def report(
         return make_report(database, options)
 
 
-def _sla(sla: str | Mapping[str, str]) -> Sla:
+def _sla(sla: str | Mapping[str, str] | None) -> Sla:
     """Return the SLAs.
 
     Raises:
         ConfigError: one is not a duration.
     """
-    by_query = {"": sla} if isinstance(sla, str) else dict(sla)
+    by_query = {"": sla} if isinstance(sla, str) else dict(sla or {})
     read = {name: DURATION.read("sla", text) for name, text in by_query.items()}
-    return Sla(read.pop("", Sla().default_ms), read)
+    return Sla(read.pop("", None), read)

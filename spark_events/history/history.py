@@ -129,7 +129,7 @@ def read_history(
     Args:
         database: that reads them: ``DuckDb()``, or ``Spark(session)``.
         paths: files, folders and globs.
-        sla: the longest time between two checkpoints; 60 s by default.
+        sla: the longest time between two checkpoints; what each application had set by default.
         selection: which part of them it is about; all by default.
         times: the possible times; from 2009 to a day from now by default.
 

@@ -10,6 +10,9 @@ from pathlib import Path
 from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.history.selection import Selection
 
+UNSET_SLA_MS = 60_000
+"""The SLA of a query for which nobody has set any."""
+
 
 class Engine(str, Enum):
     """Where a report is computed."""
@@ -21,14 +24,15 @@ class Engine(str, Enum):
 
 @dataclass(frozen=True)
 class Sla:
-    """The longest time allowed between two checkpoints, and for a single one.
+    """The longest time allowed between two checkpoints, and for a single one, as whoever reads sets it.
 
     Attributes:
-        default_ms: for all queries except those in ``by_query``, in ms.
+        default_ms: for all queries except those in ``by_query``, in ms. None: what the application of each
+            had as its setting, which its events say; ``UNSET_SLA_MS`` where they say none.
         by_query: for some queries, by name, in ms.
     """
 
-    default_ms: int = 60_000
+    default_ms: int | None = None
     by_query: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -37,7 +37,8 @@ class Report:
 
     Attributes:
         since_ms, until_ms: the period that it covers.
-        sla_ms: the SLA of all queries except those in ``sla_by_query``.
+        sla_ms: the SLA that was given for all queries except those in ``sla_by_query``; None if none was, so
+            that each query has what its application had set. The tables say which that is.
         sla_by_query: the SLAs of some queries, by name.
         tables: each in its order; see ``TABLES``.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
@@ -50,7 +51,7 @@ class Report:
 
     since_ms: int
     until_ms: int
-    sla_ms: int
+    sla_ms: int | None
     sla_by_query: dict[str, int]
     tables: Tables
     intervals: list[Row]

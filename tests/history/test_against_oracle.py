@@ -236,6 +236,10 @@ def test_random_histories(duckdb: DuckDb, tmp_path: Path, seed: int) -> None:
     assert (reading.facts, reading.duplicates) == (len(kept), len(kept) - len(set(kept)))
     assert_tables(whole, oracle)
     assert_days_add_up(whole)
+    # The same if it is the events that say which SLA they had.
+    told = Story()
+    told.events = [{**each, "attributes": {**each["attributes"], "slaMs": SLA}} for each in shuffled]
+    assert rows_of(read_history(duckdb, [str(write(folder / "told", told))])[0].tables()) == rows_of(whole)
 
     store = HistoryStore(duckdb, str(folder / "store"))
     for number in rng.sample(range(3), 3):

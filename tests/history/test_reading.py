@@ -21,6 +21,7 @@ from spark_events.history.reading.plausible import EARLIEST_MS
 from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.history.run import make_report
 from spark_events.history.selection import Selection
+from spark_events.history.store.store import HistoryStore
 from spark_events.history.table import How
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.runtime import event_names
@@ -526,6 +527,39 @@ def test_an_sla_of_no_query(duckdb: DuckDb, tmp_path: Path) -> None:
     history, reading = read_history(duckdb, [folder], Sla(60_000, {"orders": 1_000, "ordrs": 5_000}))
     (note,) = [note for note in collect(history, history.tables(), [reading]).notes if "--sla" in note]
     assert note == "--sla ordrs=5s was ignored: no query is named ordrs; there are orders"
+
+
+def test_the_sla_that_each_application_had(database: Database, tmp_path: Path) -> None:
+    """A micro-batch is held against the SLA of its time, unless whoever reads gives one."""
+    story = Story().application(0, "RUNNING").query(0, "RUNNING")
+    story.checkpoint(10_000, 6_000, 6_000).query(11_000, "CANCELED").application(11_000, "FINISHED")
+    story.driver("app-2").application(20_000, "RUNNING").query(20_000, "RUNNING")
+    story.checkpoint(30_000, 6_000, 6_000, slaMs=5_000).checkpoint(34_000, 4_000, 4_000, slaMs=5_000)
+    story.query(35_000, "CANCELED").application(35_000, "FINISHED")
+    story.driver("app-3").application(40_000, "RUNNING").query(40_000, "RUNNING")
+    story.checkpoint(50_000, 6_000, 6_000, slaMs=8_000).checkpoint(59_000, 9_000, 9_000, slaMs=8_000)
+    folder, store = str(write(tmp_path / "log", story)), HistoryStore(database, str(tmp_path / "store"))
+    store.add([folder])
+    for given, late, shown_ms in (
+        (Sla(), 2, 8_000),
+        (Sla(5_000), 4, 5_000),
+        (Sla(None, {"orders": 60_000}), 0, 60_000),
+        (Sla(None, {"others": 1}), 2, 8_000),
+    ):
+        for history in (read_history(database, [folder], given)[0], store.history(given)):
+            (sla,) = history.tables().checkpoint_sla
+            assert (sla["late_by_duration"], sla["met"], sla["sla_ms"]) == (late, 5 - late, shown_ms)
+
+
+def test_a_query_that_never_committed_has_the_sla_of_its_application(
+    database: Database, tmp_path: Path
+) -> None:
+    story = Story().application(0, "RUNNING").query(0, "RUNNING")
+    story.event(5_000, "CheckpointOverdueEvent", "orders", owedMs=5_000, slaMs=5_000)
+    story.heartbeats(0, 50_000, 10_000)
+    history, _ = read_history(database, [str(write(tmp_path / "log", story))])
+    (sla,) = history.tables().checkpoint_sla
+    assert (sla["overdue"], sla["sla_ms"]) == (True, 5_000)
 
 
 @pytest.mark.parametrize(

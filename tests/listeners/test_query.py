@@ -229,7 +229,9 @@ def test_owed() -> None:
             r.idle(61_000),
             r.progress(99_000, 3),
         )
-        owed = [e.attributes.get("owedMs") for e in seen(feed.end(), "CheckpointEvent")]
+        events = seen(feed.end(), "CheckpointEvent")
+        owed = [event.attributes.get("owedMs") for event in events]
+        assert {event.attributes.get("slaMs") for event in events} == {1_000 if conf else None}
         assert owed == [200, 1_000, 300, 100]
 
 

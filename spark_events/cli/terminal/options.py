@@ -24,8 +24,8 @@ SlaOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[QUERY=]DURATION",
-        help="How long a query may go without committing: 60s, which is the default, or orders=5min for one "
-        "query. The applications' own setting, spark.events.checkpoint.sla, is not looked at. Repeatable.",
+        help="How long a query may go without committing: 60s, or orders=5min for one query. By default, as "
+        "long as its application had set by spark.events.checkpoint.sla, or 60s. Repeatable.",
     ),
 ]
 
@@ -89,5 +89,4 @@ def parse_sla(texts: Sequence[str]) -> Sla:
         sla_ms[query] = duration_of("--sla", duration)
         if not sla_ms[query]:
             raise UsageError(f"--sla {text}: an SLA has to be longer than 0 ms")
-    default_ms = sla_ms.pop("", Sla().default_ms)
-    return Sla(default_ms, sla_ms)
+    return Sla(sla_ms.pop("", None), sla_ms)

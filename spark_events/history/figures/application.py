@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spark_events.history.figures.checkpoints import sums_of_query
+from spark_events.history.figures.checkpoints import newest_sla_ms, sums_of_query
 from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.figures.heard import HeardOf, application_run
 from spark_events.history.figures.job_runs import LOST, RunOfJob, Transition, runs_of
@@ -159,10 +159,11 @@ def _checkpoints(
             facts_of[fact.query_name].append(fact)
     for query_name in {**days_of, **facts_of}:
         job = queries.get(query_name)
-        sla_ms = sla.by_query.get(query_name, sla.default_ms)
+        sums_of_days, facts = days_of.get(query_name, ()), facts_of.get(query_name, ())
+        sla_ms = newest_sla_ms(sums_of_days, facts, sla.by_query.get(query_name, sla.default_ms))
         sums = sums_of_query(
-            days_of.get(query_name, ()),
-            facts_of.get(query_name, ()),
+            sums_of_days,
+            facts,
             job.intervals if job else (),
             job.runs if job else (),
             sla_ms,

@@ -16,7 +16,7 @@ from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.figures.job_runs import RunOfJob
 from spark_events.history.figures.owed import overdue_ms, owed_since
 from spark_events.history.figures.timeline import Interval
-from spark_events.history.options import Sla
+from spark_events.history.options import UNSET_SLA_MS, Sla
 from spark_events.history.reading.dialect import sql_text
 from spark_events.history.reading.facts import CHECKPOINT, Fact, day_of
 from spark_events.history.reading.plausible import DAY_MS
@@ -53,6 +53,7 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
             min_by(duration_ms, {first}) AS first_duration_ms,
             max(CASE WHEN done THEN time_ms END) AS last_ms,
             max(time_ms) AS heard_ms,
+            max(sla_ms) AS sla_ms,
             counted
         FROM (SELECT {day_of("time_ms")} AS day, app_name, query_name, coalesce(app_id, '') AS app_id,
                 coalesce(attempt, '') AS attempt, time_ms >= {since_ms} AS counted, time_ms, duration_ms,
@@ -86,6 +87,21 @@ def worst_checkpoints(facts: str, queries: Sequence[tuple[str, str]], since_ms: 
         GROUP BY app_name, query_name, floor((time_ms - {since_ms}) / {bin_ms})"""
 
 
+def newest_sla_ms(days: Iterable[DaySums], facts: Iterable[Fact], given_ms: int | None) -> int:
+    """Return the limit of a query, in ms: the one given, else that of its newest application.
+
+    Args:
+        days: of the query.
+        facts: of the query, among them those of overdue checkpoints.
+        given_ms: by whoever reads; None if it is for the applications to say.
+    """
+    if given_ms is not None:
+        return given_ms
+    said = [(sums.heard_ms, sums.sla_ms) for sums in days if sums.sla_ms is not None]
+    said += [(fact.time_ms, fact.sla_ms) for fact in facts if fact.sla_ms is not None]
+    return max(said)[1] if said else UNSET_SLA_MS
+
+
 def sums_of_query(
     days: Iterable[DaySums],
     facts: Iterable[Fact],
@@ -101,7 +117,7 @@ def sums_of_query(
         facts: of the query; those of checkpoints are not needed.
         intervals: as of ``timeline.status_intervals``.
         runs: of the query.
-        sla_ms: the limit.
+        sla_ms: the limit at the end, and of sums that do not say theirs.
         until_ms: the end of the known period, in ms since the epoch.
 
     Returns:
@@ -110,27 +126,30 @@ def sums_of_query(
     """
     days = sorted(days, key=lambda sums: (sums.first_ms is None, sums.first_ms, sums.day))
     owed_since_ms = owed_since(days, intervals, runs)
-    counted = [_with_gap(sums, owed_since_ms.get(index), sla_ms) for index, sums in enumerate(days)]
+    days = [sums if sums.sla_ms is not None else sums._replace(sla_ms=sla_ms) for sums in days]
+    counted = [_with_gap(sums, owed_since_ms.get(index)) for index, sums in enumerate(days)]
     counted = [sums for sums in counted if sums.counted]
     last_ms = max((sums.last_ms for sums in days if sums.last_ms is not None), default=None)
     gap_ms = overdue_ms(facts, intervals, last_ms, until_ms)
     if gap_ms is not None and gap_ms > sla_ms:
         day = until_ms // DAY_MS
-        counted.append(DaySums(day, "", "", "", late_by_gap=1, worst_gap_ms=gap_ms, overdue=True))
+        overdue = DaySums(day, "", "", "", heard_ms=until_ms, sla_ms=sla_ms, overdue=True)
+        counted.append(overdue._replace(late_by_gap=1, worst_gap_ms=gap_ms))
     return counted
 
 
-def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
+def _with_gap(sums: DaySums, owed_since_ms: int | None) -> DaySums:
     """Count how long an application's first checkpoint was owed, if the previous one failed or died."""
     if owed_since_ms is None or sums.first_ms is None:
         return sums
     assert sums.first_owed_ms is not None
     assert sums.first_duration_ms is not None
+    assert sums.sla_ms is not None
     gap_ms = sums.first_ms - owed_since_ms
-    newly_late = gap_ms > sla_ms >= sums.first_owed_ms
+    newly_late = gap_ms > sums.sla_ms >= sums.first_owed_ms
     return sums._replace(
         late_by_gap=sums.late_by_gap + newly_late,
-        late=sums.late + (newly_late and sums.first_duration_ms <= sla_ms),
+        late=sums.late + (newly_late and sums.first_duration_ms <= sums.sla_ms),
         worst_gap_ms=largest((sums.worst_gap_ms, gap_ms)),
     )
 
@@ -145,4 +164,5 @@ def _sla_sql(sla: Sla) -> str:
     cases = "".join(
         f" WHEN query_name = {sql_text(name)} THEN {sla_ms}" for name, sla_ms in sla.by_query.items()
     )
-    return f"CASE{cases} ELSE {sla.default_ms} END" if cases else str(sla.default_ms)
+    others = f"coalesce(sla_ms, {UNSET_SLA_MS})" if sla.default_ms is None else str(sla.default_ms)
+    return f"CASE{cases} ELSE {others} END" if cases else others

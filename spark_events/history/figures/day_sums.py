@@ -23,6 +23,7 @@ SUMS = {
     "first_duration_ms": "BIGINT",
     "last_ms": "BIGINT",
     "heard_ms": "BIGINT",
+    "sla_ms": "BIGINT",
 }
 """The sums of the checkpoints of a query on a day within one application, and their types."""
 
@@ -39,6 +40,7 @@ class DaySums(NamedTuple):
         first_ms, first_owed_ms, first_duration_ms: of the first one that was completed.
         last_ms: when the last was completed.
         heard_ms: when the last of all was.
+        sla_ms: the limit that they were compared with; None in sums that are older than it.
         counted: whether they are within the period of the history.
         overdue: whether they stand for a checkpoint that is overdue at the end.
     """
@@ -61,5 +63,6 @@ class DaySums(NamedTuple):
     first_duration_ms: int | None = None
     last_ms: int | None = None
     heard_ms: int = 0
+    sla_ms: int | None = None
     counted: bool = True
     overdue: bool = False

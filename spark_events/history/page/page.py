@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from spark_events.api import printable
 from spark_events.api.toolkit.formatting import cost, duration, moment, percent, size
 from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STATES, STOPPED
+from spark_events.history.options import UNSET_SLA_MS
 from spark_events.history.page.headline import nothing_wrong, outages, wrong_now
 from spark_events.history.reading.plausible import DAY_MS
 from spark_events.history.report import MOST_SHOWN, Report, job_of
@@ -127,6 +128,7 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         is_left=_is_left,
         anchor=lambda table: table.id or table.name.replace("_", "-"),
         new_line=NEW_LINE,
+        unset_sla_ms=UNSET_SLA_MS,
         wrong=wrong_now(report) if link is None else None,
         fine=nothing_wrong(report),
         outages=outages(report),

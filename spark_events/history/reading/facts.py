@@ -146,6 +146,7 @@ _COLUMNS = (
         ),
         _MOST_MS,
     ),
+    _Column("sla_ms", _attribute("slaMs"), _MOST_MS, least=1),
     _Column("full_size", _attribute("fullSize"), _MOST, least=-1),
     _Column("input_rows", _attribute("inputRows"), _MOST),
     # An executor has attributes of its own.
@@ -206,6 +207,7 @@ class Fact(NamedTuple):
     event_id: str
     duration_ms: int | None
     owed_ms: int | None
+    sla_ms: int | None
     error_class: str | None
     exception_type: str | None
     labels: str | None

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from spark_events.history.figures.application import KnownApplication
-from spark_events.history.figures.checkpoints import largest
+from spark_events.history.figures.checkpoints import largest, newest_sla_ms
 from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.reading.plausible import DAY_MS, iso_date
 from spark_events.history.table import (
@@ -29,7 +29,11 @@ from spark_events.history.table import (
 )
 
 _FIGURES = (
-    Column("sla_ms", BIGINT),
+    Column(
+        "sla_ms",
+        BIGINT,
+        "given, or set by the newest application: each micro-batch is compared with that of its own",
+    ),
     Column("completed", BIGINT),
     Column("failed", BIGINT),
     Column("late_by_duration", BIGINT),
@@ -53,11 +57,11 @@ def _rows(known: KnownApplication) -> Iterator[Row]:
 
 
 def _rows_of_days(known: KnownApplication) -> Iterator[Row]:
-    for query_name, sums, sla_ms in known.checkpoints:
+    for query_name, sums, _ in known.checkpoints:
         names = {"app_name": known.name, "query_name": query_name}
         for day, of_day in _by_day(sums):
             if day >= known.period.days_since_ms // DAY_MS:
-                yield {"date": iso_date(day), **names, **_figures(of_day, sla_ms)}
+                yield {"date": iso_date(day), **names, **_figures(of_day, newest_sla_ms(of_day, (), None))}
 
 
 def _figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
@@ -65,7 +69,7 @@ def _figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
 
     Args:
         sums: as of ``sums_of_query``, or those of a day.
-        sla_ms: as given to it.
+        sla_ms: the newest that they were compared with.
     """
     completed = sum(day.completed for day in sums)
     overdue = any(day.overdue for day in sums)

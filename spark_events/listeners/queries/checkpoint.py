@@ -32,10 +32,17 @@ _GAUGES = {
 
 
 class CheckpointStats:
-    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs."""
+    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs.
 
-    def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
+    Args:
+        emitter: reports the events.
+        series: of the query.
+        sla_ms: the longest time between two checkpoints, in ms; None if none is set.
+    """
+
+    def __init__(self, emitter: Emitter, series: MetricGroup, sla_ms: int | None) -> None:
         self._emitter = emitter
+        self._sla_ms = sla_ms
         self._metrics = CheckpointMetrics(series)
         # The sizes of a failed batch are only known if the query has no state.
         self._sizes_of_failed = (_UNKNOWN, _UNKNOWN)
@@ -81,6 +88,7 @@ class CheckpointStats:
             .set_attribute("stateCommitMs", _state_commit_ms(progress))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
             .set_attribute("owedMs", owed_ms)
+            .set_attribute("slaMs", self._sla_ms)
             .set_attribute("inputRows", input_rows(progress))
             .set_attribute("checkpointLocation", run.location)
         )
@@ -96,6 +104,7 @@ class CheckpointStats:
             .set_body(f"{run.entity.title}: micro-batch {batch} failed before it committed")
             .set_attribute("durationMs", max(0, end_ms - start_ms))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
+            .set_attribute("slaMs", self._sla_ms)
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "FAILED")

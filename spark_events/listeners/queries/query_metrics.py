@@ -63,8 +63,8 @@ class QuerySeries:
         self._status = StatusMetrics(group, enabled)
         context.all_subtasks.register(group, name, enabled)
         self._metrics = _ProgressMetrics(group)
-        self.checkpoints = CheckpointStats(context.emitter, group)
         sla_ms = context.settings.sla_ms_for(name)
+        self.checkpoints = CheckpointStats(context.emitter, group, sla_ms)
         self.sla = None if sla_ms is None else SlaMetrics(group, sla_ms)
         self._restarts = 0
         group.register(
