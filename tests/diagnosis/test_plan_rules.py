@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
-from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS
+from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import named
@@ -76,6 +77,22 @@ def test_a_join_of_all_with_all(name: str) -> None:
     assert "each of 2,000 rows with each of 1,000: 2,000,000 pairs" in issue.sentence
     assert ("condition on a, b is not an equality" in issue.sentence) == ("Nested" in name)
     assert "cross-join" not in told(joins, executed(join(10, name, right=49), s3=(5, 45)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "condition", "is_not_in"),
+    [
+        ("LeftAnti", "(((a#1 = b#2) OR isnull((a#1 = b#2))) AND ((c#3 = d#4) OR isnull((c#3 = d#4))))", True),
+        ("LeftAnti", "(a#1 < b#2)", False),
+        ("Inner", "((a#1 = b#2) OR isnull((a#1 = b#2)))", False),
+    ],
+)
+def test_not_in(kind: str, condition: str, is_not_in: bool) -> None:
+    """Of values that may be NULL, it is no equality; NOT EXISTS is."""
+    name = f"BroadcastNestedLoopJoin BuildRight, {kind}, {condition}"
+    issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
+    assert ("because NOT IN on a, b" in issue.sentence) is is_not_in
+    assert issue.advice.startswith("Write NOT EXISTS") is is_not_in
 
 
 def test_a_large_broadcast() -> None:
@@ -913,6 +930,52 @@ def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str],
     assert in_python(*texts).advice.startswith(advice)
     new_workers = in_python(*texts, advice=f"Reuse workers. {FASTER_FUNCTIONS}").advice
     assert new_workers.startswith(f"Reuse workers. {advice}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "text", "said", "advice"),
+    [
+        (4_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 2.2 ms for each of 4,000 rows", "So long for a row"),
+        (90_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 100 µs for each of 90,000 rows", "Use Spark's own"),
+        (
+            4_000,
+            "ArrowEvalPython [f(x#1)#2], [y#3], 200",
+            ", 2.2 ms for each of 4,000 rows",
+            "What it prepares",
+        ),
+        (4_000, "FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]", "", "It takes whole groups"),
+        (None, "BatchEvalPython [f(x#1)#2], [y#3]", "", "Use Spark's own"),
+    ],
+    ids=["long for a row", "quick", "in batches", "in groups", "rows that nobody has counted"],
+)
+def test_what_functions_take_for_a_row(rows: int | None, text: str, said: str, advice: str) -> None:
+    plan = Plan()(0, "Project [y#3]", 1)(1, text, 1, rows=rows, time_to_run_Python_workers=9 * S)
+    issue = Issue("python", "python", 9 * S, None, "of the time", FASTER_FUNCTIONS)
+    issue = replace(issue, evidence={"pythonTimeMs": 9 * S})
+    told = explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+    assert told.sentence == f"of the time: f{said}"
+    assert told.advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ArrowEvalPython [f(x#1)#2], [y#3], 200", True),
+        ("ArrowEvalPython [f(x#1)#2], [y#3], 101", True),
+        ("MapInPandas f(x#1)#2, [y#3]", True),
+        ("FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]", False),
+        ("BatchEvalPython [f(x#1)#2], [y#3]", False),
+    ],
+)
+def test_batches_that_are_small_by_configuration(text: str, said: bool) -> None:
+    plan = Plan()(0, "Project [y#3]", 1)(1, text, 1, time_to_run_Python_workers=9 * S)
+    issue = Issue("python", "python", 9 * S, None, "of the time", FASTER_FUNCTIONS)
+    told = explained(
+        replace(issue, evidence={SMALL_BATCH: 10}), executed(plan, s1=(0, 20)).nodes_by_stage()[1]
+    )
+    assert told.sentence.endswith(", in batches of 10 at most") is said
+    assert told.advice.startswith("Remove spark.sql.execution.arrow.maxRecordsPerBatch=10") is said
+    assert "Larger batches help" not in told.advice or not said
 
 
 def test_what_workers_take_to_start_is_not_what_functions_take() -> None:

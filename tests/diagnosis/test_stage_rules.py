@@ -12,7 +12,7 @@ from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasure
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
-from spark_events.diagnosis.stages.stage_rules import stage_issues
+from spark_events.diagnosis.stages.stage_rules import SMALL_BATCH, stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.python_times import StagesInPython
 from tests.support.measured_tasks import measured
@@ -74,6 +74,30 @@ def test_one_of_two_tasks_has_most_of_the_data() -> None:
         assert issues(measured([120 * S, 50 * S], like, at_once=2), cores=2) == {}
     (late,) = issues(measured([160 * S, 50 * S], at_once=2), cores=2).values()
     assert late.kind == "straggler"
+
+
+@pytest.mark.parametrize(
+    ("runs", "rows", "of_shuffles", "kind"),
+    [
+        # Many rows with one key, which are compressed to few bytes: 130 s of work on two cores take 66 s + 13 s.
+        ([66 * S, 24 * S, 14 * S], [3_900_000, 1_150_000, 350_000], 3, "skew"),
+        ([66 * S, 24 * S, 14 * S], [3_900_000, 1_150_000, 350_000], 0, None),
+        ([66 * S, 24 * S, 14 * S], [1_900_000, 1_150_000, 350_000], 3, None),
+        ([110 * S, 24 * S, 14 * S], [1_900_000, 1_150_000, 350_000], 3, "straggler"),
+        ([66 * S, *[24 * S] * 4], [3_900_000, *[1_150_000] * 4], 5, None),
+    ],
+    ids=["more rows", "rows of files", "a few more rows", "late by itself", "five tasks"],
+)
+def test_one_of_a_few_tasks_has_most_of_the_rows(
+    runs: list[int], rows: list[int], of_shuffles: int, kind: str | None
+) -> None:
+    read = [46 * MIB, *[35 * MIB] * (len(runs) - 1)]
+    tasks = measured(runs, read, at_once=2, rows=rows, Without_Input=[of_shuffles, sum(runs)])
+    found = {each: issue for each, issue in issues(tasks, cores=2).items() if each in ("skew", "straggler")}
+    assert set(found) == ({kind} if kind else set())
+    if kind == "skew":
+        assert found[kind].sentence.startswith("task 0 reads 3,900,000 rows, the median 1,1")
+        assert found[kind].lost_ms == 14 * S
 
 
 def test_a_long_task_among_many_costs_nothing() -> None:
@@ -321,6 +345,20 @@ def test_workers_that_serve_one_task_each() -> None:
     )
     assert new.advice.startswith("spark.python.worker.reuse=false")
     assert "reuse" not in reused.advice
+
+
+def test_values_that_are_grouped_by_key() -> None:
+    tasks, python = measured([100 * S] * 4), PythonTimes(400 * S, in_rdd=True)
+    for by_key in (True, False):
+        (issue,) = stage_issues(EndedStage(4, tasks, python, by_key=by_key), Thresholds())
+        assert ("reduceByKey" in issue.advice) is by_key
+
+
+@pytest.mark.parametrize(("rows", "told"), [(10, 10), (999, 999), (1_000, None), (0, None), (None, None)])
+def test_how_many_rows_python_gets_at_a_time(rows: int | None, told: int | None) -> None:
+    tasks = measured([100 * S] * 4)
+    (issue,) = stage_issues(EndedStage(4, tasks, PythonTimes(400 * S), arrow_rows=rows), Thresholds())
+    assert issue.evidence.get(SMALL_BATCH) == told
 
 
 def test_python_of_an_rdd() -> None:

@@ -68,6 +68,20 @@ def test_nothing_rests_on_bytes_that_spark_does_not_count() -> None:
     assert advice[1][1].startswith("Spark has not measured how much each task reads, so see whether")
 
 
+@pytest.mark.parametrize(("rows", "told"), [("10", 10), ("10000", None), ("-1", None), ("many", None)])
+def test_how_many_rows_python_gets_at_a_time_is_said_by_the_job(rows: str, told: int | None) -> None:
+    """Its properties have the settings of the session; of an RDD, its stage says that it groups by key."""
+    records = list(job(10, [90 * S] * 4))
+    records[0]["Properties"] = {"spark.sql.execution.arrow.maxRecordsPerBatch": rows}
+    for record in records:
+        if "Stage Info" in record:
+            record["Stage Info"]["Stage Name"] = "groupByKey at a.py:1"
+            record["Stage Info"]["RDD Info"] = [{"Name": "PythonRDD"}]
+    (event,) = issues(Feed()(r.application_start(), r.executor("Added", 0), *records))
+    assert event.attributes["advice"].startswith("groupByKey moves every value")
+    assert event.attributes.get("python.batchRows") == told
+
+
 def issues(feed: Feed) -> list[Event]:
     return seen(feed.end(), "PerformanceIssueEvent")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
@@ -14,6 +15,15 @@ from spark_events.diagnosis.plans.work_in_stage import stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
+_NOT_IN = re.compile(r", LeftAnti, .*isnull\(\(", re.DOTALL)
+_ON_EQUAL_COLUMNS = (
+    "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value (an "
+    "hour of a time, say), so that only rows of one bucket are compared."
+)
+_NOT_EXISTS = (
+    "Write NOT EXISTS, or a left anti join, which compare equal values alone (NULL is equal to none); or "
+    "leave out rows with NULL on both sides (IS NOT NULL) before NOT IN."
+)
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
 
@@ -68,20 +78,22 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if pairs < thresholds.explosion_rows or min(left, right) < thresholds.explosion_factor:
         return
     tables, condition = node.tables(), _condition(node)
+    because, advice = ", without a condition", _ON_EQUAL_COLUMNS
+    if condition:
+        because = f", because its condition on {condition} is not an equality"
+    if _NOT_IN.search(node.text):
+        because, advice = (
+            f", because NOT IN on {condition} is no equality where a value may be NULL",
+            _NOT_EXISTS,
+        )
     yield Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} {condition}",
         execution.wall_ms(node.stages),
         None,
         f"the join{of_tables(tables or _sides(node))} compares each of {left:,} rows with each of {right:,}: "
-        f"{pairs:,} pairs"
-        + (
-            f", because its condition on {condition} is not an equality"
-            if condition
-            else ", without a condition"
-        ),
-        "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value "
-        "(an hour of a time, say), so that only rows of one bucket are compared.",
+        f"{pairs:,} pairs{because}",
+        advice,
         evidence={"join.pairs": pairs, "join.leftRows": left, "join.rightRows": right},
         stages=node.stages,
     )

@@ -27,6 +27,8 @@ class EndedStage:
             load what all need.
         repeats: whether it makes again what was lost.
         reuses_workers: whether Python workers serve one task after the other, as they do by default.
+        by_key: whether it groups an RDD by key.
+        arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
     """
@@ -40,6 +42,8 @@ class EndedStage:
     reads_cache: bool = False
     failed_of: str = ""
     reuses_workers: bool = True
+    by_key: bool = False
+    arrow_rows: int | None = None
 
     @property
     def wall_ms(self) -> int:
@@ -73,15 +77,28 @@ class EndedStage:
         return runs[place], own_ms[place]
 
     def reads_more(self, run: TaskRun) -> bool:
-        """Return whether a task reads much more than others: by rows, where Spark has not measured the bytes.
+        """Return whether a task reads much more than others.
 
-        Rows are of any size, so they have to explain how much longer the task runs.
+        By rows, where Spark has not measured the bytes; and of shuffles, whose rows with the same key are
+        compressed to few bytes. Rows are of any size, so they have to explain how much longer the task runs.
         """
-        read, rows = self.measured.read, self.usual(self.measured.rows)
-        if read.highest:
-            return run.read_bytes > DATA_RATIO * self.usual(read)
+        if self.reads_more_bytes(run):
+            return True
+        rows = self.usual(self.measured.rows)
+        if self.measured.read.highest and not self.reads_shuffles:
+            return False
         explained_ms = _PER_ROW * self.usual(self.measured.run) * run.read_rows // max(1, rows)
         return run.read_rows > DATA_RATIO * rows and run.run_ms <= explained_ms
+
+    def reads_more_bytes(self, run: TaskRun) -> bool:
+        """Return whether a task reads many more bytes than others."""
+        return run.read_bytes > DATA_RATIO * self.usual(self.measured.read)
+
+    @property
+    def reads_shuffles(self) -> bool:
+        """Whether its tasks read from shuffles alone, as far as is measured."""
+        measured = self.measured
+        return bool(measured.read.highest) and measured.without_input.tasks >= measured.tasks
 
     def usual(self, spread: Spread) -> int:
         """Return what the median task has of something; of two tasks, what the one has that has less."""

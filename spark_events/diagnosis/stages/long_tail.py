@@ -9,6 +9,7 @@ from spark_events.diagnosis.stages.ended_stage import DATA_RATIO, EndedStage
 from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, Thresholds
 
 _TAIL = "tail"
+_FEW_TASKS = 4
 _LOCAL = "driver"
 """The executor in local mode."""
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
@@ -22,10 +23,8 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     longest, own_ms = longest_run
     skewed, usual_ms = stage.reads_more(longest), stage.usual(run)
-    # One of two tasks has less than twice its fair share, however uneven these are.
-    least_ms = usual_ms * (
-        _least_of_two(thresholds) if skewed and measured.tasks == 2 else thresholds.skew_factor
-    )
+    few = skewed and measured.tasks <= _FEW_TASKS
+    least_ms = usual_ms * (_least_of_few(thresholds) if few else thresholds.skew_factor)
     if own_ms <= least_ms:
         return None
     if stage.reads_cache and read.highest and not longest.read_bytes:
@@ -67,8 +66,12 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     )
 
 
-def _least_of_two(thresholds: Thresholds) -> float:
-    """Return how many times as long as the other one of two tasks takes at least, if it has more data."""
+def _least_of_few(thresholds: Thresholds) -> float:
+    """Return how many times as long as usual one of a few tasks takes at least, if it has more data.
+
+    One of two has less than twice its fair share, however uneven they are; and of three or four, the median
+    is one of the uneven ones, as where Spark has merged all small partitions but those with the large keys.
+    """
     return min(DATA_RATIO, thresholds.skew_factor)
 
 
@@ -79,17 +82,18 @@ def _others(stage: EndedStage) -> str:
 def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]:
     """Return what to say of a task with more data than others, and what to do."""
     read, rows = stage.measured.read, stage.usual(stage.measured.rows)
+    much = f"{longest.read_rows:,} rows, {_others(stage)} {rows:,}"
+    if stage.reads_more_bytes(longest):
+        much = f"{size(longest.read_bytes)}, {_others(stage)} {size(stage.usual(read))}"
     if read.highest:
         return (
-            f"task {longest.number} reads {size(longest.read_bytes)}, {_others(stage)} "
-            f"{size(stage.usual(read))}; it takes {times}",
-            "A few keys hold most of the rows. For a join, let Spark split them "
+            f"task {longest.number} reads {much}; it takes {times}",
+            "A few keys (NULL, maybe) hold most of the rows. For a join, let Spark split them "
             "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
             "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice.",
         )
     return (
-        f"task {longest.number} reads {longest.read_rows:,} rows, {_others(stage)} {rows:,}; "
-        f"it takes {times}",
+        f"task {longest.number} reads {much}; it takes {times}",
         "Divide what is read more evenly. A task reads whole row groups, and files that cannot be split: "
         "write more files, or smaller row groups (parquet.block.size). Or repartition() after it.",
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_events.api import Severity
+from spark_events.api import AttributeValue, Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
@@ -20,11 +20,18 @@ _NEW_WORKERS = (
     "spark.python.worker.reuse=false lets each task start a Python worker of its own, which imports "
     "everything again: set it to true, the default."
 )
+SMALL_BATCH = "python.batchRows"
+"""How many rows a batch for Python has at most, where the configuration makes that far fewer than usual."""
+_FEW_ROWS = 1_000
 FASTER_FUNCTIONS = (
     "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
     "call the function on fewer rows: filter before it."
 )
 """What helps where a plan says nothing else of the functions."""
+_COMBINED = (
+    "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
+    "shuffle, if what you make of them is smaller."
+)
 _KEEP_SHUFFLES = (
     "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
     "service, or spark.decommission.enabled, keeps it."
@@ -195,8 +202,14 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
             "connections, a limit of a service), and more cores do not help."
         )
+    if python.in_rdd and stage.by_key:
+        advice = f"{_COMBINED} {advice}"
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
+    evidence: dict[str, AttributeValue] = {"pythonTimeMs": python.run_ms, "runTimeMs": run.total}
+    evidence["pythonShare"] = round(of_all, 4)
+    if stage.arrow_rows is not None and 0 < stage.arrow_rows < _FEW_ROWS:
+        evidence[SMALL_BATCH] = stage.arrow_rows
     return Issue(
         PYTHON,
         PYTHON,
@@ -206,7 +219,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         f"{' of an RDD' if python.in_rdd else ''}",
         advice,
         Severity.INFO,
-        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(of_all, 4)},
+        evidence,
         share_ms=time_ms if python.in_rdd else None,
     )
 

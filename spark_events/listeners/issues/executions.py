@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,39 +18,22 @@ from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
-from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
+from spark_events.listeners.issues.python_calls import of_functions
 from spark_events.listeners.record_types import SQLExecutionEndRecord
 from spark_events.listeners.run import Job
 
 _HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
-_CALL, _CALLED = re.compile(r"([A-Za-z_<][\w<>]*)\(", re.ASCII), re.compile(r"#\d", re.ASCII)
-_IN_BATCHES = re.compile(r"^ArrowEvalPython .*\], (\d+)$", re.ASCII | re.DOTALL)
-_SERIES, _ITERATORS = ("200", "250"), ("204", "251")
-"""``PythonEvalType`` of pandas and Arrow functions that take a batch, and an iterator of batches; others are
-called row by row, even where Arrow brings the rows."""
-_IN_PYTHON = "time to run Python workers"
 _EXPLODED = re.compile(r"((?:pos)?explode)(?:_outer)?\(")
-_WHOLE_GROUPS = ("InPandas", "InArrow")
-"""How the names of nodes end whose functions take groups or batches of rows."""
 _LONG_ARRAYS = (
     "See whether a few rows have far longer arrays than the others: explode them, then repartition() by a "
     "column of the elements, so that all tasks get some."
-)
-_LARGER_BATCHES = (
-    "Larger batches help as well (spark.sql.execution.arrow.maxRecordsPerBatch); so do Spark's own functions "
-    "where there are any, and fewer rows: filter before it."
-)
-_ONCE_A_TASK = (
-    "What it prepares for each batch (a connection, a model) can be prepared once a task: let it take an "
-    f"iterator of batches (Iterator[pd.Series]). {_LARGER_BATCHES}"
 )
 _OF_WINDOW = (
     "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave "
     "out, the few values of {keys} that hold most of the rows (a default, null), or divide them by one more "
     "column of PARTITION BY."
 )
-_IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
 _SPILLED = "spill size"
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
@@ -141,14 +124,8 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         if issue.kind == SKEW and any(node.name == "Window" for node in nodes):
             issue = replace(issue, advice=_OF_WINDOW.format(keys=keys))
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
-    if issue.kind == PYTHON and (functions := _python_functions(nodes)):
-        issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")
-        if issue.cause != PYTHON:
-            return issue
-        if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
-            return replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
-        if advice := _of_batches(nodes):
-            return replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
+    if issue.kind == PYTHON:
+        return of_functions(issue, nodes)
     return issue
 
 
@@ -180,29 +157,3 @@ def _shuffled_by(nodes: Iterable[Node]) -> str:
             if match and (by := columns(match[1])):
                 return ", ".join(by)
     return ""
-
-
-def _python_functions(nodes: Iterable[Node]) -> list[str]:
-    names = [name for node in nodes if _IN_PYTHON in node.metrics for name in _called(node.text)]
-    return list(dict.fromkeys(names))[:3]
-
-
-def _called(text: str) -> Iterator[str]:
-    """Yield the functions that a node's text calls, such as ``f`` of ``f(cast(id#0L as double))#1``."""
-    for call in _CALL.finditer(text):
-        depth = 0
-        for place in range(call.end() - 1, len(text)):
-            depth += (text[place] == "(") - (text[place] == ")")
-            if not depth:
-                if _CALLED.match(text, place + 1):
-                    yield call[1]
-                break
-
-
-def _of_batches(nodes: Iterable[Node]) -> str:
-    """Return the advice for functions that all take batches already; empty if one is called row by row."""
-    in_python = [node for node in nodes if _IN_PYTHON in node.metrics]
-    kinds = [match[1] if (match := _IN_BATCHES.match(node.text)) else "" for node in in_python]
-    if not kinds or not all(kind in _SERIES + _ITERATORS for kind in kinds):
-        return ""
-    return _ONCE_A_TASK if any(kind in _SERIES for kind in kinds) else _LARGER_BATCHES

@@ -50,6 +50,7 @@ from spark_events.listeners.record_types import (
     ApplicationEndRecord,
     JobEndRecord,
     JobStartRecord,
+    Properties,
     SQLExecutionEndRecord,
     StageCompletedRecord,
     StageSubmittedRecord,
@@ -61,6 +62,8 @@ from spark_events.task.local_properties import JOB_DESCRIPTION
 
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
+_BY_KEY = "groupByKey at "
+_ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _LONGEST_REASON = 200
 Key = tuple[int, int]
 
@@ -71,10 +74,12 @@ class _Job:
 
     Attributes:
         lists: the folders whose files it lists; None if it does something else.
+        arrow_rows: see ``EndedStage``.
     """
 
     run: Job
     lists: Listing | None = None
+    arrow_rows: int | None = None
     issues: list[Finding] = field(default_factory=list)
     warned: set[Key] = field(default_factory=set)
 
@@ -177,8 +182,10 @@ class IssueListener(Timeless):
     def on_job_start(self, record: JobStartRecord, time_ms: int) -> None:
         """Handle JobStart."""
         job = self._run.jobs[int(record["Job ID"])]
-        description = str((record.get("Properties") or {}).get(JOB_DESCRIPTION) or "")
-        self._jobs[job.id] = _Job(job, None if job.query else listing(description))
+        properties = record.get("Properties") or {}
+        description = str(properties.get(JOB_DESCRIPTION) or "")
+        lists = None if job.query else listing(description)
+        self._jobs[job.id] = _Job(job, lists, _arrow_rows(properties))
 
     def on_stage_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:
         """Handle StageSubmitted."""
@@ -321,6 +328,8 @@ class IssueListener(Timeless):
             bool(kept),
             _in_one_line(measured.last_failure),
             self._application.reuses_workers,
+            stage.name.startswith(_BY_KEY),
+            stage.job.arrow_rows if stage.job else None,
         )
         self._application.stage_measured(ended, time_ms)
         beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
@@ -443,3 +452,9 @@ def _in_one_line(text: str) -> str:
 
 def _cost(finding: Finding) -> tuple[int, int]:
     return finding.issue.lost_ms or 0, finding.issue.lost_bytes or 0
+
+
+def _arrow_rows(properties: Properties) -> int | None:
+    """Return how many rows a batch for Python has at most; None if a job does not say."""
+    rows = str(properties.get(_ARROW_ROWS) or "")
+    return int(rows) if rows.isdecimal() else None

@@ -76,6 +76,27 @@ def join_by_range(work: Work) -> None:
     found.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("not-in")
+def payments_of_nobody_blocked(work: Work) -> None:
+    """NOT IN of two columns that may be NULL is compared pair by pair; NOT EXISTS is not."""
+    rows, blocked = 30_000, work.random.randrange(4_000, 6_000)
+    work.defect("not-in", None, "account", "channel")
+    spark = work.begin()
+    payments = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id", *_may_be_null(3))
+    payments.createOrReplaceTempView("payments")
+    spark.range(0, blocked, 1, 2).selectExpr(*_may_be_null(11)).createOrReplaceTempView("blocked")
+    unless = "(account, channel) NOT IN (SELECT account, channel FROM blocked)"
+    if not work.bad:
+        same = "b.account = payments.account AND b.channel = payments.channel"
+        unless = f"NOT EXISTS (SELECT 1 FROM blocked b WHERE {same})"
+    found = spark.sql(f"SELECT channel, count(*) FROM payments WHERE {unless} GROUP BY channel")  # slow
+    found.write.format("noop").mode("overwrite").save()  # slow
+
+
+def _may_be_null(step: int) -> tuple[str, str]:
+    return f"IF(id < 0, NULL, id * {step}) AS account", "IF(id < 0, NULL, id % 7) AS channel"
+
+
 @case("pairs-tried")
 def join_by_range_within_a_region(work: Work) -> None:
     """A join by one of a few regions, and by a range, compares each row with all ranges of its region."""

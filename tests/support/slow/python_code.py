@@ -33,6 +33,25 @@ def udf_for_each_row(work: Work) -> None:
     taxed.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("few-rows-for-python")
+def a_few_rows_in_each_batch(work: Work) -> None:
+    """Somebody has set how many rows a batch for Python has to a handful, where memory was short."""
+    from pyspark.sql.functions import udf
+
+    rows, in_batch = work.cores * work.random.randrange(300_000, 500_000), work.random.randrange(4, 12)
+    work.defect("few-rows-for-python", None, f"maxRecordsPerBatch={in_batch}", costed=False)
+    spark = work.begin(pandas=True)
+    if work.bad:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", in_batch)
+
+    @udf("double", useArrow=True)  # type: ignore[untyped-decorator]
+    def felt(celsius: int) -> float:
+        return celsius * 1.1 - 2.0
+
+    measured = spark.range(0, rows, 1, 2 * work.cores)
+    measured.select(felt("id").alias("felt")).groupBy().max("felt").collect()  # slow
+
+
 @case("udf-in-rdd")
 def map_in_rdd(work: Work) -> None:
     """The same in an RDD, instead of a DataFrame."""

@@ -1,0 +1,112 @@
+"""What its plan says of the Python functions of a stage: which they are, and what they take for each row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
+from spark_events.diagnosis.thresholds import PYTHON
+
+_CALL, _CALLED = re.compile(r"([A-Za-z_<][\w<>]*)\(", re.ASCII), re.compile(r"#\d", re.ASCII)
+_IN_BATCHES = re.compile(r"^ArrowEvalPython .*\], (\d+)$", re.ASCII | re.DOTALL)
+_SERIES, _ITERATORS = ("200", "250"), ("204", "251")
+"""``PythonEvalType`` of pandas and Arrow functions that take a batch, and an iterator of batches; others are
+called row by row, even where Arrow brings the rows."""
+_IN_PYTHON = "time to run Python workers"
+_WHOLE_GROUPS = ("InPandas", "InArrow")
+"""How the names of nodes end whose functions take groups or batches of rows."""
+_BY_ROWS = ("ArrowEvalPython", "BatchEvalPython")
+"""Nodes out of which a row comes for each that goes into the functions."""
+_FED_IN_BATCHES = ("ArrowEvalPython", "MapInPandas", "MapInArrow", "PythonMapInArrow")
+"""Nodes whose rows go to Python in batches of ``spark.sql.execution.arrow.maxRecordsPerBatch``."""
+_LONG_FOR_A_ROW_US = 500
+"""What computes the value of one row takes less, mostly."""
+_LARGER_BATCHES = (
+    "Larger batches help as well (spark.sql.execution.arrow.maxRecordsPerBatch); so do Spark's own functions "
+    "where there are any, and fewer rows: filter before it."
+)
+_FEWER_ROWS = "Spark's own functions help where there are any, and fewer rows: filter before it."
+_ONCE_A_TASK = (
+    "What it prepares for each batch (a connection, a model) can be prepared once a task: let it take an "
+    f"iterator of batches (Iterator[pd.Series]). {_LARGER_BATCHES}"
+)
+_IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
+_ONCE_A_WORKER = (
+    "So long for a row, a function mostly prepares something at each call (reads a file, opens a connection, "
+    "parses, builds a table) or waits: do that once for each Python worker, in a variable outside of the "
+    "function."
+)
+_SMALL_BATCHES = (
+    "Remove spark.sql.execution.arrow.maxRecordsPerBatch={rows} (10,000 is the default): each batch costs "
+    "as much as hundreds of rows."
+)
+
+
+def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
+    """Return an issue of Python functions with what the nodes of the stage's plan say about them."""
+    in_python = [node for node in nodes if _IN_PYTHON in node.metrics]
+    functions = list(dict.fromkeys(name for node in in_python for name in _called(node.text)))[:3]
+    if not functions:
+        return issue
+    issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")
+    if issue.cause != PYTHON:
+        return issue
+    if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
+        issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
+    elif advice := _of_batches(in_python):
+        issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
+    return _of_small_batches(_for_each_row(issue, in_python), in_python)
+
+
+def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
+    """Say what functions take for a row, if all rows that come to them are counted."""
+    rows = [node.rows for node in in_python if node.name in _BY_ROWS]
+    counted = max((each for each in rows if each), default=0)
+    time_ms = issue.evidence.get("pythonTimeMs")
+    if len(rows) != len(in_python) or not counted or not isinstance(time_ms, int):
+        return issue
+    each_us = time_ms * 1_000 / counted
+    sentence = f"{issue.sentence}, {_micros(each_us)} for each of {counted:,} rows"
+    if each_us < _LONG_FOR_A_ROW_US or _of_batches(in_python):
+        return replace(issue, sentence=sentence)
+    return replace(issue, sentence=sentence, advice=f"{_ONCE_A_WORKER} {issue.advice}")
+
+
+def _of_small_batches(issue: Issue, in_python: Iterable[Node]) -> Issue:
+    """Say that rows come in batches far smaller than they do by default."""
+    rows = issue.evidence.get(SMALL_BATCH)
+    if rows is None or not all(node.name in _FED_IN_BATCHES for node in in_python):
+        return issue
+    return replace(
+        issue,
+        sentence=f"{issue.sentence}, in batches of {rows} at most",
+        advice=f"{_SMALL_BATCHES.format(rows=rows)} {issue.advice.replace(_LARGER_BATCHES, _FEWER_ROWS)}",
+    )
+
+
+def _micros(micros: float) -> str:
+    return f"{micros:,.0f} µs" if micros < 1_000 else f"{micros / 1_000:,.1f} ms"
+
+
+def _called(text: str) -> Iterator[str]:
+    """Yield the functions that a node's text calls, such as ``f`` of ``f(cast(id#0L as double))#1``."""
+    for call in _CALL.finditer(text):
+        depth = 0
+        for place in range(call.end() - 1, len(text)):
+            depth += (text[place] == "(") - (text[place] == ")")
+            if not depth:
+                if _CALLED.match(text, place + 1):
+                    yield call[1]
+                break
+
+
+def _of_batches(in_python: Iterable[Node]) -> str:
+    """Return the advice for functions that all take batches already; empty if one is called row by row."""
+    kinds = [match[1] if (match := _IN_BATCHES.match(node.text)) else "" for node in in_python]
+    if not kinds or not all(kind in _SERIES + _ITERATORS for kind in kinds):
+        return ""
+    return _ONCE_A_TASK if any(kind in _SERIES for kind in kinds) else _LARGER_BATCHES
