@@ -10,9 +10,17 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
+_MOST_OPENING_MS = 100
+"""A file takes no longer, also in an object store; whatever else the stages do is not for files."""
 _LARGE_BYTES = 128 << 20
+WRITES = f"{SMALL_FILES} writes"
+"""The cause of an issue that is about files that are written."""
 _METRICS = {"Read": "number of files read", "Written": "number of written files"}
-_PARTITIONS = "number of dynamic part"
+_FILES_OF_A_FOLDER = 2
+_FEWER_FOLDERS = (
+    "These are {folders:,} partitions, with a file or two each: leave the column that has so many values out "
+    "of partitionBy, or take a coarser one (a day, a bucket); filters on it then use the statistics of files."
+)
 _WAYS = (
     (
         "Read",
@@ -35,10 +43,12 @@ def small_files(
     """Yield that an SQL execution reads, or writes, many small files.
 
     What that costs in bytes is Spark's own estimate: to open a file costs as much as to read 4 MiB
-    (``spark.sql.files.openCostInBytes``); what it costs in time is that share of the stages that do it.
+    (``spark.sql.files.openCostInBytes``); what it costs in time is that share of the stages that do it,
+    and not more than 100 ms for a file.
 
     Args:
-        files: ``Read`` and ``Written``, how many; ``Read Bytes`` and ``Written Bytes``.
+        files: ``Read`` and ``Written``, how many; ``Read Bytes`` and ``Written Bytes``; ``Written Parts``,
+            the partitions of the table that were written.
         execution: that read or wrote them.
         thresholds: from when on files are many, and small.
     """
@@ -48,17 +58,22 @@ def small_files(
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
-        of_table = sum(node.metrics.get(_PARTITIONS, 0) for node in nodes)  # each of which needs a file
-        enough = min(number, max(-(-total // _LARGE_BYTES), of_table))
+        folders = files.get(f"{field} Parts", 0)  # each of which needs a file
+        if _FILES_OF_A_FOLDER * folders > number and folders > thresholds.many_files:
+            advice, folders = _FEWER_FOLDERS.format(folders=folders), 0
+        enough = min(number, max(-(-total // _LARGE_BYTES), folders))
         saved_bytes = (number - enough) * _OPENING_BYTES
-        stages = frozenset().union(*(node.stages for node in nodes))
+        # The sink of a streaming query is in no plan: it writes what comes out of that of the micro-batch.
+        top = nodes or execution.plans[:1]
+        stages = frozenset().union(*(node.stages for node in top))
         wall_ms = execution.wall_ms(stages)
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
         of_tables = f" of {', '.join(tables[:3])}" if tables else ""
+        share_ms = wall_ms * saved_bytes // (number * _OPENING_BYTES + total)
         yield Issue(
             SMALL_FILES,
-            f"{SMALL_FILES} {verb}",
-            wall_ms * saved_bytes // (number * _OPENING_BYTES + total) if wall_ms else None,
+            WRITES if field == "Written" else f"{SMALL_FILES} {verb}",
+            min(share_ms, (number - enough) * _MOST_OPENING_MS) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
             f"{enough:,} would do",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
+
+
+_OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")
 
 
 class _Where(NamedTuple):
@@ -56,9 +59,13 @@ class Recomputation:
 
     A part is the same if its nodes are, and if it reads as many files and rows: of a table that has grown,
     something else is computed.
+
+    Args:
+        of_stream: whether they are the plans of micro-batches, whose own rows are others each time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, of_stream: bool = False) -> None:
+        self._not_kept = (*_NOT_KEPT, *OF_PROGRAM, *(_OF_STREAM if of_stream else ()))
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
         self._causes: dict[str, str] = {}
@@ -90,13 +97,25 @@ class Recomputation:
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
+        yield from self.again()
+        yield from self._counted.issues()
+        yield from self._looped_reads.issues()
+        yield from self._parsed_files.issues()
+
+    def again(self) -> Iterator[Issue]:
+        """Yield which parts of plans were computed more than once so far."""
         again = (part for part in self._again.values() if part.is_again)
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
         for group in groups_of(costliest[:_MOST_TOLD], self._causes):
             yield _issue(group.parts[0], group.lost_ms, group.grows, group.cause)
-        yield from self._counted.issues()
-        yield from self._looped_reads.issues()
-        yield from self._parsed_files.issues()
+
+    def forget_single(self, stages: Set[int]) -> None:
+        """Forget what was computed once, and not in these stages: of a stream, nearly all is."""
+        self._parts = {
+            digest: part
+            for digest, part in self._parts.items()
+            if part.times > 1 or not stages.isdisjoint(part.last)
+        }
 
     def read_elsewhere(self) -> None:
         """Called when something that is not taken may have read a cache; nobody knows which."""
@@ -120,7 +139,9 @@ class Recomputation:
                 digests[id(node)] = _IN_CACHE
                 continue
             place = where._replace(cached=cached)
-            digest = digests[id(node)] = _digest(node, place, [digests[id(child)] for child in node.children])
+            not_kept = _NOT_KEPT if cached else self._not_kept
+            below = [digests[id(child)] for child in node.children]
+            digest = digests[id(node)] = _digest(node, place, below, not_kept)
             is_more = digest.size > 1 or cached  # than reading a table
             if computed and digest.comparable and is_more and not node.is_exchange:
                 self._add(digest, node, place, parts)
@@ -178,7 +199,7 @@ def _cache_of(node: Node, kept: set[int]) -> int | None:
     return sorted(kept, reverse=True)[around - 1]
 
 
-def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
+def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str, ...]) -> _Digest:
     """Return the digest of a node, from those of its children."""
     digest = sha256()
     parts = [without_ids(node.text), node.metadata.get("Location", ""), str(where.cached)]
@@ -186,7 +207,7 @@ def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
         parts += [str(node.rows), *(str(node.metrics.get(name)) for name in FILES)]
     for part in (*parts, *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")
-    own = not node.name.startswith(_NOT_KEPT if where.cached else (*_NOT_KEPT, *OF_PROGRAM))
+    own = not node.name.startswith(not_kept)
     size = 1 + sum(each.size for each in below)
     return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
 

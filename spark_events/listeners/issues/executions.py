@@ -29,6 +29,12 @@ _LONG_ARRAYS = (
     "See whether a few rows have far longer arrays than the others: explode them, then repartition() by a "
     "column of the elements, so that all tasks get some."
 )
+_OF_DATABASE = "Scan JDBCRelation("
+_BOUNDS = (
+    "lowerBound and upperBound say how the values of partitionColumn are divided, and what is beyond them "
+    "goes to the first or the last task: give the smallest and the largest value that there are. If these "
+    "values are uneven in between, divide by another column, or by predicates."
+)
 _OF_WINDOW = (
     "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave "
     "out, the few values of {keys} that hold most of the rows (a default, null), or divide them by one more "
@@ -119,6 +125,8 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         )
     if issue.kind == SPILL and (spilling := _spilling(nodes)):
         return replace(issue, sentence=f"{issue.sentence}: {spilling}")
+    if issue.kind == SKEW and any(node.name.startswith(_OF_DATABASE) for node in nodes):
+        return replace(issue, advice=_BOUNDS)
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
         evidence = {**issue.evidence, "shuffle.keys": keys}
         if issue.kind == SKEW and any(node.name == "Window" for node in nodes):

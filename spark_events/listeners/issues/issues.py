@@ -25,7 +25,7 @@ from spark_events.diagnosis.rdds.listed_again import Listing, listing
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
-from spark_events.diagnosis.small_files import small_files
+from spark_events.diagnosis.small_files import WRITES, small_files
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.stage_rules import stage_issues
@@ -391,10 +391,12 @@ class IssueListener(Timeless):
     ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
+        files = small_files(record.get("Files") or {}, ended, self._thresholds)
         if execution.batch is None:
-            issues += small_files(record.get("Files") or {}, ended, self._thresholds)
-        else:
+            issues += files
+        else:  # which reads the files that have come
             issues += computed_again(ended)
+            issues += [issue for issue in files if issue.cause == WRITES]
         name = call_site(execution.description)
         return [
             Finding(issue, None, name, ended.lasted_ms, ended.ended_ms, job, 0, execution) for issue in issues

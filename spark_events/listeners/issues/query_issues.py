@@ -13,6 +13,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
 from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches, batch_work
 from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.queries.static_sides import StaticSides
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
@@ -65,6 +66,7 @@ class _Query:
     slow_source: SlowSource = field(default_factory=SlowSource)
     state_parts: ManyStateParts = field(default_factory=ManyStateParts)
     rewrites: BatchRewrites = field(default_factory=BatchRewrites)
+    static: StaticSides = field(default_factory=StaticSides)
     work: BatchWork | None = None
     copied_ms: int = 0
     has_written: bool = False
@@ -131,6 +133,7 @@ class QueryIssues(Timeless):
             query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
             query.state_growth.knows(ended.nodes())
             query.copied_ms = query.rewrites.take(ended, parts_ms)
+            query.static.take(ended)
             query.work = batch_work(ended, alone=len(self._queries) == 1)
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
@@ -260,6 +263,8 @@ def _of_batches(
     for_each = _is_for_each_batch(progress)
     if for_each and (issue := query.rewrites.issue()) is not None:
         yield issue, query.batches_ms
+    for static in query.static.issues():
+        yield static, query.batches_ms
     if query.work is not None:
         of_copies_ms = max(0, query.copied_ms - query.work.tasks_ms)  # which is told of those
         code_ms = query.own_ms + of_copies_ms if for_each else 0

@@ -19,8 +19,10 @@ _FIELDS = {
     "size of files read": "Read Bytes",
     "number of written files": "Written",
     "written output": "Written Bytes",
+    "number of dynamic part": "Written Parts",
 }
 """Spark's metrics, and the fields of the record of an execution's end."""
+_UNPLANNED = (0, 1, 2, 3, 5)
 _NUMBER = re.compile(r" \(\d+\)$", re.ASCII)
 _MOST_PLANS_TOLD = 20
 _MOST_NODES_TOLD = 1_000
@@ -88,13 +90,16 @@ class ExecutionPlans:
         execution = self._executions.get(int(record[EXECUTION_ID]))
         if execution is None:
             return
-        for metric, value in record.get("accumUpdates") or ():
-            name = execution.metrics.get(int(metric))
+        updates = {int(metric): int(value) for metric, value in record.get("accumUpdates") or ()}
+        if not updates.keys() & execution.metrics.keys():
+            _add_unplanned(execution.sums, updates)
+        for metric, value in updates.items():
+            name = execution.metrics.get(metric)
             if name is None:
                 continue
             if name in execution.sums:
-                execution.sums[name] += int(value)
-            execution.driver[int(metric)] = execution.driver.get(int(metric), 0) + int(value)
+                execution.sums[name] += value
+            execution.driver[metric] = execution.driver.get(metric, 0) + value
 
     def _end(self, record: dict[str, Any]) -> None:
         """Add the files of an execution to its SQLExecutionEnd, and its plans, if it has any."""
@@ -117,6 +122,18 @@ class ExecutionPlans:
             record["Driver Metrics"] = {
                 str(metric): execution.driver[metric] for metric in sorted(execution.driver)
             }
+
+
+def _add_unplanned(sums: dict[str, int], updates: Mapping[int, int]) -> None:
+    """Add what the sink of a streaming query has written, whose metrics no plan has.
+
+    Spark's ``BasicWriteJobStatsTracker`` makes six, one after the other, and tells all of them but the fifth.
+    """
+    first = min(updates, default=0)
+    if sorted(updates) == [first + place for place in _UNPLANNED]:
+        sums["Written"] += updates[first]
+        sums["Written Bytes"] += updates[first + 1]
+        sums["Written Parts"] += updates[first + 3]
 
 
 def _shape(plan: Mapping[str, Any] | None) -> str | None:

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -28,9 +29,12 @@ public class ExecutionPlans {
     private static final int LONGEST_TEXT = 500;
     /** Spark's metrics, in the order of an execution's sums. */
     private static final String[] METRICS = {
-        "number of files read", "size of files read", "number of written files", "written output"
+        "number of files read", "size of files read", "number of written files", "written output",
+        "number of dynamic part"
     };
-    private static final String[] FIELDS = {"Read", "Read Bytes", "Written", "Written Bytes"};
+    private static final String[] FIELDS = {"Read", "Read Bytes", "Written", "Written Bytes", "Written Parts"};
+    /** The places of the metrics that the sink of a streaming query tells, of those that it makes; no plan has them. */
+    private static final int[] UNPLANNED = {0, 1, 2, 3, 5};
     private static final String[] METADATA = {"Location", "PartitionFilters", "DataFilters"};
 
     private final HashMap executions = new HashMap(); // Long execution id -> Execution
@@ -87,8 +91,10 @@ public class ExecutionPlans {
         if (execution == null) {
             return;
         }
+        TreeMap unplanned = new TreeMap();
         for (scala.collection.Iterator updates = event.accumUpdates().iterator(); updates.hasNext();) {
             Tuple2 update = (Tuple2) updates.next();
+            unplanned.put(update._1(), update._2());
             long value = ((Number) update._2()).longValue();
             Integer metric = (Integer) execution.metrics.get((Long) update._1());
             if (metric == null) {
@@ -100,6 +106,29 @@ public class ExecutionPlans {
             Long before = (Long) execution.driver.get(update._1());
             execution.driver.put(update._1(), Long.valueOf(value + (before == null ? 0 : before.longValue())));
         }
+        if (Collections.disjoint(unplanned.keySet(), execution.metrics.keySet())) {
+            addUnplanned(execution.sums, unplanned);
+        }
+    }
+
+    /** Adds what the sink of a streaming query has written, as BasicWriteJobStatsTracker tells it. */
+    private static void addUnplanned(long[] sums, TreeMap updates) {
+        long[] values = new long[UNPLANNED.length];
+        if (updates.size() != values.length) {
+            return;
+        }
+        long first = ((Number) updates.firstKey()).longValue();
+        int place = 0;
+        for (Iterator each = updates.entrySet().iterator(); each.hasNext(); place++) {
+            Map.Entry update = (Map.Entry) each.next();
+            if (((Number) update.getKey()).longValue() != first + UNPLANNED[place]) {
+                return;
+            }
+            values[place] = ((Number) update.getValue()).longValue();
+        }
+        sums[2] += values[0];
+        sums[3] += values[1];
+        sums[4] += values[3];
     }
 
     /** Adds to the record of an execution's end what files it has read and written, and its plans, if there are any. */
