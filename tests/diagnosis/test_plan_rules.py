@@ -890,6 +890,14 @@ def test_a_skewed_window() -> None:
     assert "few values of customer that hold most" in told.advice
 
 
+def test_uneven_bounds_of_a_database() -> None:
+    skew = Issue("skew", "tail", 9 * S, None, "task 0 reads 9 rows", "write smaller row groups")
+    plan = Plan()(0, "Scan JDBCRelation(LINES) [numPartitions=8] [ID#1]", 1, rows=9)
+    assert explained(skew, executed(plan, s1=(0, 9)).nodes_by_stage()[1]).advice.startswith(
+        "lowerBound and upper"
+    )
+
+
 def in_python(*texts: str, advice: str = FASTER_FUNCTIONS) -> Issue:
     """Return what is told of a stage that calls functions in Python."""
     plan = Plan()(0, "Project [pythonUDF0#3 AS score#2]", 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.thresholds import Thresholds
@@ -33,12 +34,34 @@ def test_both_ways() -> None:
 
 
 def test_a_table_with_partitions_needs_a_file_for_each() -> None:
-    metrics = {"number_of_written_files": 1_200, "number_of_dynamic_part": 30}
-    plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/by_store", 1, **metrics)
-    (issue,) = small_files(
-        {"Written": 1_200, "Written Bytes": 100 * MIB}, executed(plan, s1=(0, 30)), Thresholds()
+    issue = written(1_200, 30, "Execute InsertIntoHadoopFsRelationCommand file:/out/by_store")
+    assert (
+        issue.sentence == "writes 1,200 files of file:/out/by_store, of 85.3 KiB each on average; 30 would do"
     )
-    assert issue.sentence.endswith("30 would do")
+    assert issue.advice.startswith("Write fewer files: repartition by the columns of partitionBy")
+
+
+@pytest.mark.parametrize("top", ["Execute InsertIntoHadoopFsRelationCommand file:/out/t", "Project [id#1L]"])
+def test_a_table_with_a_partition_for_each_file(top: str) -> None:
+    """Fewer tasks write no fewer files; the sink of a streaming query is in no plan."""
+    issue = written(1_200, 1_100, top)
+    assert issue.sentence.endswith("; 1 would do")
+    assert issue.advice.startswith("These are 1,100 partitions, with a file or two each: leave the column")
+    assert issue.lost_ms == 30_000 * (1_199 * 4 * MIB) // (1_200 * 4 * MIB + 100 * MIB)
+    assert issue.stages == {1}
+
+
+def test_what_files_take_at_most() -> None:
+    """A stage of 30 s that also writes 150 files takes that long for something else."""
+    assert written(150, 0, "Project [id#1L]").lost_ms == 149 * 100
+
+
+def written(number: int, partitions: int, top: str) -> Issue:
+    """Return what is told of so many files in a table's partitions, written in a stage of 30 s."""
+    plan = Plan()(0, top, 1, **({"number_of_written_files": number} if "Insert" in top else {"rows": 9}))
+    files = {"Written": number, "Written Bytes": 100 * MIB, "Written Parts": partitions}
+    (issue,) = small_files(files, executed(plan, s1=(0, 30)), Thresholds())
+    return issue
 
 
 @pytest.mark.parametrize(("number", "size"), [(100, MIB), (500, 1_500 * MIB), (500, 0), (0, 0)])

@@ -45,7 +45,13 @@ def test_the_files_that_an_execution_reads_and_writes() -> None:
         updates(0, (9, 3), (10, 500)),
         r.execution("End", 1, 0),
     )
-    assert ended["Files"] == {"Read": 150, "Read Bytes": 4_000, "Written": 3, "Written Bytes": 500}
+    assert ended["Files"] == {
+        "Read": 150,
+        "Read Bytes": 4_000,
+        "Written": 3,
+        "Written Bytes": 500,
+        "Written Parts": 0,
+    }
 
 
 def test_a_part_of_an_execution_counts_for_the_whole() -> None:
@@ -73,3 +79,16 @@ def test_the_shape_of_a_plan() -> None:
     assert shape(plan) == shape(node("WholeStageCodegen (2)", node("Project", node("Scan parquet "))))
     assert shape(plan) != shape(node("WholeStageCodegen (1)", node("Project"), SCAN))
     assert shape(plan) != shape(node("WholeStageCodegen (1)", node("Filter", SCAN)))
+
+
+def test_files_that_the_sink_of_a_stream_writes() -> None:
+    """No plan has its metrics: six of them, made one after the other, of which Spark tells all but the fifth."""
+    written = ((42, 2_400), (47, 843), (44, 20_000), (45, 1_200), (43, 1_308_491))
+    ended = handled(start(0, SCAN), updates(0, (1, 3)), updates(0, *written), r.execution("End", 1, 0))
+    assert (ended["Files"]["Written"], ended["Files"]["Written Bytes"]) == (2_400, 1_308_491)
+    assert (ended["Files"]["Read"], ended["Files"]["Written Parts"]) == (3, 1_200)
+
+
+def test_metrics_that_are_of_no_sink() -> None:
+    for of in (((42, 7), (43, 7), (44, 7), (45, 7), (46, 7)), ((42, 7), (43, 7), (44, 7)), ()):
+        assert "Files" not in handled(start(0, SCAN), updates(0, *of), r.execution("End", 1, 0))

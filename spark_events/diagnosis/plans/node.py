@@ -37,6 +37,7 @@ PLAN_METRICS = (
     "number of deleted rows",
     "number of inserted rows",
     "time taken to rewrite the matched files",
+    "number of updated state rows",
 )
 """Metrics of plans' nodes that are handed on, of Spark and Delta Lake; in an SQLExecutionEnd's ``Plans``,
 each metric of a node is its index in this, and the id of its accumulator."""
@@ -44,6 +45,7 @@ LONGEST_TEXT = 500
 """How long the text of a node is at most, as ``ExecutionPlans.java`` has it; longer ones are cut."""
 ROWS = "number of output rows"
 DATA_SIZE = "data size"
+UPDATED_STATE_ROWS = "number of updated state rows"
 FILES = ("number of files read", "size of files read")
 """By which the files of a table differ from those of another time."""
 _SHUFFLED_ROWS = "shuffle records written"

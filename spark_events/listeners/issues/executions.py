@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.aligned_frames import aligned_frames
 from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.expanded import expanded
@@ -45,6 +46,7 @@ _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (
     joins,
+    aligned_frames,
     expanded,
     full_scans,
     windows_over_all,

@@ -11,6 +11,7 @@ from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
+from spark_events.diagnosis.queries.complete_mode import CompleteMode
 from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches, batch_work
 from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
 from spark_events.diagnosis.queries.static_sides import StaticSides
@@ -43,6 +44,7 @@ class _Query:
     Attributes:
         first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
             micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
+        of_plans: what the plans of all its micro-batches say so far.
         has_written: whether the code of ``foreach`` has written rows.
     """
 
@@ -66,7 +68,9 @@ class _Query:
     slow_source: SlowSource = field(default_factory=SlowSource)
     state_parts: ManyStateParts = field(default_factory=ManyStateParts)
     rewrites: BatchRewrites = field(default_factory=BatchRewrites)
+    complete: CompleteMode = field(default_factory=CompleteMode)
     static: StaticSides = field(default_factory=StaticSides)
+    of_plans: list[Issue] = field(default_factory=list)
     work: BatchWork | None = None
     copied_ms: int = 0
     has_written: bool = False
@@ -133,7 +137,10 @@ class QueryIssues(Timeless):
             query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
             query.state_growth.knows(ended.nodes())
             query.copied_ms = query.rewrites.take(ended, parts_ms)
+            query.complete.take(ended)
             query.static.take(ended)
+            found = [query.complete.issue(), *query.static.issues()]
+            query.of_plans = [issue for issue in found if issue is not None]
             query.work = batch_work(ended, alone=len(self._queries) == 1)
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
@@ -263,8 +270,8 @@ def _of_batches(
     for_each = _is_for_each_batch(progress)
     if for_each and (issue := query.rewrites.issue()) is not None:
         yield issue, query.batches_ms
-    for static in query.static.issues():
-        yield static, query.batches_ms
+    for of_plan in query.of_plans:
+        yield of_plan, query.batches_ms
     if query.work is not None:
         of_copies_ms = max(0, query.copied_ms - query.work.tasks_ms)  # which is told of those
         code_ms = query.own_ms + of_copies_ms if for_each else 0

@@ -1,0 +1,66 @@
+"""The rule about columns that the pandas API combines from several frames of a table, joined by index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
+
+_ALIGNS = re.compile(r"Join \[__this_[^\]]*\], \[__that_", re.ASCII)
+"""How ``compute.ops_on_diff_frames`` names the index columns by which it joins."""
+
+
+def aligned_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield that frames of the same table are numbered, shuffled and joined to be in one frame.
+
+    A frame that has all the columns reads the table once, and needs no order: what it takes is at most what
+    one of the frames does.
+    """
+    for plan in execution.plans:
+        for join in _tops(plan):
+            tables = join.tables()
+            if len(tables) == 1 and (stages := _stages(join) & execution.stages.keys()):
+                frames = 1 + sum(1 for node in join.walk() if _aligns(node))
+                yield _issue(tables[0], frames, execution.wall_ms(stages), stages)
+
+
+def _issue(table: str, frames: int, wall_ms: int, stages: frozenset[int]) -> Issue:
+    return Issue(
+        RECOMPUTATION,
+        f"{RECOMPUTATION} frames of {table}",
+        wall_ms * (frames - 1) // frames,
+        None,
+        f"{frames} frames of {table} are read, numbered, shuffled and joined by their index, as the pandas "
+        "API does where an operation has columns of different frames (compute.ops_on_diff_frames)",
+        "Read the table into one frame, and compute with the columns of that; or join the frames by a key of "
+        "their own (merge).",
+        evidence={
+            "recomputation.times": frames,
+            "recomputation.cached": False,
+            "recomputation.what": f"frames of {table}",
+        },
+        stages=stages,
+    )
+
+
+def _aligns(node: Node) -> bool:
+    return _ALIGNS.search(node.text) is not None
+
+
+def _tops(plan: Node) -> Iterator[Node]:
+    """Yield the joins of frames that are not a side of another."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if _aligns(node):
+            yield node
+        else:
+            waiting += node.children
+
+
+def _stages(join: Node) -> frozenset[int]:
+    return frozenset().union(*(node.stages for node in join.walk()))

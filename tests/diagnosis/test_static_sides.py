@@ -1,0 +1,69 @@
+"""The rule about what each micro-batch computes anew of tables: not about the stream's own rows, nor a cache."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.queries.static_sides import StaticSides
+from tests.support.plans import Plan, S, executed
+
+TABLE = "Scan parquet shop.customers [id#5L, spent#6]"
+AT = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/customers]"}
+FILES = "Scan json [id#1L]"
+KAFKA = "MicroBatchScan [id#1L]"
+
+
+def batch(number: int, side: tuple[str, dict[str, str] | None] = (TABLE, AT), rows: int = 900) -> Plan:
+    """Return a micro-batch's plan: the files that have come, joined with sums of a table."""
+    plan = Plan()(0, "BroadcastHashJoin [id#1L], [id#5L], Inner, BuildRight", 10 * number + 2, rows=50)
+    come = {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}.json]"}
+    plan(1, FILES, 10 * number + 2, come, rows=50)
+    plan(1, "Exchange hashpartitioning(id#5L, 4)", 10 * number + 1)
+    return plan(2, "HashAggregate(keys=[id#5L], functions=[partial_sum(spent#6)])", 10 * number + 1, rows=90)(
+        3, side[0], 10 * number + 1, side[1], rows=rows
+    )
+
+
+def told(*plans: Plan) -> list[Issue]:
+    """Return what is told of micro-batches, each of whose first stages takes 6 s, and the second 3 s."""
+    rule = StaticSides()
+    for number, plan in enumerate(plans):
+        stages = {f"s{10 * number + 1}": (0, 6), f"s{10 * number + 2}": (6, 9)}
+        rule.take(executed(plan, **stages))
+    return list(rule.issues())
+
+
+def test_a_table_that_is_summed_in_each_batch() -> None:
+    (issue,) = told(*(batch(number) for number in range(4)))
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 3 * 6 * S)
+    assert issue.sentence == (
+        "the same HashAggregate of shop.customers is computed 4 times: in each micro-batch, though no new rows "
+        "go into it"
+    )
+    assert issue.advice.startswith("If the table does not change while the query runs, cache()")
+
+
+@pytest.mark.parametrize(
+    "plans",
+    [
+        [batch(number, rows=900 + number) for number in range(4)],
+        [batch(number, (KAFKA, None)) for number in range(4)],
+        [batch(number, ("Scan ExistingRDD[id#5L]", None)) for number in range(4)],
+        [batch(number, ("InMemoryTableScan [id#5L, spent#6]", None)) for number in range(4)],
+    ],
+    ids=["a table that grows", "rows of the stream", "rows of the program", "a cache"],
+)
+def test_what_is_not_the_same_each_time(plans: list[Plan]) -> None:
+    assert told(*plans) == []
+
+
+def test_what_was_computed_once_is_forgotten() -> None:
+    """A query may run for a year: all parts that hold its own rows are others in each micro-batch."""
+    rule = StaticSides()
+    for number in range(50):
+        stages = {f"s{10 * number + 1}": (0, 6), f"s{10 * number + 2}": (6, 9)}
+        rule.take(executed(batch(number), **stages))
+    assert len(rule._recomputation._parts) < 10
+    (issue,) = rule.issues()
+    assert issue.lost_ms == 49 * 6 * S
