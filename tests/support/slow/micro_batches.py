@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.slow.case import Work, case, write_parquet
+from tests.support.slow.case import Work, case, resting, write_parquet
 from tests.support.slow.streams import checkpointed, file_by_file, json_files
 
 if TYPE_CHECKING:
@@ -86,3 +86,54 @@ def a_file_in_each_batch(work: Work) -> None:
         counted = counted.groupBy("page").count()
     query = checkpointed(counted.writeStream.outputMode("update").format("noop"), work)  # slow
     query.trigger(availableNow=True).start().awaitTermination()  # slow
+
+
+@case("static-side")
+def sums_of_a_table_for_each_batch(work: Work) -> None:
+    """A stream is joined with sums of a table, which each micro-batch computes; a row of it takes 10 ms."""
+    batches, rows = 5, work.cores * work.random.randrange(120, 180)
+    clients = {"client": [row % 50 for row in range(rows)], "amount": range(rows)}
+    write_parquet(work.folder / "invoices", clients, files=2 * work.cores)
+    json_files(work.folder / "calls", batches, 100)
+    work.defect("static-side", (batches - 1) * rows * 10 / work.cores, "invoices", "amount")
+    spark = work.begin()
+    invoices = spark.read.parquet(str(work.folder / "invoices"))
+    checked = invoices.selectExpr("client", "amount", f"{resting('10')} AS checked")
+    sums = checked.groupBy("client").agg({"amount": "sum", "checked": "max"})  # slow
+    if not work.bad:
+        sums.cache().count()
+    calls = file_by_file(spark, work.folder / "calls").selectExpr("value % 50 AS client", "at")
+    query = checkpointed(calls.join(sums, "client").writeStream.format("noop"), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
+
+
+@case("complete-mode", conf={"spark.sql.shuffle.partitions": "8"})
+def the_whole_result_for_each_batch(work: Work) -> None:
+    """Complete mode puts out all rows of a result, of which a few have changed; to send a row takes 4 ms."""
+    batches, keys = 5, work.cores * work.random.randrange(250, 350)
+    changed, row_ms = keys // work.random.randrange(15, 40), 4
+    mode = "complete" if work.bad else "update"
+    json_files(work.folder / "payments", 1, keys)
+    for batch in range(1, batches + 1):
+        json_files(work.folder / f"of-{batch}", 1, changed)
+        (work.folder / f"of-{batch}" / "000.json").rename(work.folder / "payments" / f"{batch:03}.json")
+    work.defect("complete-mode", batches * (keys - changed) * row_ms / work.cores, work.case.name)
+    spark = work.begin()
+    sums = file_by_file(spark, work.folder / "payments").groupBy("value").count()
+    sent = sums.selectExpr("*", resting(str(row_ms)))  # slow
+    query = checkpointed(sent.writeStream.outputMode(mode).format("noop"), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
+
+
+@case("folders-in-batches")
+def a_folder_for_each_meter(work: Work) -> None:
+    """A query writes a table that is partitioned by the number of a meter, of which there are hundreds."""
+    meters = work.random.randrange(700, 1_000)
+    json_files(work.folder / "readings", 4, 3_000)
+    work.defect("folders-in-batches", None, work.case.name)
+    spark = work.begin()
+    readings = file_by_file(spark, work.folder / "readings").selectExpr(f"value % {meters} AS meter", "at")
+    writer = readings.writeStream.format("parquet").option("path", str(work.folder / "written"))
+    if work.bad:
+        writer = writer.partitionBy("meter")  # slow
+    checkpointed(writer, work).trigger(availableNow=True).start().awaitTermination()  # slow

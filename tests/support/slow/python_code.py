@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from subprocess import Popen
 from typing import TYPE_CHECKING
 
-from tests.support.slow.case import Work, case
+from tests.support.slow.case import Work, case, write_parquet
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,6 +51,29 @@ def a_few_rows_in_each_batch(work: Work) -> None:
 
     measured = spark.range(0, rows, 1, 2 * work.cores)
     measured.select(felt("id").alias("felt")).groupBy().max("felt").collect()  # slow
+
+
+@case("frames-joined")
+def columns_of_three_frames(work: Work) -> None:
+    """Code for pandas reads the same table three times, and computes with columns of all three."""
+    import numpy
+
+    rows = work.random.randrange(400_000, 600_000)
+    folder = work.folder / "measurements"
+    write_parquet(folder, {"load": numpy.arange(rows) % 97, "heat": numpy.arange(rows) % 89}, files=4)
+    work.defect("frames-joined", None, "measurements")
+    work.begin(pandas=True)
+    os.environ["PYARROW_IGNORE_TIMEZONE"] = "1"
+    from pyspark import pandas
+
+    pandas.set_option("compute.ops_on_diff_frames", True)
+    first = pandas.read_parquet(str(folder))
+    second, third = (pandas.read_parquet(str(folder)) if work.bad else first for _ in range(2))  # slow
+    first["doubled"] = second["heat"] * 2  # slow
+    first["ratio"] = third["load"] / third["heat"]  # slow
+    first.to_spark().selectExpr("max(doubled)", "max(ratio)").write.format("noop").mode(
+        "overwrite"
+    ).save()  # slow
 
 
 @case("udf-in-rdd")
