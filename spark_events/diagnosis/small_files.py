@@ -12,11 +12,19 @@ from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 _OPENING_BYTES = 4 << 20
 _MOST_OPENING_MS = 100
 """A file takes no longer, also in an object store; whatever else the stages do is not for files."""
+_MOST_SHARE = 0.95
+"""Something remains for what is in the files."""
 _LARGE_BYTES = 128 << 20
 WRITES = f"{SMALL_FILES} writes"
 """The cause of an issue that is about files that are written."""
 _METRICS = {"Read": "number of files read", "Written": "number of written files"}
 _FILES_OF_A_FOLDER = 2
+_MANY_SCANS = 20
+_FEWER_SCANS = (
+    "They are read by {scans} scans, each of which has a task for itself: read them as one table "
+    "(spark.read.parquet(*paths), or their folder), for Spark puts the small files of one scan together. If "
+    "they are still many then, compact the table."
+)
 _FEWER_FOLDERS = (
     "These are {folders:,} partitions, with a file or two each: leave the column that has so many values out "
     "of partitionBy, or take a coarser one (a day, a bucket); filters on it then use the statistics of files."
@@ -59,6 +67,8 @@ def small_files(
             continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
         folders = files.get(f"{field} Parts", 0)  # each of which needs a file
+        if field == "Read" and len(nodes) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(nodes):
+            advice = _FEWER_SCANS.format(scans=len(nodes))
         if _FILES_OF_A_FOLDER * folders > number and folders > thresholds.many_files:
             advice, folders = _FEWER_FOLDERS.format(folders=folders), 0
         enough = min(number, max(-(-total // _LARGE_BYTES), folders))
@@ -69,11 +79,11 @@ def small_files(
         wall_ms = execution.wall_ms(stages)
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
         of_tables = f" of {', '.join(tables[:3])}" if tables else ""
-        share_ms = wall_ms * saved_bytes // (number * _OPENING_BYTES + total)
+        share_ms = wall_ms * min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
         yield Issue(
             SMALL_FILES,
             WRITES if field == "Written" else f"{SMALL_FILES} {verb}",
-            min(share_ms, (number - enough) * _MOST_OPENING_MS) if wall_ms else None,
+            round(min(share_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
             f"{enough:,} would do",

@@ -20,7 +20,7 @@ ABSENCES = {
     kinds.TASK_COUNT: "too many tasks in {about}",
     kinds.SMALL_FILES: "the small files of {about}",
     kinds.RETRIES: "the failed attempts of {about}",
-    kinds.PYTHON: "Python functions of {about}",
+    kinds.PYTHON: "Python functions{functions} of {about}",
     kinds.EXPLODING_JOIN: "the rows that the join of {about} adds",
     kinds.CROSS_JOIN: "the cross join of {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
@@ -114,6 +114,7 @@ def _absence(issue: FoundIssue) -> str:
     starts = issue.kind == kinds.PYTHON and _starts_again(issue)
     absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
         about=issue.about,
+        functions=_functions(issue),
         host=issue.evidence.get("host"),
         executor=issue.evidence.get("executor"),
         what=_what(issue),
@@ -142,3 +143,11 @@ def _most(duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[S
         return most
     verb = "is" if longest[0].stages == 1 else "are"
     return f"{most} What took longest, {duration(longest[0].wall_ms)}, {verb} {longest[0].title}."
+
+
+def _functions(issue: FoundIssue) -> str:
+    """Return which functions an issue is about, in parentheses; empty if nobody knows them."""
+    said = list(filter(None, [str(issue.evidence.get("python.functions") or "")]))
+    if (rows := issue.number("python.batchRows")) is not None:
+        said.append(f"in batches of {rows} rows")
+    return f" ({', '.join(said)})" if said else ""

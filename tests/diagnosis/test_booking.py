@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import KINDS
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.other_work import OtherWork
@@ -23,6 +24,14 @@ def test_a_cause_comes_before_what_follows_from_it() -> None:
 def test_the_one_task_of_a_window_is_no_issue_of_its_own() -> None:
     found = [issue("task-count", 75, 1), issue("window", 75, 1), issue("task-count", 75, 2)]
     assert [each.lost_ms for each in booked(found, {1: 100, 2: 100})] == [0, 75, 75]
+
+
+def test_more_tasks_would_write_no_fewer_files() -> None:
+    files = [
+        Issue("small-files", cause, 90, None, "", "", stages=frozenset({1})) for cause in (WRITES, "reads")
+    ]
+    assert [each.lost_ms for each in booked([issue("task-count", 50, 1), files[0]], {1: 100})] == [10, 90]
+    assert [each.lost_ms for each in booked([issue("task-count", 50, 1), files[1]], {1: 100})] == [50, 50]
 
 
 _ISSUES = st.builds(

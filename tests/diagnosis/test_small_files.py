@@ -47,7 +47,7 @@ def test_a_table_with_a_partition_for_each_file(top: str) -> None:
     issue = written(1_200, 1_100, top)
     assert issue.sentence.endswith("; 1 would do")
     assert issue.advice.startswith("These are 1,100 partitions, with a file or two each: leave the column")
-    assert issue.lost_ms == 30_000 * (1_199 * 4 * MIB) // (1_200 * 4 * MIB + 100 * MIB)
+    assert issue.lost_ms == 30_000 * 95 // 100
     assert issue.stages == {1}
 
 
@@ -67,3 +67,13 @@ def written(number: int, partitions: int, top: str) -> Issue:
 @pytest.mark.parametrize(("number", "size"), [(100, MIB), (500, 1_500 * MIB), (500, 0), (0, 0)])
 def test_few_large_or_unmeasured(number: int, size: int) -> None:
     assert sentences(Read=number, Read_Bytes=size) == []
+
+
+@pytest.mark.parametrize(("scans", "told"), [(60, True), (40, False)])
+def test_files_of_as_many_scans(scans: int, told: bool) -> None:
+    """As of a loop with union(): Spark puts together what one scan reads."""
+    plan = Plan()(0, "Union")
+    for _ in range(scans):
+        plan(1, "Scan parquet [id#1L]", 1, number_of_files_read=2, rows=9)
+    (issue,) = small_files({"Read": 110, "Read Bytes": MIB}, executed(plan, s1=(0, 30)), Thresholds())
+    assert issue.advice.startswith("They are read by 60 scans") is told

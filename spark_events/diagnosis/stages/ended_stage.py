@@ -95,6 +95,12 @@ class EndedStage:
         return run.read_bytes > DATA_RATIO * self.usual(self.measured.read)
 
     @property
+    def is_local(self) -> bool:
+        """Whether the driver ran its tasks."""
+        runs = self.measured.longest_runs
+        return bool(runs) and all(run.executor == "driver" for run in runs)
+
+    @property
     def reads_shuffles(self) -> bool:
         """Whether its tasks read from shuffles alone, as far as is measured."""
         measured = self.measured

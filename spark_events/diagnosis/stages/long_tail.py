@@ -88,9 +88,10 @@ def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, 
     if read.highest:
         return (
             f"task {longest.number} reads {much}; it takes {times}",
-            "A few keys (NULL, maybe) hold most of the rows. For a join, let Spark split them "
-            "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
-            "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice.",
+            "A few keys hold most of the rows. For a join, leave out rows whose key is NULL and add them "
+            "afterwards, broadcast the small side, or let Spark split partitions above a lower limit "
+            "(spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes, 256m by default); for an "
+            "aggregation or an RDD, add a random part to the key, and aggregate twice.",
         )
     return (
         f"task {longest.number} reads {much}; it takes {times}",

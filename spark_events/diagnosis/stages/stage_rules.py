@@ -32,6 +32,14 @@ _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
 )
+_MORE_HEAP = (
+    "Give executors more heap (spark.executor.memory), or run fewer tasks at once in each "
+    "(spark.executor.cores); cache less, or serialized."
+)
+_MORE_HEAP_OF_DRIVER = (
+    "Give the driver, which runs the tasks in local mode, more heap (spark.driver.memory), or run fewer "
+    "tasks at once (local[n]); cache less, or serialized."
+)
 _KEEP_SHUFFLES = (
     "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
     "service, or spark.decommission.enabled, keeps it."
@@ -80,9 +88,8 @@ def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | Non
         GC,
         stage.as_wall_ms(int(gc.total * in_jvm)),
         None,
-        f"garbage collection takes {share:.0%} of the tasks' run time",
-        "Give executors more heap (spark.executor.memory), or run fewer tasks at once in each "
-        "(spark.executor.cores); cache less, or serialized.",
+        f"garbage collection takes {min(1.0, share):.0%} of the tasks' run time",
+        _MORE_HEAP_OF_DRIVER if stage.is_local else _MORE_HEAP,
         Severity.ERROR if share >= thresholds.gc_error else Severity.WARN,
         {"gcTimeMs": gc.total, "runTimeMs": run.total, "gcShare": round(share, 4)},
     )
@@ -203,7 +210,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "connections, a limit of a service), and more cores do not help."
         )
     if python.in_rdd and stage.by_key:
-        advice = f"{_COMBINED} {advice}"
+        advice = _COMBINED
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
     evidence: dict[str, AttributeValue] = {"pythonTimeMs": python.run_ms, "runTimeMs": run.total}

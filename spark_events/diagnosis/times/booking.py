@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import (
     CROSS_JOIN,
     EXPLODING_JOIN,
@@ -47,9 +48,11 @@ def booked(issues: Sequence[Issue], wall_ms: Mapping[int, int]) -> list[Issue]:
     return all_booked
 
 
-def _precedence(issue: Issue) -> tuple[int, int]:
-    place = _FIRST.index(issue.kind) if issue.kind in _FIRST else len(_FIRST)
-    return place, -(issue.lost_ms or 0)
+def _precedence(issue: Issue) -> tuple[int, bool, int]:
+    # More tasks would write more of the small files, not fewer.
+    kind = TASK_COUNT if issue.cause == WRITES else issue.kind
+    place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    return place, issue.cause != WRITES, -(issue.lost_ms or 0)
 
 
 def _booked(issue: Issue, left_ms: dict[int, int]) -> Issue:

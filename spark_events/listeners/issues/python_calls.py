@@ -23,16 +23,14 @@ _BY_ROWS = ("ArrowEvalPython", "BatchEvalPython")
 """Nodes out of which a row comes for each that goes into the functions."""
 _FED_IN_BATCHES = ("ArrowEvalPython", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Nodes whose rows go to Python in batches of ``spark.sql.execution.arrow.maxRecordsPerBatch``."""
+_LEAST_MS = 12_000
+"""If each core spends less time in Python, much of it may be for what Python imports at first."""
 _LONG_FOR_A_ROW_US = 500
 """What computes the value of one row takes less, mostly."""
-_LARGER_BATCHES = (
-    "Larger batches help as well (spark.sql.execution.arrow.maxRecordsPerBatch); so do Spark's own functions "
-    "where there are any, and fewer rows: filter before it."
-)
 _FEWER_ROWS = "Spark's own functions help where there are any, and fewer rows: filter before it."
 _ONCE_A_TASK = (
-    "What it prepares for each batch (a connection, a model) can be prepared once a task: let it take an "
-    f"iterator of batches (Iterator[pd.Series]). {_LARGER_BATCHES}"
+    "If it prepares something for each batch (a connection, a model), let it take an iterator of batches "
+    f"(Iterator[pd.Series]), and do that once a task. {_FEWER_ROWS}"
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
 _ONCE_A_WORKER = (
@@ -52,7 +50,9 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     functions = list(dict.fromkeys(name for node in in_python for name in _called(node.text)))[:3]
     if not functions:
         return issue
-    issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")
+    named = ", ".join(functions)
+    evidence = {**issue.evidence, "python.functions": named}
+    issue = replace(issue, sentence=f"{issue.sentence}: {named}", evidence=evidence)
     if issue.cause != PYTHON:
         return issue
     if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
@@ -69,6 +69,8 @@ def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
     time_ms = issue.evidence.get("pythonTimeMs")
     if len(rows) != len(in_python) or not counted or not isinstance(time_ms, int):
         return issue
+    if (issue.lost_ms or 0) < _LEAST_MS:
+        return issue
     each_us = time_ms * 1_000 / counted
     sentence = f"{issue.sentence}, {_micros(each_us)} for each of {counted:,} rows"
     if each_us < _LONG_FOR_A_ROW_US or _of_batches(in_python):
@@ -84,7 +86,7 @@ def _of_small_batches(issue: Issue, in_python: Iterable[Node]) -> Issue:
     return replace(
         issue,
         sentence=f"{issue.sentence}, in batches of {rows} at most",
-        advice=f"{_SMALL_BATCHES.format(rows=rows)} {issue.advice.replace(_LARGER_BATCHES, _FEWER_ROWS)}",
+        advice=f"{_SMALL_BATCHES.format(rows=rows)} {issue.advice}",
     )
 
 
@@ -109,4 +111,4 @@ def _of_batches(in_python: Iterable[Node]) -> str:
     kinds = [match[1] if (match := _IN_BATCHES.match(node.text)) else "" for node in in_python]
     if not kinds or not all(kind in _SERIES + _ITERATORS for kind in kinds):
         return ""
-    return _ONCE_A_TASK if any(kind in _SERIES for kind in kinds) else _LARGER_BATCHES
+    return _ONCE_A_TASK if any(kind in _SERIES for kind in kinds) else _FEWER_ROWS

@@ -117,7 +117,7 @@ def the_whole_result_for_each_batch(work: Work) -> None:
     for batch in range(1, batches + 1):
         json_files(work.folder / f"of-{batch}", 1, changed)
         (work.folder / f"of-{batch}" / "000.json").rename(work.folder / "payments" / f"{batch:03}.json")
-    work.defect("complete-mode", batches * (keys - changed) * row_ms / work.cores, work.case.name)
+    work.defect("complete-mode", None, work.case.name)
     spark = work.begin()
     sums = file_by_file(spark, work.folder / "payments").groupBy("value").count()
     sent = sums.selectExpr("*", resting(str(row_ms)))  # slow
