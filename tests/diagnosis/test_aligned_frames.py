@@ -32,7 +32,7 @@ def told(plan: Plan) -> list[Issue]:
 
 def test_three_frames_of_one_table() -> None:
     (issue,) = told(frames("lab.sensor", "lab.sensor", "lab.sensor"))
-    assert (issue.kind, issue.lost_ms, issue.stages) == ("recomputation", 40 * S, {1, 2, 3, 8})
+    assert (issue.kind, issue.lost_ms, issue.stages) == ("recomputation", 45 * S, {1, 2, 3, 8})
     assert issue.sentence.startswith(
         "3 frames of lab.sensor are read, numbered, shuffled and joined by their"
     )

@@ -17,22 +17,24 @@ _ALIGNS = re.compile(r"Join \[__this_[^\]]*\], \[__that_", re.ASCII)
 def aligned_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield that frames of the same table are numbered, shuffled and joined to be in one frame.
 
-    A frame that has all the columns reads the table once, and needs no order: what it takes is at most what
-    one of the frames does.
+    A frame that has all the columns reads the table once, and needs no order: what remains is at most what
+    the quickest of the frames would take on all cores.
     """
     for plan in execution.plans:
         for join in _tops(plan):
             tables = join.tables()
             if len(tables) == 1 and (stages := _stages(join) & execution.stages.keys()):
                 frames = 1 + sum(1 for node in join.walk() if _aligns(node))
-                yield _issue(tables[0], frames, execution.wall_ms(stages), stages)
+                reading_ms = min((_run_ms(execution, read) for read in _reading(join) if read), default=0)
+                lost_ms = execution.wall_ms(stages) - reading_ms // max(1, execution.cores)
+                yield _issue(tables[0], frames, max(0, lost_ms), stages)
 
 
-def _issue(table: str, frames: int, wall_ms: int, stages: frozenset[int]) -> Issue:
+def _issue(table: str, frames: int, lost_ms: int, stages: frozenset[int]) -> Issue:
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} frames of {table}",
-        wall_ms * (frames - 1) // frames,
+        lost_ms,
         None,
         f"{frames} frames of {table} are read, numbered, shuffled and joined by their index, as the pandas "
         "API does where an operation has columns of different frames (compute.ops_on_diff_frames)",
@@ -64,3 +66,12 @@ def _tops(plan: Node) -> Iterator[Node]:
 
 def _stages(join: Node) -> frozenset[int]:
     return frozenset().union(*(node.stages for node in join.walk()))
+
+
+def _reading(join: Node) -> Iterator[frozenset[int]]:
+    """Yield the stages of each scan."""
+    return (node.stages for node in join.walk() if not node.children)
+
+
+def _run_ms(execution: EndedExecution, stages: frozenset[int]) -> int:
+    return sum(execution.stages[stage].run_ms for stage in stages & execution.stages.keys())

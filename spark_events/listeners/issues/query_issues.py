@@ -139,8 +139,9 @@ class QueryIssues(Timeless):
             query.copied_ms = query.rewrites.take(ended, parts_ms)
             query.complete.take(ended)
             query.static.take(ended)
-            found = [query.complete.issue(), *query.static.issues()]
-            query.of_plans = [issue for issue in found if issue is not None]
+            query.of_plans = list(query.static.issues())
+            if (of_mode := query.complete.issue()) is not None:
+                query.of_plans.append(of_mode)
             query.work = batch_work(ended, alone=len(self._queries) == 1)
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:

@@ -58,7 +58,7 @@ def columns_of_three_frames(work: Work) -> None:
     """Code for pandas reads the same table three times, and computes with columns of all three."""
     import numpy
 
-    rows = work.random.randrange(400_000, 600_000)
+    rows = work.random.randrange(2_000_000, 3_000_000)
     folder = work.folder / "measurements"
     write_parquet(folder, {"load": numpy.arange(rows) % 97, "heat": numpy.arange(rows) % 89}, files=4)
     work.defect("frames-joined", None, "measurements")
