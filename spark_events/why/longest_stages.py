@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.plans.work_in_stage import is_light
@@ -23,6 +25,22 @@ _LEAST_SHARE = 0.1
 """Of the run: what the stages of one place took at least, to be shown."""
 _LONGEST = 100
 _MOST_NODES, _MOST_COLUMNS, _MOST_PLACES = 3, 4, 10_000
+_LONG_FOR_A_ROW_US = 200
+"""What a stage takes for a row is told from here on: what computes a few columns takes less."""
+_WARM_MS = 30_000
+"""In shorter stages, much of the time may be for what is loaded and compiled at first."""
+_COMPUTE, _MOST_CALLS = ("Project", "Filter"), 3
+_CALLED = re.compile(r"(?<![\w`.])(\w+)\(", re.ASCII)
+_SLOW = frozenset((
+    "regexp_extract", "regexp_extract_all", "regexp_replace", "regexp_count", "regexp_instr",
+    "regexp_substr", "rlike", "split", "from_json", "to_json", "get_json_object", "json_tuple",
+    "parse_json", "from_xml", "to_xml", "xpath", "xpath_string", "from_csv", "parse_url", "sha", "sha1",
+    "sha2", "md5", "aes_encrypt", "aes_decrypt", "reflect", "java_method", "levenshtein", "soundex",
+    "transform", "filter", "exists", "aggregate", "array_sort", "sort_array", "array_distinct",
+    "array_intersect", "array_except", "arrays_overlap", "sequence", "date_format", "unix_timestamp",
+    "gettimestamp", "from_utc_timestamp", "to_utc_timestamp", "format_number",
+))  # fmt: skip
+"""Functions of Spark's that may take long for a row. Others are not named: a text may look like a call."""
 _OF_NO_INTEREST = ("Exchange", "BroadcastExchange", "AQEShuffleRead", "Execute", "WriteFiles", "Reused")
 
 
@@ -35,6 +53,8 @@ class StagesOfPlace:
         does: the nodes of their plan that do more than pass rows on, with columns; empty for RDDs.
         stages: how many there are.
         tasks: how many tasks they had, in all.
+        rows: how many went through them at most, in all; 0 if nobody has counted them.
+        run_ms: how long their tasks ran, in all.
         spans: when each began and ended, in ms since the epoch.
     """
 
@@ -42,6 +62,8 @@ class StagesOfPlace:
     does: str
     stages: int = 0
     tasks: int = 0
+    rows: int = 0
+    run_ms: int = 0
     spans: list[tuple[int, int]] = field(default_factory=list)
 
     @property
@@ -55,7 +77,16 @@ class StagesOfPlace:
         count = "a stage" if self.stages == 1 else f"{self.stages:,} stages"
         the = "the " if self.name.startswith("query of ") else ""
         of = f" of {the}{self.name}" if self.name else ""
-        return f"{count}{of}{f': {self.does}' if self.does else ''}"
+        return f"{count}{of}{f': {self.does}' if self.does else ''}{self.for_each_row}"
+
+    @property
+    def for_each_row(self) -> str:
+        """What a row takes, if that is long, as a sentence goes on with it."""
+        each_us = self.run_ms * 1_000 // self.rows if self.rows else 0
+        if each_us < _LONG_FOR_A_ROW_US or self.wall_ms < _WARM_MS:
+            return ""
+        each = f"{each_us:,} µs" if each_us < 1_000 else duration(each_us // 1_000)
+        return f"; {each} of tasks' time for each of {self.rows:,} rows"
 
 
 @dataclass(slots=True)
@@ -114,23 +145,28 @@ class LongestStages(Timeless):
                 f"query {of_query}" if of_query else named(name, job, ended), nodes.get(stage.id, ()), stage
             )
 
-    def _add(self, name: str, nodes: Iterable[Node], stage: ExecutedStage) -> None:
+    def _add(self, name: str, nodes: Sequence[Node], stage: ExecutedStage) -> None:
         key = shorten(name, _LONGEST), _what(nodes)
+        rows = max((node.rows or 0 for node in nodes), default=0)
         if key not in self._places and len(self._places) >= _MOST_PLACES:
             return
         place = self._places.setdefault(key, StagesOfPlace(*key))
         place.stages += 1
         place.tasks += stage.tasks
+        place.run_ms += stage.run_ms
+        place.rows += rows
         place.spans.append((stage.begun_ms, stage.ended_ms))
 
 
-def _what(nodes: Iterable[Node]) -> str:
-    """Return what nodes do, the last of a stage first; of expressions, only the columns are told."""
+def _what(nodes: Sequence[Node]) -> str:
+    """Return what nodes do, the last of a stage first; of expressions, the columns and the functions."""
     does = []
     for node in nodes:
         if is_light(node) or node.name.startswith(_OF_NO_INTEREST):
             continue
         of = columns(node.text)
         more = ", …" if len(of) > _MOST_COLUMNS else ""
-        does.append(f"{node.name} ({', '.join(of[:_MOST_COLUMNS])}{more})" if of else node.name)
+        calls = list(dict.fromkeys(name for name in _CALLED.findall(node.text) if name.lower() in _SLOW))
+        calling = f"; {', '.join(calls[:_MOST_CALLS])}" if node.name in _COMPUTE and calls else ""
+        does.append(f"{node.name} ({', '.join(of[:_MOST_COLUMNS])}{more}{calling})" if of else node.name)
     return " ← ".join(dict.fromkeys(does[:_MOST_NODES]))

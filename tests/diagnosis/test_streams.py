@@ -256,6 +256,41 @@ def test_state_that_does_not(healthy: list[Issue]) -> None:
     assert healthy == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("dedupe", "StreamingDeduplicate [id#3L], state info [ opId = 0]", "dropDuplicatesWithinWatermark"),
+        ("dedupe", "StreamingDeduplicate [id#3L, at#4-T600000ms], state info [ opId = 0]", ""),
+        (
+            "stateStoreSave",
+            "StateStoreSave [user#3L], state info [ opId = 0], Update, 0, 0, 2",
+            "group by a window",
+        ),
+        ("stateStoreSave", "StateStoreSave [window#3-T10000ms, user#4L], state info [ opId = 0], Update", ""),
+        (
+            "symmetricHashJoin",
+            "StreamingSymmetricHashJoin [user#4], [u#9], Inner, state cleanup [ left = null, right = null ], 2",
+            "compare the columns themselves",
+        ),
+        (
+            "symmetricHashJoin",
+            "StreamingSymmetricHashJoin [user#4], [u#9], Inner, state cleanup [ left value predicate: (at <= 1) ]",
+            "",
+        ),
+    ],
+)
+def test_a_watermark_that_is_of_no_use_to_an_operator(name: str, text: str, advice: str) -> None:
+    """Spark removes what the watermark has passed only by keys, or a condition, with the event time."""
+    rule = StateGrowth()
+    rule.knows([Plan()(0, text, 1, rows=5).root()])
+    issues: list[Issue] = []
+    for number in range(1, 12):
+        of = {**operator(2_000 * number), "operatorName": name}
+        issues = list(rule.take(progress(5, stateOperators=[of], eventTime={"watermark": "x"})[0]))
+    assert len(issues) == bool(advice)
+    assert all("There is a watermark, but" in issue.advice and advice in issue.advice for issue in issues)
+
+
 def parts_of(parts: int, rows: int, commit_ms: int, each: int = 1) -> dict[str, Any]:
     operator = {
         "operatorName": "stateStoreSave",

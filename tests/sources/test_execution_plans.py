@@ -81,6 +81,14 @@ def test_the_shape_of_a_plan() -> None:
     assert shape(plan) != shape(node("WholeStageCodegen (1)", node("Filter", SCAN)))
 
 
+def test_what_is_said_of_state_is_kept_of_a_long_text() -> None:
+    text = f"StreamingSymmetricHashJoin [{'user, ' * 200}], state cleanup [ left = null, right = null ], 2, Append"
+    join = {**node("StreamingSymmetricHashJoin"), "simpleString": text}
+    ended = handled(start(0, join), r.execution("End", 1, 0))
+    told = ended["Plans"][0][0][2]
+    assert told == text[:500] + ", state cleanup [ left = null, right = null ], 2, Append"
+
+
 def test_files_that_the_sink_of_a_stream_writes() -> None:
     """No plan has its metrics: six of them, made one after the other, of which Spark tells all but the fifth."""
     written = ((42, 2_400), (47, 843), (44, 20_000), (45, 1_200), (43, 1_308_491))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from spark_events.why.answer import answer
 from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _what
 from tests.support.plans import Plan
@@ -52,15 +54,41 @@ def test_what_a_stage_does() -> None:
     plan(2, "BroadcastHashJoin [country#1], [country#3], ((ts#2 >= 17) AND (ts#2 < valid_to#4))", 1)
     plan(3, "Filter (rlike(text#5, secret.*) AND isnotnull(id#1L))", 1)
     plan(4, "Exchange hashpartitioning(id#1L, 8)", 1)(5, "Scan parquet db.orders [id#1L]", 1)
-    text = _what(plan.root().walk())
+    text = _what(list(plan.root().walk()))
     assert text.startswith("BroadcastHashJoin (country, ts, valid_to) ← ")
     assert "secret" not in text
     assert "17" not in text
     assert "Exchange" not in text
 
 
+def test_functions_that_may_take_long_are_named() -> None:
+    """Texts of the user's are not, even if they look like a call."""
+    plan = Plan()(
+        0, "Project [regexp_extract(line#1, a(b)secret(.*), 1) AS n#2, cast(id#3L as int) AS i#4]", 1
+    )
+    plan(1, "Filter (RLIKE(line#1, x.*) AND isnotnull(line#1))", 1)(2, "Scan parquet db.logs [line#1]", 1)
+    text = _what(list(plan.root().walk()))
+    assert text.startswith("Project (line, n, id, i; regexp_extract) ← Filter (line; RLIKE) ← ")
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "said"),
+    [
+        (24_000, 60, "; 5 ms of tasks' time for each of 24,000 rows"),
+        (240_000, 60, "; 500 µs of tasks' time for each of 240,000 rows"),
+        (2_400_000, 60, ""),
+        (24_000, 29, ""),
+        (0, 60, ""),
+    ],
+    ids=["long", "less long", "usual", "a short stage", "nobody counts"],
+)
+def test_what_a_row_takes(rows: int, seconds: int, said: str) -> None:
+    place = StagesOfPlace("sum at a.py:9", "Project (n)", 1, 4, rows, 120 * S, [(0, seconds * S)])
+    assert place.title == f"a stage of sum at a.py:9: Project (n){said}"
+
+
 def test_the_answer_where_nothing_is_wrong() -> None:
-    longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, [(0, 20 * S)])]
+    longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 0, 0, [(0, 20 * S)])]
     said = answer([], 30 * S, {"driver alone": 9 * S, "reading, computing and writing": 21 * S}, longest)
     assert said == (
         'The largest part of its time, 70 %, is "reading, computing and writing". What took longest, 20.0 s, '

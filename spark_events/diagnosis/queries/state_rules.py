@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +22,30 @@ _STATEFUL = {
     "SessionWindowStateStoreSave": "sessionWindowStateStoreSave",
 }
 """The names of plans' nodes that keep state, and of their operators in a query's progress."""
+_BY_KEYS = ("StreamingDeduplicate", "StateStoreSave")
 _LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
+
+
+_EVENT_TIME = re.compile(r"-T\d+ms", re.ASCII)
+"""How Spark marks a column that has a watermark."""
+_NOT_CLEANED = "state cleanup [ left = null, right = null ]"
+_NO_WATERMARK = (
+    "If new keys keep coming, it grows until it no longer fits: set a watermark on an event time by which "
+    "the operator groups or joins (withWatermark), or a timeout or TTL of the state."
+)
+_WITH_KEYS = (
+    "There is a watermark, but the keys do not have its event time, so that Spark never knows that a key is "
+    "done: group by a window of it, or give the state a timeout or TTL."
+)
+_IN_VAIN = {
+    "symmetricHashJoin": "There is a watermark, but the join's condition limits no event time of one side by "
+    "that of the other: compare the columns themselves (clicked_at BETWEEN shown_at AND shown_at + INTERVAL "
+    "10 MINUTES), both with a watermark, and not numbers made of them.",
+    "dedupe": "There is a watermark, but the keys do not have its event time: use "
+    "dropDuplicatesWithinWatermark(), or add the event time to the keys, if duplicates have the same.",
+}
 
 
 @dataclass(slots=True)
@@ -42,6 +64,7 @@ class StateGrowth:
     def __init__(self) -> None:
         self._states: dict[tuple[int, str], _State] = {}
         self._keys: dict[str, str] = {}
+        self._kept: set[str] = set()
 
     def knows(self, nodes: Iterable[Node]) -> None:
         """Called with the nodes of a micro-batch's plan, which say by which columns state is kept."""
@@ -50,6 +73,8 @@ class StateGrowth:
         for node in nodes:
             if (operator := _STATEFUL.get(node.name)) and (keys := columns(node.text.partition("], ")[0])):
                 self._keys.setdefault(operator, ", ".join(keys[:3]))
+                if _is_kept(node):
+                    self._kept.add(operator)
 
     def take(self, progress: Mapping[str, Any]) -> Iterator[Issue]:
         """Yield what a query's progress shows."""
@@ -70,7 +95,12 @@ class StateGrowth:
             self._states[place, name] = _State(rows, rows)
             return None
         state.last = rows
-        if watermark or state.batches < _LEAST_BATCHES or rows < max(_LEAST_ROWS, 2 * state.first):
+        useless = watermark and name in self._kept
+        if (
+            (watermark and not useless)
+            or state.batches < _LEAST_BATCHES
+            or rows < max(_LEAST_ROWS, 2 * state.first)
+        ):
             return None
         if state.grew * 10 < state.batches * 9:
             return None
@@ -83,11 +113,17 @@ class StateGrowth:
             None,
             f"the state of {name}{keys} has grown in {state.grew} of {state.batches} micro-batches, from "
             f"{state.first:,} to {rows:,} rows, and nothing was removed",
-            "If new keys keep coming, it grows until it no longer fits: set a watermark on an event time by "
-            "which the operator groups or joins (withWatermark), or a timeout or TTL of the state.",
+            _IN_VAIN.get(name, _WITH_KEYS) if useless else _NO_WATERMARK,
             Severity.WARN,
             {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
         )
+
+
+def _is_kept(node: Node) -> bool:
+    """Return whether an operator keeps its state for ever, also where there is a watermark."""
+    if node.name == "StreamingSymmetricHashJoin":
+        return _NOT_CLEANED in node.text
+    return node.name in _BY_KEYS and not _EVENT_TIME.search(node.text.partition("], ")[0])
 
 
 class ManyStateParts:

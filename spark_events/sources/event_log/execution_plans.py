@@ -22,6 +22,7 @@ _FIELDS = {
     "number of dynamic part": "Written Parts",
 }
 """Spark's metrics, and the fields of the record of an execution's end."""
+_STATE, _LONGEST_OF_STATE = ", state cleanup [", 200
 _UNPLANNED = (0, 1, 2, 3, 5)
 _NUMBER = re.compile(r" \(\d+\)$", re.ASCII)
 _MOST_PLANS_TOLD = 20
@@ -159,6 +160,12 @@ def _follow(number: int, execution: _Execution, plan: Plan | None) -> None:
                 execution.metrics[int(metric["accumulatorId"])] = _FIELDS.get(name, "")
 
 
+def _beginning(text: str) -> str:
+    """Return the beginning of a node's text, and what it says of state, which may be far behind."""
+    place = text.find(_STATE, LONGEST_TEXT)
+    return text[:LONGEST_TEXT] + ("" if place < 0 else text[place : place + _LONGEST_OF_STATE])
+
+
 def _nodes_of(plan: Plan, most: int) -> list[list[Any]]:
     """Return so many nodes of a plan, each before its children: depth, name, text, metadata, metrics' ids."""
     nodes: list[list[Any]] = []
@@ -170,7 +177,7 @@ def _nodes_of(plan: Plan, most: int) -> list[list[Any]]:
             [
                 depth,
                 str(node.get("nodeName"))[:LONGEST_TEXT],
-                str(node.get("simpleString"))[:LONGEST_TEXT],
+                _beginning(str(node.get("simpleString"))),
                 {key: str(metadata[key])[:LONGEST_TEXT] for key in _METADATA if key in metadata},
                 [
                     [_TOLD[metric["name"]], int(metric["accumulatorId"])]

@@ -27,6 +27,8 @@ public class ExecutionPlans {
     private static final int MOST_PLANS_TOLD = 20;
     private static final int MOST_NODES_TOLD = 1000;
     private static final int LONGEST_TEXT = 500;
+    private static final String STATE = ", state cleanup [";
+    private static final int LONGEST_OF_STATE = 200;
     /** Spark's metrics, in the order of an execution's sums. */
     private static final String[] METRICS = {
         "number of files read", "size of files read", "number of written files", "written output",
@@ -201,7 +203,7 @@ public class ExecutionPlans {
             ArrayList values = new ArrayList();
             values.add(Integer.valueOf(depth));
             values.add(beginning(node.nodeName()));
-            values.add(beginning(node.simpleString()));
+            values.add(beginning(node.simpleString()) + ofState(node.simpleString()));
             values.add(metadata(node));
             values.add(metrics(node));
             nodes.add(values);
@@ -234,6 +236,13 @@ public class ExecutionPlans {
             }
         }
         return metrics;
+    }
+
+    /** Returns what a node's text says of its state, if that is behind the beginning; else an empty text. */
+    private static String ofState(String text) {
+        int beginning = beginning(text).length();
+        int place = text.indexOf(STATE, beginning);
+        return place < 0 ? "" : text.substring(place, Math.min(text.length(), place + LONGEST_OF_STATE));
     }
 
     private static String beginning(String text) {
