@@ -45,6 +45,7 @@ _SHARES = {
 }
 """What takes the time of issues of which nobody knows how long it would take otherwise."""
 _SPECIAL = {
+    "window.frameRows": "the sliding frames of the window in {about}",
     "cached.executorId": "the wait for the executor that has the cached partitions",
     "listing.path": "listing the files of {path} again",
     "join.condition": "the comparisons of the join of {about}",

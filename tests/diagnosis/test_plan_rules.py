@@ -970,6 +970,24 @@ def test_what_functions_take_for_a_row(rows: int | None, text: str, said: str, a
 
 
 @pytest.mark.parametrize(
+    ("sent", "columns", "said"),
+    [(100, 20, True), (38, 20, False), (0, 20, False), (100, 7, False)],
+    ids=["many bytes", "few", "nobody counts", "few columns, which are long"],
+)
+def test_rows_that_are_wide_for_python(sent: int, columns: int, said: bool) -> None:
+    """As a struct of all columns is, of which the function needs two."""
+    of = ", ".join(f"c{number}, c{number}#{number}" for number in range(columns))
+    metrics = {"time_to_run_Python_workers": 9 * S, "data_sent_to_Python_workers": sent << 20}
+    plan = Plan()(0, "Project [y#3]", 1)(
+        1, f"BatchEvalPython [f(named_struct({of}))#99], [y#98]", 1, rows=100_000, **metrics
+    )
+    issue = Issue("python", "python", 9 * S, None, "of the time", FASTER_FUNCTIONS)
+    told = explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+    assert told.sentence.endswith("; 1 KiB are sent to Python for each row") is said
+    assert told.advice.startswith("Pass to the function the columns that it needs alone") is said
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("ArrowEvalPython [f(x#1)#2], [y#3], 200", True),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan
@@ -289,6 +289,39 @@ def test_a_watermark_that_is_of_no_use_to_an_operator(name: str, text: str, advi
         issues = list(rule.take(progress(5, stateOperators=[of], eventTime={"watermark": "x"})[0]))
     assert len(issues) == bool(advice)
     assert all("There is a watermark, but" in issue.advice and advice in issue.advice for issue in issues)
+
+
+def grown(sizes: list[int], rows: int = 50, **more: Any) -> list[Issue]:
+    """Return what is told of state of so many bytes, after each micro-batch."""
+    rule, issues = StateRowsGrow(), []
+    for number, used in enumerate(sizes):
+        of = {"operatorName": "applyInPandasWithState", "numRowsTotal": rows + more.get("added", 0) * number}
+        of |= {"customMetrics": {"stateOnCurrentVersionSizeBytes": used}, "memoryUsedBytes": 9 << 30}
+        issues = list(rule.take(progress(5, stateOperators=[of])[0]))
+    return issues
+
+
+def test_rows_of_a_state_that_grow() -> None:
+    (issue,) = grown([400_000 * number for number in range(1, 13)])
+    assert issue.sentence == (
+        "each row of the state of applyInPandasWithState has grown, in 11 of 12 micro-batches, from 7.8 KiB to "
+        "93.8 KiB, while there are 50 rows"
+    )
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        grown([400_000 * number for number in range(1, 10)]),
+        grown([4_000 * number for number in range(1, 20)]),
+        grown([400_000] * 20),
+        grown([400_000 * number for number in range(1, 20)], added=50),
+        grown([4_000_000 + 400_000 * number for number in range(1, 20)]),
+    ],
+    ids=["few batches", "little", "as large", "more rows", "less than four times as much"],
+)
+def test_rows_of_a_state_that_do_not(healthy: list[Issue]) -> None:
+    assert healthy == []
 
 
 def parts_of(parts: int, rows: int, commit_ms: int, each: int = 1) -> dict[str, Any]:

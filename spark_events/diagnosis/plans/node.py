@@ -38,6 +38,8 @@ PLAN_METRICS = (
     "number of inserted rows",
     "time taken to rewrite the matched files",
     "number of updated state rows",
+    "number of segment-tree frames prepared",
+    "data sent to Python workers",
 )
 """Metrics of plans' nodes that are handed on, of Spark and Delta Lake; in an SQLExecutionEnd's ``Plans``,
 each metric of a node is its index in this, and the id of its accumulator."""

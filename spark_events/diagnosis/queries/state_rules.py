@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api import Severity
-from spark_events.api.toolkit.formatting import duration
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.thresholds import STATE_GROWTH, TASK_COUNT
@@ -24,6 +24,7 @@ _STATEFUL = {
 """The names of plans' nodes that keep state, and of their operators in a query's progress."""
 _BY_KEYS = ("StreamingDeduplicate", "StateStoreSave")
 _LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
+_SAME_ROWS, _TIMES_AS_LARGE, _LARGE_BYTES = 1.5, 4, 1 << 20
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
 
@@ -119,8 +120,65 @@ class StateGrowth:
         )
 
 
+class StateRowsGrow:
+    """Finds state whose rows grow, though there are no more of them: a function that keeps all that comes."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[tuple[int, str], _Sizes] = {}
+
+    def take(self, progress: Mapping[str, Any]) -> Iterator[Issue]:
+        """Yield what a query's progress shows."""
+        for place, operator in enumerate(progress.get("stateOperators") or ()):
+            name, rows = str(operator.get("operatorName") or "state"), int(operator.get("numRowsTotal") or 0)
+            custom = operator.get("customMetrics") or {}
+            used = int(custom.get("stateOnCurrentVersionSizeBytes") or operator.get("memoryUsedBytes") or 0)
+            if not rows or not used or len(self._sizes) >= _MOST_OPERATORS:
+                continue
+            sizes = self._sizes.setdefault((place, name), _Sizes(rows, used / rows, used / rows))
+            if rows > _SAME_ROWS * sizes.rows or rows * _SAME_ROWS < sizes.rows:
+                self._sizes[place, name] = _Sizes(rows, used / rows, used / rows)
+                continue
+            sizes.batches += 1
+            sizes.grew += used / rows > sizes.last
+            sizes.last = used / rows
+            if sizes.grows and used >= _LARGE_BYTES:
+                yield _rows_grow(place, name, sizes, used, rows)
+
+
+@dataclass(slots=True)
+class _Sizes:
+    """How many bytes a row of the state of one operator has, while there are about as many rows."""
+
+    rows: int
+    first: float
+    last: float
+    batches: int = 0
+    grew: int = 0
+
+    @property
+    def grows(self) -> bool:
+        """Whether it has grown in nearly all micro-batches, to several times as much."""
+        often = self.batches >= _LEAST_BATCHES and self.grew * 10 >= self.batches * 8
+        return often and self.last >= _TIMES_AS_LARGE * self.first
+
+
+def _rows_grow(place: int, name: str, sizes: _Sizes, used: int, rows: int) -> Issue:
+    return Issue(
+        STATE_GROWTH,
+        f"{STATE_GROWTH} rows {place} {name}",
+        None,
+        None,
+        f"each row of the state of {name} has grown, in {sizes.grew} of {sizes.batches} micro-batches, from "
+        f"{size(sizes.first)} to {size(sizes.last)}, while there are {rows:,} rows",
+        "Each micro-batch reads and writes the whole row of each key that it has: let the function keep "
+        "figures of what has come (a count, a sum, the latest ones), and not all of it.",
+        Severity.WARN,
+        {"state.operator": name, "state.rows": rows, "state.bytes": used},
+    )
+
+
 def _is_kept(node: Node) -> bool:
-    """Return whether an operator keeps its state for ever, also where there is a watermark."""
+    """Return whether an operator keeps its state forever, also where there is a watermark."""
     if node.name == "StreamingSymmetricHashJoin":
         return _NOT_CLEANED in node.text
     return node.name in _BY_KEYS and not _EVENT_TIME.search(node.text.partition("], ")[0])

@@ -39,7 +39,7 @@ def booked(issues: Sequence[Issue], wall_ms: Mapping[int, int]) -> list[Issue]:
         wall_ms: how long each stage took, in ms.
     """
     left_ms, all_booked = dict(wall_ms), list(issues)
-    by_window = frozenset().union(*(issue.stages for issue in issues if issue.kind == WINDOW))
+    by_window = frozenset().union(*(issue.stages for issue in issues if issue.cause == WINDOW))
     for place in sorted(range(len(issues)), key=lambda place: _precedence(issues[place])):
         all_booked[place] = _booked(issues[place], left_ms)
         of_window = issues[place].kind == TASK_COUNT and issues[place].stages & by_window

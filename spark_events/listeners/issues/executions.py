@@ -18,6 +18,7 @@ from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_al
 from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
+from spark_events.diagnosis.plans.sliding_frames import sliding_frames
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.issues.python_calls import of_functions
@@ -50,6 +51,7 @@ _RULES = (
     expanded,
     full_scans,
     windows_over_all,
+    sliding_frames,
     rewrites,
     parsed_again,
     called_twice,

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
 from spark_events.diagnosis.thresholds import PYTHON
 
@@ -33,6 +34,12 @@ _ONCE_A_TASK = (
     f"(Iterator[pd.Series]), and do that once a task. {_FEWER_ROWS}"
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
+_SENT = "data sent to Python workers"
+_WIDE_BYTES, _MANY_BYTES, _MANY_COLUMNS = 400, 32 << 20, 8
+_FEWER_COLUMNS = (
+    "Pass to the function the columns that it needs alone, and not a struct of all: each value is packed for "
+    "Python and unpacked there."
+)
 _ONCE_A_WORKER = (
     "So long for a row, a function mostly prepares something at each call (reads a file, opens a connection, "
     "parses, builds a table) or waits: do that once for each Python worker, in a variable outside of the "
@@ -59,7 +66,21 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
         issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
     elif advice := _of_batches(in_python):
         issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
-    return _of_small_batches(_for_each_row(issue, in_python), in_python)
+    return _of_small_batches(_of_wide_rows(_for_each_row(issue, in_python), in_python), in_python)
+
+
+def _of_wide_rows(issue: Issue, in_python: Iterable[Node]) -> Issue:
+    """Say that much is sent to Python for each row, where Spark counts it, of many columns."""
+    wide = [node for node in in_python if node.name in _BY_ROWS and len(_read(node)) >= _MANY_COLUMNS]
+    sent = [(node.metrics.get(_SENT, 0), node.rows or 0) for node in wide]
+    total, rows = max(sent, default=(0, 0))
+    if not rows or total < _WIDE_BYTES * rows or total < _MANY_BYTES:
+        return issue
+    return replace(
+        issue,
+        sentence=f"{issue.sentence}; {size(total / rows)} are sent to Python for each row",
+        advice=f"{_FEWER_COLUMNS} {issue.advice}",
+    )
 
 
 def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
@@ -76,6 +97,11 @@ def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
     if each_us < _LONG_FOR_A_ROW_US or _of_batches(in_python):
         return replace(issue, sentence=sentence)
     return replace(issue, sentence=sentence, advice=f"{_ONCE_A_WORKER} {issue.advice}")
+
+
+def _read(node: Node) -> list[str]:
+    """Return the columns that functions get, as far as Spark names them."""
+    return columns(node.text.partition("], [")[0])
 
 
 def _of_small_batches(issue: Issue, in_python: Iterable[Node]) -> Issue:

@@ -13,7 +13,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
 from spark_events.diagnosis.queries.complete_mode import CompleteMode
 from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches, batch_work
-from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth
+from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.static_sides import StaticSides
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
@@ -65,6 +65,7 @@ class _Query:
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
+    state_rows: StateRowsGrow = field(default_factory=StateRowsGrow)
     slow_source: SlowSource = field(default_factory=SlowSource)
     state_parts: ManyStateParts = field(default_factory=ManyStateParts)
     rewrites: BatchRewrites = field(default_factory=BatchRewrites)
@@ -177,7 +178,8 @@ class QueryIssues(Timeless):
         of_batches = list(_of_batches(query, progress, rows, begun_ms))
         query.jobs_ms, query.own_ms, query.work = 0, 0, None
         if progress.get("stateOperators"):
-            of_state = [*query.state_growth.take(progress), query.state_parts.take(progress, self._cores)]
+            grown = [*query.state_growth.take(progress), *query.state_rows.take(progress)]
+            of_state = [*grown, query.state_parts.take(progress, self._cores)]
             self._take(query, run_id, of_state, time_ms)
         issues = [
             query.behind.take(progress, rows, begun_ms, query.sources),

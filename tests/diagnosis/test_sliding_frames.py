@@ -1,0 +1,55 @@
+"""The rule about window frames of many rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.sliding_frames import sliding_frames
+from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan, S, executed
+
+WINDOW = (
+    "Window [sum(v#5L) windowspecdefinition(sensor#4, at#3L ASC NULLS FIRST, specifiedwindowframe({0})) AS s#7L], "
+    "[sensor#4], [at#3L ASC NULLS FIRST]"
+)
+
+
+def told(frame: str, rows: int = 1_000_000, cpu_ms: int = 0, **metrics: int) -> list[Issue]:
+    """Return what is told of a window in a stage of 40 s on four cores."""
+    plan = Plan()(0, WINDOW.format(frame), 2, rows=rows, **metrics)(1, "Sort [sensor#4, at#3L]", 2)
+    execution = executed(plan, s2=(0, 40))
+    stages = {2: replace(execution.stages[2], cpu_ms=cpu_ms)}
+    return list(sliding_frames(replace(execution, stages=stages), Thresholds()))
+
+
+def test_a_frame_of_many_rows() -> None:
+    """Of 160 s that tasks run, they have a CPU for 80; a million rows with frames of 2,000 explain 40 of these."""
+    (issue,) = told("RowFrame, -1999, currentrow$()", cpu_ms=80 * S)
+    assert (issue.kind, issue.lost_ms) == ("window", 20 * S)
+    assert issue.sentence == (
+        "for each of 1,000,000 rows, a window ordered by at aggregates a frame of up to 2,000 rows anew"
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame", "rows", "metrics"),
+    [
+        ("RowFrame, -98, currentrow$()", 1_000_000, {}),
+        ("RowFrame, unboundedpreceding$(), currentrow$()", 1_000_000, {}),
+        ("RangeFrame, -86400000000, currentrow$()", 1_000_000, {}),
+        ("RowFrame, -1999, currentrow$()", 300_000, {}),
+        ("RowFrame, -1999, currentrow$()", 9_000_000, {}),
+        ("RowFrame, -1999, currentrow$()", 1_000_000, {"number_of_segment-tree_frames_prepared": 9}),
+    ],
+    ids=["few rows", "all before", "by time", "little work", "frames that partitions end", "trees"],
+)
+def test_frames_that_are_quick(frame: str, rows: int, metrics: dict[str, int]) -> None:
+    assert told(frame, rows, 80 * S, **metrics) == []
+
+
+def test_on_both_sides_of_the_row() -> None:
+    (issue,) = told("RowFrame, -1000, 999", cpu_ms=80 * S)
+    assert issue.evidence["window.frameRows"] == 2_000
