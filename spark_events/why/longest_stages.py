@@ -31,6 +31,7 @@ _WARM_MS = 30_000
 """In shorter stages, much of the time may be for what is loaded and compiled at first."""
 _COMPUTE, _MOST_CALLS = ("Project", "Filter"), 3
 _CALLED = re.compile(r"(?<![\w`.])(\w+)\(", re.ASCII)
+_CODEC = re.compile(r"\bcompression=(bzip2|xz|lzma|brotli)\b", re.ASCII)
 _SLOW = frozenset((
     "regexp_extract", "regexp_extract_all", "regexp_replace", "regexp_count", "regexp_instr",
     "regexp_substr", "rlike", "split", "from_json", "to_json", "get_json_object", "json_tuple",
@@ -139,14 +140,16 @@ class LongestStages(Timeless):
 
     def _add_all(self, stages: list[tuple[str, Job, ExecutedStage]], ended: EndedExecution | None) -> None:
         nodes = ended.nodes_by_stage() if ended is not None else {}
+        codec = _slow_codec(ended) if ended is not None else ""
+        last = stages[-1][2] if stages else None
         for name, job, stage in stages:
             of_query = job.query.get("query_name")
-            self._add(
-                f"query {of_query}" if of_query else named(name, job, ended), nodes.get(stage.id, ()), stage
-            )
+            place = f"query {of_query}" if of_query else named(name, job, ended)
+            self._add(place, nodes.get(stage.id, ()), stage, codec if stage is last else "")
 
-    def _add(self, name: str, nodes: Sequence[Node], stage: ExecutedStage) -> None:
-        key = shorten(name, _LONGEST), _what(nodes)
+    def _add(self, name: str, nodes: Sequence[Node], stage: ExecutedStage, codec: str = "") -> None:
+        written = f"files compressed with {codec}" if codec else ""
+        key = shorten(name, _LONGEST), " ← ".join(filter(None, (written, _what(nodes))))
         rows = max((node.rows or 0 for node in nodes), default=0)
         if key not in self._places and len(self._places) >= _MOST_PLACES:
             return
@@ -156,6 +159,12 @@ class LongestStages(Timeless):
         place.run_ms += stage.run_ms
         place.rows += rows
         place.spans.append((stage.begun_ms, stage.ended_ms))
+
+
+def _slow_codec(ended: EndedExecution) -> str:
+    """Return the codec with which an execution compresses its files, if that takes long; else empty."""
+    found = (_CODEC.search(node.text) for node in ended.nodes() if node.name.startswith("Execute"))
+    return next((match[1] for match in found if match), "")
 
 
 def _what(nodes: Sequence[Node]) -> str:

@@ -354,6 +354,13 @@ def test_values_that_are_grouped_by_key() -> None:
         assert ("reduceByKey" in issue.advice) is by_key
 
 
+def test_rows_of_a_frame_that_go_through_an_rdd() -> None:
+    tasks, python = measured([100 * S] * 4), PythonTimes(400 * S, in_rdd=True)
+    for of_frame in (True, False):
+        (issue,) = stage_issues(EndedStage(4, tasks, python, of_frame=of_frame), Thresholds())
+        assert issue.advice.startswith("They get the rows of a DataFrame (df.rdd)") is of_frame
+
+
 @pytest.mark.parametrize(("rows", "told"), [(10, 10), (999, 999), (1_000, None), (0, None), (None, None)])
 def test_how_many_rows_python_gets_at_a_time(rows: int | None, told: int | None) -> None:
     tasks = measured([100 * S] * 4)

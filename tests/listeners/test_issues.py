@@ -76,7 +76,7 @@ def test_how_many_rows_python_gets_at_a_time_is_said_by_the_job(rows: str, told:
     for record in records:
         if "Stage Info" in record:
             record["Stage Info"]["Stage Name"] = "groupByKey at a.py:1"
-            record["Stage Info"]["RDD Info"] = [{"Name": "PythonRDD"}]
+            record["Stage Info"]["RDD Info"] = [{"Name": "PythonRDD"}, {"Name": "SQLExecutionRDD"}]
     (event,) = issues(Feed()(r.application_start(), r.executor("Added", 0), *records))
     assert event.attributes["advice"].startswith("groupByKey moves every value")
     assert event.attributes.get("python.batchRows") == told

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_events.why.answer import answer
-from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _what
-from tests.support.plans import Plan
+from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _slow_codec, _what
+from tests.support.plans import Plan, executed
 
 S = 1_000
 
@@ -69,6 +69,12 @@ def test_functions_that_may_take_long_are_named() -> None:
     plan(1, "Filter (RLIKE(line#1, x.*) AND isnotnull(line#1))", 1)(2, "Scan parquet db.logs [line#1]", 1)
     text = _what(list(plan.root().walk()))
     assert text.startswith("Project (line, n, id, i; regexp_extract) ← Filter (line; RLIKE) ← ")
+
+
+@pytest.mark.parametrize(("options", "codec"), [("compression=bzip2", "bzip2"), ("compression=snappy", "")])
+def test_a_codec_that_takes_long(options: str, codec: str) -> None:
+    plan = Plan()(0, f"Execute InsertIntoHadoopFsRelationCommand file:/out, false, JSON, [{options}]")
+    assert _slow_codec(executed(plan)) == codec
 
 
 @pytest.mark.parametrize(

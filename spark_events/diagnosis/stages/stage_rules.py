@@ -28,6 +28,11 @@ FASTER_FUNCTIONS = (
     "call the function on fewer rows: filter before it."
 )
 """What helps where a plan says nothing else of the functions."""
+_NO_RDD = (
+    "They get the rows of a DataFrame (df.rdd), each of which is packed for Python, and once more where a "
+    "DataFrame is made of what they return: from_json() with a schema parses in the JVM, where "
+    "spark.read.json(df.rdd…) does it twice, and other functions of DataFrames need no Python either."
+)
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
@@ -209,6 +214,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
             "connections, a limit of a service), and more cores do not help."
         )
+    if python.in_rdd and stage.of_frame:
+        advice = _NO_RDD
     if python.in_rdd and stage.by_key:
         advice = _COMBINED
     if not stage.reuses_workers:

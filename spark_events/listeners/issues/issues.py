@@ -62,6 +62,8 @@ from spark_events.task.local_properties import JOB_DESCRIPTION
 
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
+_OF_FRAME = "SQLExecutionRDD"
+"""What Spark calls the RDD of a DataFrame's rows."""
 _BY_KEY = "groupByKey at "
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _LONGEST_REASON = 200
@@ -330,6 +332,7 @@ class IssueListener(Timeless):
             self._application.reuses_workers,
             stage.name.startswith(_BY_KEY),
             stage.job.arrow_rows if stage.job else None,
+            any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
         )
         self._application.stage_measured(ended, time_ms)
         beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
