@@ -21,7 +21,7 @@ from spark_events.cli.terminal.console import (
     show_table,
 )
 from spark_events.cli.terminal.options import App, Query, secret_of
-from spark_events.history.options import Engine, ReportOptions
+from spark_events.history.options import UNSET_SLA_MS, Engine, ReportOptions, Sla
 from spark_events.history.selection import Selection
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def _stored(paths: list[str], selection: Selection) -> list[Current]:
     from spark_events.history.current import of_report
     from spark_events.history.run import make_report, open_database
 
-    options = ReportOptions(tuple(paths), selection=selection)
+    any_sla = Sla(UNSET_SLA_MS)  # none is shown, so that there is nothing to say about one that nobody set
+    options = ReportOptions(tuple(paths), any_sla, selection)
     with err.status("reading events"), open_database(options, Engine.LOCAL) as database:
         report = make_report(database, options)
     print_warnings(report.notes)
