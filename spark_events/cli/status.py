@@ -56,6 +56,8 @@ def status(
     If an application is killed and nothing is left to report its end, it counts as RUNNING until three
     heartbeats are missing (3 min by default), then as UNKNOWN, and after ten as LOST.
 
+    Only stored events tell how often an application was restarted: a driver does not know of those before it.
+
     Exits 1 if one is down, silent or lost, or the last run of a batch application failed; 4 if there is
     nothing to read.
     """
@@ -115,7 +117,7 @@ def _table(current: list[Current]) -> Table:
             f"[{color}]{plain(each.status)}[/]",
             "" if each.since_ms is None else moment(each.since_ms),
             "" if each.since_ms is None else _short(now_ms - each.since_ms),
-            "" if each.restarts is None else f"{each.restarts:,}",
+            "–" if each.restarts is None else f"{each.restarts:,}",
             "now" if each.last_heard_ms is None else f"{_short(now_ms - each.last_heard_ms)} ago",
         )
     return table
