@@ -178,7 +178,8 @@ def _notes_on_sla(history: History, sla: list[Row]) -> list[str]:
     asked = of_applications.difference(history.sla.by_query)
     if any(row["query_name"] in asked and row["sla_ms"] == UNSET_SLA_MS for row in sla):
         notes.append(
-            f"SLA: {duration(UNSET_SLA_MS)} where the application set none (spark.events.checkpoint.sla); --sla gives another"
+            f"SLA: {duration(UNSET_SLA_MS)} where the application set none (spark.events.checkpoint.sla); "
+            "--sla gives another"
         )
     return notes
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.cli.terminal.console import FAILED, INTERRUPTED, err, out, print_warnings
 from spark_events.cli.terminal.options import App, Conf, Html, Json, PropertiesFile
@@ -94,7 +94,8 @@ def _only_runs(
 def _explained(
     paths: list[str], conf: dict[str, str], app: str | None
 ) -> tuple[list[Explanation], list[str]]:
-    from spark_events.why.read_events import explain_events, stored_events_among
+    with needs_extra("eventlog,report", "fsspec", "reading event logs and stored events"):
+        from spark_events.why.read_events import explain_events, stored_events_among
 
     events = stored_events_among(paths)
     logs = [path for path in paths if path not in events]
