@@ -117,7 +117,7 @@ def _table(current: list[Current]) -> Table:
             f"[{color}]{plain(each.status)}[/]",
             "" if each.since_ms is None else moment(each.since_ms),
             "" if each.since_ms is None else _short(now_ms - each.since_ms),
-            "–" if each.restarts is None else f"{each.restarts:,}",
+            "-" if each.restarts is None else f"{each.restarts:,}",
             "now" if each.last_heard_ms is None else f"{_short(now_ms - each.last_heard_ms)} ago",
         )
     return table

@@ -148,9 +148,11 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
                 f"{reading.odd_numbers:,} values are not numbers, or impossible ones: taken as missing"
             )
         if reading.own:
-            notes.append(f"{reading.own:,} events are your own code's: they show only that it ran")
+            are = "event is" if reading.own == 1 else "events are"
+            notes.append(f"{reading.own:,} {are} your own code's, which shows only that it ran")
     for cause, count in losses.items():
-        notes.append(f"{count:,} events were dropped by reporters ({cause}): the history may lack them")
+        were = "event was" if count == 1 else "events were"
+        notes.append(f"{count:,} {were} dropped by reporters ({cause}): the history may lack them")
     return notes
 
 

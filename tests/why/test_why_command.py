@@ -464,11 +464,24 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert (of_log.returncode, stored.returncode) == (0, 0), stored.stderr
     assert "1 min from" in stored.stdout
     assert "no cause known to spark-events cost 12.0 s or more; for smaller ones" in of_log.stdout
-    assert "less than the application's spark.events.issue.min-duration (30 s by default)" in stored.stdout
-    said = " ".join(stored.stdout.split())
-    assert "in the Spark event log (spark.eventLog.enabled)" in said
-    assert "spark.traces.reporter.file.factory.class file_log" in said
-    assert "Where the time went is not" not in of_log.stdout
+    assert "no performance issue found in the stored events\n" in stored.stdout
+    assert "are not stored" not in of_log.stdout
+
+
+def test_what_stored_events_do_not_say_is_told_once(tmp_path: Path) -> None:
+    stories = [Story(name, name).application(0, "RUNNING") for name in ("nightly", "weekly")]
+    write(tmp_path / "events", *stories)
+    done = why(tmp_path, "events", "--html", "page.html")
+
+    for said in (" ".join(done.stdout.split()), (tmp_path / "page.html").read_text()):
+        assert said.count("spark.events.issue.min-duration (30 s by default) are not stored.") == 1
+        assert said.count("log (spark.eventLog.enabled), which why reads, or in stored spans") == 1
+        assert said.count("spark.traces.reporter.file.factory.class=file_log") == 1
+
+
+def test_the_model_says_what_it_leaves_out(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    for said in (" ".join(done.stdout.split()), (folder / "page.html").read_text()):
+        assert "without the pauses between tasks" in said
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ FAILURES = Table(
         Column(
             "message",
             STRING,
-            "the message of the last of these failures; after the exception's class if `error` is a condition",
+            "the message of the last of these, after the exception's class if `error` is a condition",
         ),
     ),
     _rows,
