@@ -31,9 +31,9 @@ def told_failure(event_id: str, time_ms: int, attributes: Mapping[str, Any], sen
     return ToldFailure(failure, sentence)
 
 
-def sentences(told: Sequence[ToldFailure]) -> list[str]:
+def sentences(failures: Sequence[ToldFailure]) -> list[str]:
     """Return what is said of failures, in order, as often as a report counts them."""
-    once = list({each.failure.event_id: each for each in told}.values())
+    once = list({each.failure.event_id: each for each in failures}.values())
     told_again = told_by_owners([each.failure for each in once])
     in_order = sorted(once, key=lambda each: each.failure.time_ms)
     return [each.sentence for each in in_order if each.failure.event_id not in told_again]
