@@ -38,7 +38,7 @@ setup35: ## Make .venv-3.5, with PySpark 3.5
 setup41: ## Make .venv-4.1, with the PySpark for which there are jars of Delta and Iceberg
 	$(MAKE) --no-print-directory setup VENV=.venv-4.1 PYSPARK='pyspark>=4.1,<4.2'
 
-demo: $(READY) ## Run the demo: a query that fails and restarts, a skewed join, and the report of their events
+demo: $(READY) ## Run the demo (1 to 3 min; the first time, packages are installed): a query that fails and restarts, a skewed join, and the report of their events
 	$(BIN)/spark-events demo
 
 archive: $(READY) ## Make the archive of classes with which the tests start Spark in half the time (1 min, once)

@@ -28,7 +28,7 @@ _HEAD = (
     "| 2 | wrong use: an unknown option, or a value that it does not take |\n"
     "| 3 | a wrong configuration, manifest or environment |\n"
     "| 4 | nothing to read: no such file, no events in it, or none that match |\n"
-    "| 130 | interrupted by Ctrl-C |\n"
+    "| 130 | interrupted by Ctrl-C; `serve`, which only Ctrl-C ends, exits 0 |\n"
 )
 
 

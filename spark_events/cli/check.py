@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,13 +17,11 @@ from spark_events.cli.terminal.console import (
     show_table,
 )
 from spark_events.cli.terminal.options import Conf, PropertiesFile
+from spark_events.configuration.first_lines import hint_at_unread_file
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
     from spark_events.configuration.check import CheckResult
-
-_MADE = Path("conf/spark-defaults.conf")
-"""Where spark-events init writes its lines if Spark has no folder for them yet."""
 
 
 def check(
@@ -45,9 +42,8 @@ def check(
     for problem in result.problems:
         print_error(problem)
     source = plain(str(path)) if path else "no spark-defaults.conf was found"
-    if path is None and _MADE.is_file():
-        folder = plain(str(_MADE.parent.absolute()))
-        source += f". ./{_MADE} exists; to use it: export SPARK_CONF_DIR={folder}"
+    if path is None and (hint := hint_at_unread_file()):
+        source += f". {plain(hint)}"
     if result.problems:
         problems = _count(len(result.problems), "problem")
         say(f"{problems} found ({source}; {_count(len(conf or ()), '--conf option')})", err)

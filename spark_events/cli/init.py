@@ -19,12 +19,14 @@ from spark_events.cli.terminal.options import duration_of
 from spark_events.configuration.first_lines import (
     DESTINATIONS,
     FILES,
+    FILES_PATH,
     FirstLines,
     default_file,
     is_found,
     not_yet_in,
     text_of,
 )
+from spark_events.spark.conf import read_properties
 
 _FOLDER = Path("events")
 
@@ -83,10 +85,12 @@ def init(
     append = append or (asks and not force and file.exists() and _may_append(file))
     if file.exists() and not append and not force:
         raise UsageError(f"{file}: exists already; --append adds the lines to it, --force replaces it")
-    wanted = _wanted(to, folder, sla, asks, port or "", endpoint)
+    adds = append and file.exists()
+    path = read_properties(file).get(FILES_PATH, "") if adds and folder is None else ""
+    wanted = _wanted(to, folder, sla, asks, port or "", endpoint, path)
     settings = wanted.settings()
     before = ""
-    if append and file.exists():
+    if adds:
         settings, before = not_yet_in(file, settings), file.read_text()
     if settings:
         _write(file, text_of(settings, before))
@@ -108,9 +112,15 @@ def _check_destinations(names: Sequence[str]) -> None:
 
 
 def _wanted(
-    to: Sequence[str] | None, folder: Path | None, sla: str | None, asks: bool, port: str, endpoint: str
+    to: Sequence[str] | None,
+    folder: Path | None,
+    sla: str | None,
+    asks: bool,
+    port: str,
+    endpoint: str,
+    path: str,
 ) -> FirstLines:
-    """Return what is wanted, by the options and the answers.
+    """Return what is wanted, by the options, the answers, and the path that the file has.
 
     Raises:
         UsageError: one cannot be used.
@@ -119,7 +129,7 @@ def _wanted(
         to = [typer.prompt(f"Where to report ({', '.join(DESTINATIONS)})", default=FILES, err=True)]
     names = _destinations(to)
     _check_destinations(names)
-    if folder is None and asks and FILES in names:
+    if folder is None and not path and asks and FILES in names:
         folder = Path(typer.prompt("Folder for the event files", default=str(_FOLDER.absolute()), err=True))
     if sla is None and asks:
         question = "How long may a streaming query go without committing (such as 60s; empty: no limit)"
@@ -132,7 +142,7 @@ def _wanted(
     # A line feed would begin another setting.
     if endpoint and not (endpoint.isprintable() and url.scheme in ("http", "https") and url.hostname):
         raise UsageError(f"--endpoint {endpoint!r}: expected a URL such as http://localhost:4317")
-    return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint)
+    return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint, path)
 
 
 def _check_ports(port: str) -> None:
@@ -171,5 +181,6 @@ def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
     say(f"  spark-events check{option} --connect")
     say(f"  spark-events run{option} app.py    [dim]# or spark_events.attach(spark) in a notebook[/]")
     if FILES in wanted.destinations:
-        say(f"  spark-events show {plain(str(wanted.folder.absolute()))}")
+        folder = wanted.path.removeprefix("file://") or str(wanted.folder.absolute())
+        say(f"  spark-events show {plain(folder)}")
     print_warnings(check(wanted.settings(), connect=False).problems)

@@ -21,7 +21,7 @@ from spark_events.cli.terminal.console import (
     show_table,
 )
 from spark_events.cli.terminal.options import App, Query, secret_of
-from spark_events.history.options import Engine, ReportOptions
+from spark_events.history.options import UNSET_SLA_MS, Engine, ReportOptions, Sla
 from spark_events.history.selection import Selection
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def status(
 
     If an application is killed and nothing is left to report its end, it counts as RUNNING until three
     heartbeats are missing (3 min by default), then as UNKNOWN, and after ten as LOST.
+
+    Only stored events tell how often an application was restarted: a driver does not know of those before it.
 
     Exits 1 if one is down, silent or lost, or the last run of a batch application failed; 4 if there is
     nothing to read.
@@ -93,7 +95,8 @@ def _stored(paths: list[str], selection: Selection) -> list[Current]:
     from spark_events.history.current import of_report
     from spark_events.history.run import make_report, open_database
 
-    options = ReportOptions(tuple(paths), selection=selection)
+    any_sla = Sla(UNSET_SLA_MS)  # none is shown, so that there is nothing to say about one that nobody set
+    options = ReportOptions(tuple(paths), any_sla, selection)
     with err.status("reading events"), open_database(options, Engine.LOCAL) as database:
         report = make_report(database, options)
     print_warnings(report.notes)
@@ -114,7 +117,7 @@ def _table(current: list[Current]) -> Table:
             f"[{color}]{plain(each.status)}[/]",
             "" if each.since_ms is None else moment(each.since_ms),
             "" if each.since_ms is None else _short(now_ms - each.since_ms),
-            "" if each.restarts is None else f"{each.restarts:,}",
+            "-" if each.restarts is None else f"{each.restarts:,}",
             "now" if each.last_heard_ms is None else f"{_short(now_ms - each.last_heard_ms)} ago",
         )
     return table

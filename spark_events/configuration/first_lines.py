@@ -12,6 +12,7 @@ from spark_events.spark.conf import read_properties
 
 FILES, PROMETHEUS, OTLP = "files", "prometheus", "otlp"
 DESTINATIONS = (FILES, PROMETHEUS, OTLP)
+FILES_PATH = "spark.events.reporter.file.path"
 _HEAD = (
     "# spark-events: `spark-events check` finds mistakes in these lines; in the folder that\n"
     "# `spark-events paths conf` prints, spark-defaults.conf has every key."
@@ -28,6 +29,7 @@ class FirstLines:
         sla: how long a query may go without committing; empty for no limit.
         port: of Prometheus' metrics, or a range of them; empty for the reporter's default.
         endpoint: of a collector; empty for the one on this machine.
+        path: of the events files, as it is configured already; empty for ``folder``.
     """
 
     destinations: Sequence[str]
@@ -35,13 +37,14 @@ class FirstLines:
     sla: str = ""
     port: str = ""
     endpoint: str = ""
+    path: str = ""
 
     def settings(self) -> dict[str, str]:
         """Return the keys and their values."""
         settings = {}
         if FILES in self.destinations:
             settings["spark.events.reporter.file.factory.class"] = "file_log"
-            settings["spark.events.reporter.file.path"] = self.folder.absolute().as_uri()
+            settings[FILES_PATH] = self.path or self.folder.absolute().as_uri()
         if PROMETHEUS in self.destinations:
             settings["spark.metrics.reporter.prom.factory.class"] = "prometheus"
             if self.port:
@@ -63,6 +66,14 @@ def default_file() -> Path:
     home = os.environ.get("SPARK_HOME")
     inside = Path(folder) if folder else Path(home) / "conf" if home else Path("conf")
     return inside / "spark-defaults.conf"
+
+
+def hint_at_unread_file() -> str:
+    """Return what to do for Spark to read the file that ``init`` writes here; empty if there is none."""
+    here = Path("conf/spark-defaults.conf")
+    if not here.is_file():
+        return ""
+    return f"./{here} exists; to use it: export SPARK_CONF_DIR={here.parent.absolute()}"
 
 
 def is_found(file: Path) -> bool:

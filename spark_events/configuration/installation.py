@@ -13,6 +13,7 @@ from importlib_metadata import PackageNotFoundError, distribution, version
 
 from spark_events import __version__
 from spark_events.configuration.check import check
+from spark_events.configuration.first_lines import hint_at_unread_file
 from spark_events.spark.conf import default_properties_file, read_conf
 from spark_events.spark.java_runtime import found_java
 
@@ -33,6 +34,7 @@ def describe_installation(properties_file: Path | None, assignments: Iterable[st
     """
     conf, path = read_conf(properties_file, assignments)
     checked = check(conf, connect=True)
+    hint = "" if path else hint_at_unread_file()
     return {
         "versions": {
             "spark-events": __version__,
@@ -50,7 +52,7 @@ def describe_installation(properties_file: Path | None, assignments: Iterable[st
             f"{each.kind} {each.name}": f"{each.factory}: {each.reached}" for each in checked.reporters
         },
         "problems": checked.problems,
-        "warnings": checked.warnings,
+        "warnings": [*checked.warnings, *filter(None, (hint,))],
     }
 
 

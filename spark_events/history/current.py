@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +37,8 @@ _HEARTBEAT_INTERVAL = "spark_application_heartbeat_interval_seconds"
 _USUAL_INTERVAL_S = 60
 _PUSHED = "push_time_seconds"
 """What a Pushgateway adds to each group: when it was last pushed."""
+_ANSWERED_BY = "Spark-Events-Answered-By"
+"""The header that the reporter ``prometheus`` adds as long as its driver lives."""
 _Labels = frozenset[tuple[str, str]]
 _STATES = {
     **dict.fromkeys(("FAILED", LOST), DOWN),
@@ -109,7 +112,7 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
     shown = path_without_secrets(url)
     with needs_extra("prometheus", "prometheus_client", "reading an endpoint"):
         from prometheus_client.parser import text_string_to_metric_families
-    text, served_at = _fetched(url, token)
+    text, headers = _fetched(url, token)
     try:
         samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     except ValueError as error:
@@ -117,8 +120,13 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
     page = _Page(samples)
     if not page.statuses:
         raise NothingToReadError(f"{shown}: serves no spark_application_status and no spark_query_status")
-    now_s = _now_s(served_at)
-    return _worst_first(_current(*of, status, page, now_s) for of, status in page.statuses.items())
+    now_s = _now_s(headers.get("Date") or "")
+    current = [_current(*of, status, page, now_s) for of, status in page.statuses.items()]
+    if headers.get(_ANSWERED_BY) == "driver":  # and not by what serves the figures of one that may be gone
+        current = [
+            each if each.state in BAD_STATES else each._replace(last_heard_ms=None) for each in current
+        ]
+    return _worst_first(current)
 
 
 class _Page:
@@ -202,7 +210,7 @@ def _now_s(served_at: str) -> float:
         return time.time()
 
 
-def _fetched(url: str, token: str | None) -> tuple[str, str]:
+def _fetched(url: str, token: str | None) -> tuple[str, Message]:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{path_without_secrets(url)}: expected a URL such as http://localhost:9249/metrics")
@@ -225,8 +233,8 @@ def _fetched(url: str, token: str | None) -> tuple[str, str]:
         raise ConfigError(f"{path_without_secrets(url)}: cannot be reached: {said}") from error
 
 
-def _answer(request: urllib.request.Request) -> tuple[str, str]:
-    """Return what is served, also behind redirects, which lead nowhere but to HTTP, and its ``Date``.
+def _answer(request: urllib.request.Request) -> tuple[str, Message]:
+    """Return what is served, also behind redirects, which lead nowhere but to HTTP, and its headers.
 
     Raises:
         OSError, ValueError: the server cannot be reached, or answers with an error.
@@ -236,4 +244,4 @@ def _answer(request: urllib.request.Request) -> tuple[str, str]:
         page = answer.read(_LARGEST)
         if answer.length:  # what is missing may be what is down
             raise http.client.IncompleteRead(page, answer.length)
-        return str(page.decode(errors="replace")), str(answer.headers.get("Date") or "")
+        return str(page.decode(errors="replace")), answer.headers

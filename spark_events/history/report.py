@@ -8,8 +8,9 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ConfigError
-from spark_events.api.toolkit.formatting import moment, path_without_secrets
+from spark_events.api.toolkit.formatting import duration, moment, path_without_secrets
 from spark_events.history.history import MOST_DAYS, History
+from spark_events.history.options import UNSET_SLA_MS
 from spark_events.history.reading.facts import CUT, PROBLEMS, Reading
 from spark_events.history.table import JOB, Row, by_name
 from spark_events.history.tables.all_tables import COLUMNS, TABLES, Tables
@@ -147,9 +148,11 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
                 f"{reading.odd_numbers:,} values are not numbers, or impossible ones: taken as missing"
             )
         if reading.own:
-            notes.append(f"{reading.own:,} events are your own code's: they show only that it ran")
+            are = "event is" if reading.own == 1 else "events are"
+            notes.append(f"{reading.own:,} {are} your own code's, which shows only that it ran")
     for cause, count in losses.items():
-        notes.append(f"{count:,} events were dropped by reporters ({cause}): the history may lack them")
+        were = "event was" if count == 1 else "events were"
+        notes.append(f"{count:,} {were} dropped by reporters ({cause}): the history may lack them")
     return notes
 
 
@@ -165,14 +168,22 @@ def _notes_on_silence(uptime: list[Row]) -> list[str]:
 
 
 def _notes_on_sla(history: History, sla: list[Row]) -> list[str]:
-    """Return a note on each SLA that is for no query."""
+    """Return a note on each SLA that is for no query, and on the one that nobody set."""
     names = {row["query_name"] for row in sla}
     known = ", ".join(sorted(names)[:_MOST_NAMES])
-    return [
+    notes = [
         f"--sla {name}={sla_ms / 1_000:g}s was ignored: no query is named {name}; there are {known or 'none'}"
         for name, sla_ms in history.sla.by_query.items()
         if name not in names
     ]
+    of_applications = names if history.sla.default_ms is None else set()
+    asked = of_applications.difference(history.sla.by_query)
+    if any(row["query_name"] in asked and row["sla_ms"] == UNSET_SLA_MS for row in sla):
+        notes.append(
+            f"SLA: {duration(UNSET_SLA_MS)} where the application set none (spark.events.checkpoint.sla); "
+            "--sla gives another"
+        )
+    return notes
 
 
 def _notes_on_limits(history: History, tables: Tables) -> list[str]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from spark_events.api import ConfigError
-from spark_events.api.errors import install
+from spark_events.api.errors import needs_extra
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
@@ -31,13 +30,11 @@ def check_outputs(options: ReportOptions) -> None:
     """Check that a page can be made, before events are read for hours.
 
     Raises:
-        ConfigError: there is no Jinja.
+        MissingExtraError: jinja2 is not installed.
     """
     if options.html:
-        try:
+        with needs_extra("report", "jinja2", "an HTML page"):
             import jinja2  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise ConfigError(f"--html needs Jinja: {install('report')}") from error
 
 
 @contextmanager

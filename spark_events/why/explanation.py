@@ -28,10 +28,10 @@ _CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT = "executorCpuTime", 0.1, 0.9
 _USE_CPU, _NEXT_TO_NOTHING = (SHUFFLE_WRITE, PYTHON, REPEATED), 0.01
 """The other accounts whose tasks may have had a CPU, and the share of computing that they may have unsaid."""
 LEAST = key_of(Thresholds, "min_time_ms")
+_SMALL_ONES = f"Issues that cost less than {LEAST} (30 s by default) are not stored."
 _WHERE_TIME_IS = (
-    "Where the time went is not in these events, but in the Spark event log (spark.eventLog.enabled), which "
-    f"why reads, and in spans, stored beside the events with {SPANS.prefix}file.{FACTORY.name} file_log and "
-    f"{SPANS.prefix}file.path"
+    "Where the time went is in Spark's event log (spark.eventLog.enabled), which why reads, or in stored "
+    f"spans ({SPANS.prefix}file.{FACTORY.name}=file_log)."
 )
 
 
@@ -118,11 +118,7 @@ class Explanation:
     def none_found(self) -> str:
         """What to say where there is no issue: small ones are not looked for."""
         if self.least_ms is None:
-            where = "" if self.parts is not None else f". {_WHERE_TIME_IS}"
-            return (
-                "no performance issue found in the stored events; issues that cost less than the "
-                f"application's {LEAST} (30 s by default) are not stored{where}"
-            )
+            return "no performance issue found in the stored events"
         least = duration(self.least_ms)
         smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > SMALL_MS else ""
         return f"no cause known to spark-events cost {least} or more{smaller}"
@@ -131,6 +127,16 @@ class Explanation:
     def duration_ms(self) -> int:
         """How long it took, in ms."""
         return max(0, self.ended_ms - self.begun_ms)
+
+
+def unknown_of_events(explanations: Iterable[Explanation]) -> str:
+    """Return what stored events do not say of some applications, in short; empty where that is nothing."""
+    of_events = [each for each in explanations if each.least_ms is None]
+    said = (
+        _SMALL_ONES if any(not each.issues for each in of_events) else "",
+        _WHERE_TIME_IS if any(each.parts is None for each in of_events) else "",
+    )
+    return " ".join(filter(None, said))
 
 
 def explain(

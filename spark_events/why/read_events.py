@@ -21,6 +21,7 @@ from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
+from spark_events.why.told_failures import ToldFailure, sentences, told_failure
 
 STATUS_EVENT = "JobStatusChangeEvent"
 _NAMED = {"application": "app"}
@@ -35,20 +36,15 @@ class _Run:
     def __init__(self) -> None:
         self.first_ms, self.last_ms = sys.maxsize, 0
         self.ended = False
-        self.failures: list[tuple[int, str]] = []
+        self.failures: list[ToldFailure] = []
 
     def take(self, time_ms: int, attributes: Mapping[str, Any]) -> None:
         """Called with each change: of the application itself, its queries and jobs."""
         self.first_ms, self.last_ms = min(self.first_ms, time_ms), max(self.last_ms, time_ms)
         if attributes.get("job_kind") == "application":
             self.ended = attributes.get("newJobStatus") in _ENDS
-        # When a streaming query stops, its jobs are always canceled.
-        of_program = attributes.get("job_kind") == "job" and "query_name" not in attributes
-        if of_program and attributes.get("newJobStatus") == "CANCELED":
-            change = " -> ".join(filter(None, (attributes.get("oldJobStatus"), "CANCELED")))
-            self.failures.append((time_ms, f"{_title(attributes)} {change}"))
 
-    def take_failure(self, time_ms: int, attributes: Mapping[str, Any]) -> None:
+    def take_failure(self, event_id: str, time_ms: int, attributes: Mapping[str, Any]) -> None:
         """Called with each failure."""
         failure = Failure(
             attributes.get("exception.message") or "",
@@ -56,7 +52,8 @@ class _Run:
             attributes.get("exception.stacktrace"),
         )
         self.first_ms, self.last_ms = min(self.first_ms, time_ms), max(self.last_ms, time_ms)
-        self.failures.append((time_ms, f"{_title(attributes)} failed: {in_one_line(failure)}"))
+        sentence = f"{_title(attributes)} failed: {in_one_line(failure)}"
+        self.failures.append(told_failure(event_id, time_ms, attributes, sentence))
 
 
 def _title(attributes: Mapping[str, Any]) -> str:
@@ -124,10 +121,10 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if app in (None, *key):
                 runs[key].take(time_ms, attributes)
-        for _, time_ms, attributes in database.events_of_name(paths, JOB_FAILURE):
+        for event_id, time_ms, attributes in database.events_of_name(paths, JOB_FAILURE):
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if app in (None, *key):
-                runs[key].take_failure(time_ms, attributes)
+                runs[key].take_failure(event_id, time_ms, attributes)
     finally:
         database.close()
     files = stored_files(paths)
@@ -160,7 +157,7 @@ def _explanation(
     run: _Run | None,
 ) -> Explanation:
     issues = causes_first(grouped(by_cost(issue_of(attributes) for _, attributes in events)))
-    failures = [] if run is None else [text for _, text in sorted(run.failures, key=lambda known: known[0])]
+    failures = [] if run is None else sentences(run.failures)
     if span is None:
         times = [time_ms for time_ms, _ in events]
         times += [] if run is None else [run.first_ms, run.last_ms]

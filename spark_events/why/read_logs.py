@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from spark_events.api import ApplicationInfo, Event, JobStatus
+from spark_events.api import ApplicationInfo, Event
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.context import ListenerContext
@@ -13,7 +13,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.runtime.event_names import JOB_FAILURE, JOB_STATUS_CHANGE, PERFORMANCE_ISSUE
+from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
@@ -23,6 +23,7 @@ from spark_events.why.explanation import LEAST, SMALL_MS, Explanation, explain
 from spark_events.why.heap_use import HeapUse
 from spark_events.why.longest_stages import LongestStages
 from spark_events.why.run_figures import RunFigures
+from spark_events.why.told_failures import ToldFailure, sentences, told_failure
 
 
 def explain_logs(
@@ -97,7 +98,7 @@ class _Reading:
         self._conf = conf
         self._worth_ms = worth_ms or read_settings(conf)[0].thresholds.min_time_ms
         self._events: list[Event] = []
-        self._failures: deque[str] = deque(maxlen=_MOST_FAILURES)
+        self._failures: deque[ToldFailure] = deque(maxlen=_MOST_FAILURES)
         self._timeline = ApplicationTimeline(bounded=False)
         self._figures = RunFigures()
         self._heap = HeapUse()
@@ -130,7 +131,7 @@ class _Reading:
             result.ended,
             self._events,
             self._worth_ms,
-            self._failures,
+            sentences(self._failures),
         )
 
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
@@ -153,13 +154,6 @@ class _Reading:
     def _take_event(self, event: Event) -> None:
         if event.name == PERFORMANCE_ISSUE:
             self._events.append(event)
-        elif event.name == JOB_FAILURE or _is_canceled_job(event):
-            self._failures.append(event.body)
-
-
-def _is_canceled_job(event: Event) -> bool:
-    """Return whether a job was canceled; when a streaming query stops, its jobs always are."""
-    attributes = event.all_attributes
-    of_program = attributes.get("job_kind") == "job" and "query_name" not in attributes
-    canceled = attributes.get("newJobStatus") == JobStatus.CANCELED.value
-    return event.name == JOB_STATUS_CHANGE and of_program and canceled
+        elif event.name == JOB_FAILURE:
+            attributes = event.all_attributes
+            self._failures.append(told_failure(event.id, event.time_ms, attributes, event.body))

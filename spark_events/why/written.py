@@ -11,7 +11,7 @@ from spark_events.api.errors import needs_extra
 from spark_events.diagnosis.times.heap_ledger import HEAP_ACCOUNTS
 from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
-from spark_events.why.explanation import Explanation
+from spark_events.why.explanation import Explanation, unknown_of_events
 from spark_events.why.shown import COLORS, SEVERITIES, held, shown_evidence, whole_percent
 
 
@@ -85,6 +85,7 @@ def page(explanations: Sequence[Explanation], compared: Comparison | None = None
     templates.filters.update(whole_percent=whole_percent, held=held)
     return templates.get_template("why.html.j2").render(
         explanations=explanations,
+        unknown=unknown_of_events(explanations),
         accounts=ACCOUNTS,
         heap_accounts=HEAP_ACCOUNTS,
         colors=COLORS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import socket
 import subprocess
@@ -45,3 +46,16 @@ def test_a_port_that_is_taken() -> None:
     assert done.returncode == 0
     assert str(port) in done.stderr
     assert "PySpark" in done.stdout
+
+
+def test_a_file_that_is_not_read(tmp_path: Path) -> None:
+    """As ``check`` says it: Spark does not look into the folder conf here."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.master local\n")
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    for command in ("doctor", "check"):
+        done = subprocess.run(
+            cli(command), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        hint = f"./conf/spark-defaults.conf exists; to use it: export SPARK_CONF_DIR={tmp_path}/conf"
+        assert hint in done.stderr, done.stderr

@@ -128,6 +128,18 @@ def test_a_file_that_is_there(folder: Path) -> None:
     assert "spark.master" not in read_properties(file)
 
 
+def test_the_folder_that_a_file_names_is_kept(folder: Path) -> None:
+    init("--folder", "/var/log/reports")
+    said = init("--append", "--sla", "10s")
+
+    lines = read_properties(folder / "conf" / "spark-defaults.conf")
+    assert lines["spark.events.reporter.file.path"] == "file:///var/log/reports"
+    assert lines["spark.events.checkpoint.sla"] == "10s"
+    assert "spark-events show /var/log/reports" in said
+    with pytest.raises(UsageError, match="change it there"):
+        init("--append", "--folder", "elsewhere")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -248,6 +248,21 @@ def test_a_clock_that_differs_from_ours(
     assert [row["status"] for row in json.loads(out)] == [said]
 
 
+@pytest.mark.parametrize("is_driver", [True, False])
+def test_a_driver_that_answers_is_heard_now(
+    raw_endpoint: Callable[[bytes, bool], str], is_driver: bool
+) -> None:
+    """Its last heartbeat may be older; a collector may have had it from one that is gone."""
+    now = time.time()
+    page = SERVED.format(heartbeat=now - 45, now=now, status="RUNNING")
+    header = b"Spark-Events-Answered-By: driver\r\n" if is_driver else b""
+    code, out = status(raw_endpoint(OK + header + b"\r\n" + page.encode(), True))
+
+    assert code == 0
+    (line,) = [line for line in out.splitlines() if "orders" in line]
+    assert line.rstrip().endswith("now") is is_driver
+
+
 @pytest.mark.parametrize("date", ["garbage", "Thu, 26 Nov 99999999999999999999 16:40:00 GMT"])
 def test_a_page_whose_date_is_none(raw_endpoint: Callable[[bytes, bool], str], date: str) -> None:
     page = SERVED.format(heartbeat=time.time() - 3_600, now=time.time(), status="RUNNING")

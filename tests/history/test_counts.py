@@ -18,6 +18,7 @@ pytestmark = pytest.mark.extended
 
 CRASH = "invalid literal for int() with base 10: 'n/a'"
 PLACE = {"code.file.path": "/app/shop (new).py", "code.line.number": 7, "code.function.name": "<module>"}
+PLACE_SAID = "(/app/shop (new).py:7, in <module>)"
 
 
 def tables_of(database: Database, folder: Path, *stories: Story) -> Tables:
@@ -63,6 +64,26 @@ def test_failures_of_its_own(duckdb: DuckDb, tmp_path: Path) -> None:
 def thrown(kind: str, error: str | None, exception: str | None, message: str, **more: Any) -> dict[str, Any]:
     attributes = {"errorClass": error, "exception.type": exception, "exception.message": message}
     return {"job_kind": kind, **attributes, **more}
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "message"),
+    [
+        (thrown("query", "FOREACH", "ValueError", "no price"), "FOREACH", "ValueError: no price"),
+        (thrown("query", "FOREACH", "a.B$C", "C: no price"), "FOREACH", "C: no price"),
+        (thrown("query", "FOREACH", "KeyError", ""), "FOREACH", "KeyError"),
+        (thrown("query", "ZERO", "org.apache.spark.SparkArithmeticException", "zero"), "ZERO", "zero"),
+        (thrown("query", None, "ValueError", "no price"), "ValueError", "no price"),
+        (thrown("query", None, "KeyboardInterrupt", "", **PLACE), "KeyboardInterrupt", PLACE_SAID),
+    ],
+)
+def test_what_was_raised(
+    database: Database, tmp_path: Path, failure: dict[str, Any], error: str, message: str
+) -> None:
+    """Where the error is Spark's condition, the message begins with the class."""
+    story = Story().event(HOUR, "JobFailureEvent", query_name="orders", **failure)
+    (row,) = tables_of(database, tmp_path, story).failures
+    assert (row["error"], row["message"]) == (error, message)
 
 
 @pytest.mark.parametrize(

@@ -401,7 +401,7 @@ def test_events_that_are_not_the_reports(duckdb: DuckDb, tmp_path: Path) -> None
     _, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
 
     assert (reading.problems, reading.own) == ({}, 1)
-    assert notes_on([reading], {}) == ["1 events are your own code's: they show only that it ran"]
+    assert notes_on([reading], {}) == ["1 event is your own code's, which shows only that it ran"]
 
 
 @pytest.mark.parametrize("name", sorted(event_names.all_names()))
@@ -549,6 +549,24 @@ def test_the_sla_that_each_application_had(database: Database, tmp_path: Path) -
         for history in (read_history(database, [folder], given)[0], store.history(given)):
             (sla,) = history.tables().checkpoint_sla
             assert (sla["late_by_duration"], sla["met"], sla["sla_ms"]) == (late, 5 - late, shown_ms)
+
+
+def test_a_note_on_the_sla_that_nobody_set(duckdb: DuckDb, tmp_path: Path) -> None:
+    from spark_events.history.report import collect
+
+    def notes_at(folder: str, sla: Sla) -> list[str]:
+        history, reading = read_history(duckdb, [folder], sla)
+        return [note for note in collect(history, history.tables(), [reading]).notes if "SLA" in note]
+
+    def story() -> Story:
+        return Story().application(0, "RUNNING").query(0, "RUNNING")
+
+    unset = str(write(tmp_path / "unset", story().checkpoint(10_000, 6_000, 6_000)))
+    said = "SLA: 1 min where the application set none (spark.events.checkpoint.sla); --sla gives another"
+    assert notes_at(unset, Sla()) == [said]
+    assert notes_at(unset, Sla(60_000)) == notes_at(unset, Sla(None, {"orders": 60_000})) == []
+    set_by_it = str(write(tmp_path / "set", story().checkpoint(10_000, 6_000, 6_000, slaMs=5_000)))
+    assert notes_at(set_by_it, Sla()) == []
 
 
 def test_a_query_that_never_committed_has_the_sla_of_its_application(

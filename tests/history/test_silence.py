@@ -183,7 +183,7 @@ def test_without_heartbeats(duckdb: DuckDb, tmp_path: Path, interval_ms: int | N
 
 def test_with_heartbeats_there_is_no_note(duckdb: DuckDb, tmp_path: Path) -> None:
     ended = Story("nightly").application(0, "CREATED", "RUNNING", "FINISHED")
-    history, reading = read_history(duckdb, [str(write(tmp_path / "log", streaming(), ended))])
+    history, reading = read_history(duckdb, [str(write(tmp_path / "log", streaming(), ended))], Sla(HOUR))
     assert collect(history, history.tables(), [reading]).notes == []
 
 

@@ -131,16 +131,18 @@ def report_of(text: str, time_ms: int = T0) -> Report:
     )
 
 
-def test_how_long_ago_something_was_is_said_of_reports_that_end_now() -> None:
+def test_how_long_ago_something_was_is_said_of_reports_that_end_now(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of others, "now" would be their last event; what does not fit on a terminal is named."""
     from spark_events.cli.reports.tables import print_report
+
+    monkeypatch.setenv("COLUMNS", "80")  # as a terminal, it has a width
 
     report = report_of("x")
     now = replace(report, until_now=True)
     narrow = shown(lambda out: print_report(report, out), width=80)
 
     assert " ago" not in narrow
-    assert "columns left out: outages, restarts, MTTR, longest outage, " in narrow
+    assert "columns left out: Uptime (outages, restarts, MTTR, longest outage" in narrow
     assert "use a wider terminal or --json" in narrow
     assert " ago" in shown(lambda out: print_report(now, out), width=80)
     assert "columns left out" not in shown(lambda out: print_report(report, out), width=140)

@@ -30,6 +30,20 @@ def test_application_that_fails_by_exit_code() -> None:
     assert failure.attributes["isGlobalFailure"] == "true"
 
 
+def test_application_that_ctrl_c_ends() -> None:
+    """It failed, by nobody's fault: the text says what ended it."""
+    raised = 'Traceback (most recent call last):\n  File "a.py", line 7, in <module>\nKeyboardInterrupt\n'
+    end = r.application_end(10, ExitCode=130, SparkEventsExitSignal="SIGINT", Exception=raised)
+    events = Feed()(r.application_start(), end).end()
+    (failure,) = seen(events, "JobFailureEvent")
+
+    assert new_statuses(events, "application")[-1] == "FAILED"
+    assert failure.attributes["exception.type"] == "KeyboardInterrupt"
+    assert failure.attributes["exception.message"] == "the driver was ended by SIGINT (Ctrl-C)"
+    assert failure.attributes["failureLabel.type"] == "UNKNOWN"
+    assert failure.body.endswith("failed: KeyboardInterrupt: the driver was ended by SIGINT (Ctrl-C)")
+
+
 MOST, INTERVAL = "spark.yarn.maxAppAttempts", "spark.yarn.am.attemptFailuresValidityInterval"
 
 

@@ -274,6 +274,11 @@ def test_long_text_is_cut_and_said() -> None:
             ),
             "USER",
         ),
+        (Failure("", exit_signal="SIGTERM"), "SYSTEM"),
+        (
+            Failure("", "KeyboardInterrupt", "Traceback (most recent call last):", exit_signal="SIGINT"),
+            "UNKNOWN",
+        ),
         (Failure(CRASHED), "SYSTEM"),
         (Failure(f"{CRASHED}: Fatal Python error: Segmentation fault"), "UNKNOWN"),
     ],

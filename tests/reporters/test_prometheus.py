@@ -225,6 +225,7 @@ def test_only_the_head_of_a_page() -> None:
     with urllib.request.urlopen(request, timeout=5) as answer:
         assert (answer.status, answer.read()) == (200, b"")
         assert int(answer.headers["Content-Length"]) > 0
+        assert answer.headers["Spark-Events-Answered-By"] == "driver"
     reporter.close()
 
 

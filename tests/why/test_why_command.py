@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -421,21 +422,34 @@ def test_what_failed_is_said_first(tmp_path: Path) -> None:
     assert "2 failures, the last: job 2 failed: no price" in stored.stdout, stored.stderr
 
 
-@pytest.mark.parametrize("of_query", [False, True])
-def test_a_job_that_was_canceled(tmp_path: Path, of_query: bool) -> None:
-    """The application ended while it ran; the jobs of a query that is stopped always end so."""
+def test_a_job_that_was_canceled(tmp_path: Path) -> None:
+    """The application was stopped while it ran: that is no failure."""
     log = SampleLog(cores=4)
-    started, *batches = log.query(1)
-    properties = {"spark.jobGroup.id": json.loads(started)["runId"]} if of_query else {}
-    job = failed(log.job(4), "Job 0 cancelled because SparkContext was shut down", **properties)
-    lines = [*log.begin(), started, *job, *batches, *log.end()]
-    (tmp_path / "canceled").write_bytes(b"".join(lines))
-
-    assert ("job 0 RUNNING -> CANCELED" in why(tmp_path, "canceled").stdout) is not of_query
+    job = failed(log.job(4), "Job 0 cancelled because SparkContext was shut down")
+    (tmp_path / "canceled").write_bytes(b"".join([*log.begin(), *job, *log.end()]))
     reporter = "spark.events.reporter.f"
     conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
     subprocess.run(cli("replay", "canceled", *conf), cwd=tmp_path, check=True, capture_output=True)
-    assert ("job 0 RUNNING -> CANCELED" in why(tmp_path, "stored").stdout) is not of_query
+
+    for path in ("canceled", "stored"):
+        done = why(tmp_path, path, "--json", "why.json")
+        assert done.returncode == 0, done.stderr
+        assert "CANCELED" not in done.stdout
+        assert json.loads((tmp_path / "why.json").read_text())["applications"][0]["failures"] == []
+
+
+def test_a_failure_that_is_told_twice_counts_once(tmp_path: Path) -> None:
+    """As in a report: that of the job is that of its application; a copy of an event is no other one."""
+    story = Story("nightly").application(0, "RUNNING")
+    thrown = {"exception.type": "ValueError", "exception.message": "no price"}
+    story.event(HOUR, "JobFailureEvent", job_kind="job", job_id="3", **thrown)
+    story.event(HOUR + 60, "JobFailureEvent", job_kind="application", **thrown)
+    write(tmp_path / "events" / "one", story)
+    write(tmp_path / "events" / "another", story)
+    assert why(tmp_path, "events", "--json", "why.json").returncode == 0
+
+    (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
+    assert explained["failures"] == ["application 'nightly' failed: ValueError: no price"]
 
 
 def test_an_application_without_an_issue(folder: Path) -> None:
@@ -450,11 +464,24 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert (of_log.returncode, stored.returncode) == (0, 0), stored.stderr
     assert "1 min from" in stored.stdout
     assert "no cause known to spark-events cost 12.0 s or more; for smaller ones" in of_log.stdout
-    assert "less than the application's spark.events.issue.min-duration (30 s by default)" in stored.stdout
-    said = " ".join(stored.stdout.split())
-    assert "in the Spark event log (spark.eventLog.enabled)" in said
-    assert "spark.traces.reporter.file.factory.class file_log" in said
-    assert "Where the time went is not" not in of_log.stdout
+    assert "no performance issue found in the stored events\n" in stored.stdout
+    assert "are not stored" not in of_log.stdout
+
+
+def test_what_stored_events_do_not_say_is_told_once(tmp_path: Path) -> None:
+    stories = [Story(name, name).application(0, "RUNNING") for name in ("nightly", "weekly")]
+    write(tmp_path / "events", *stories)
+    done = why(tmp_path, "events", "--html", "page.html")
+
+    for said in (" ".join(done.stdout.split()), (tmp_path / "page.html").read_text()):
+        assert said.count("spark.events.issue.min-duration (30 s by default) are not stored.") == 1
+        assert said.count("log (spark.eventLog.enabled), which why reads, or in stored spans") == 1
+        assert said.count("spark.traces.reporter.file.factory.class=file_log") == 1
+
+
+def test_the_model_says_what_it_leaves_out(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    for said in (" ".join(done.stdout.split()), (folder / "page.html").read_text()):
+        assert "without the pauses between tasks" in said
 
 
 @pytest.mark.parametrize(
@@ -475,6 +502,22 @@ def test_a_short_run_is_looked_at_more_closely(
 
     (explained,) = json.loads(done.stdout)["applications"]
     assert {issue["issue"] for issue in explained["issues"]} == found
+
+
+@pytest.mark.parametrize("command", ["why", "report", "status"])
+def test_an_install_without_extras(tmp_path: Path, command: str) -> None:
+    """It names the extra, without a traceback."""
+    write(tmp_path / "events", Story("nightly").application(0, "RUNNING"))
+    code = (
+        "import sys; sys.modules['fsspec'] = None; "
+        f"sys.argv = ['spark-events', '{command}', 'events']; from spark_events.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert re.search(r"pip install 'spark-events\[.*report\]'\n", done.stderr)
+    assert "Traceback" not in done.stderr
 
 
 def test_stored_events_need_no_reader_of_logs(tmp_path: Path) -> None:

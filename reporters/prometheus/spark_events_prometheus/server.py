@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,6 +20,9 @@ from spark_events_prometheus.linger import Scrapers, hand_over
 _CLIENT_TIMEOUT_S = 10
 _MOST_CONNECTIONS = 64
 _PAUSE_S = 0.05
+ANSWERED_BY_DRIVER = {"Spark-Events-Answered-By": "driver"}
+"""The header by which ``status`` knows that the driver answers now, rather than something that collects."""
+_NO_HEADERS: Mapping[str, str] = {}
 logger = logging.getLogger("spark_events.prometheus")
 
 
@@ -144,14 +147,14 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         authentication = self.server.authentication
         if path == "/metrics" and not authentication.admits(self.headers.get("Authorization", "")):
             hint = b"see auth.username, auth.password, auth.token\n"
-            self._answer(401, "text/plain", hint, challenge=authentication.challenge)
+            self._answer(401, "text/plain", hint, {"WWW-Authenticate": authentication.challenge})
         elif path == "/metrics":
             # Before the answer: a driver that closes right after it still waits for the next scrape.
             if self.command == "GET":
                 self.server.scrapers.scraped(self.client_address[0])
             openmetrics = _wants_openmetrics(self.headers.get("Accept", ""))
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
-            self._answer(200, content_type, self.server.render(openmetrics))
+            self._answer(200, content_type, self.server.render(openmetrics), ANSWERED_BY_DRIVER)
         elif path == "/healthz":
             self._answer(200, "text/plain", b"ok\n")
         else:
@@ -160,10 +163,12 @@ class _MetricsHandler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name is http.server's
     """The same answer, of which the body is left out."""
 
-    def _answer(self, code: int, content_type: str, body: bytes, challenge: str = "") -> None:
+    def _answer(
+        self, code: int, content_type: str, body: bytes, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> None:
         self.send_response(code)
-        if challenge:
-            self.send_header("WWW-Authenticate", challenge)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -153,7 +153,7 @@ def serve(
 ) -> None:
     """Serve the report of stored events as a web page that stays up to date, until Ctrl-C.
 
-    It reads with DuckDB, and writes nothing but a --store. Exits 4 if there is nothing to read.
+    It reads with DuckDB, and writes nothing but a --store. Exits 0 at Ctrl-C, 4 if there is nothing to read.
     """
     asked = SelectionAsked(app, query, since, begin, until, now)
     options = report_options(paths, sla, asked, store, retain, earliest, latest)

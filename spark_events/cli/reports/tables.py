@@ -56,18 +56,19 @@ def print_report(report: Report, out: Console) -> None:
         out,
     )
     wide = out.width >= _WIDE or not has_width(out)
-    left_out: dict[str, None] = {}
+    left_out: dict[str, str] = {}
     for table in TABLES:
         columns = table.shown_at(TERMINAL | WIDE if wide else TERMINAL, report.until_now)
         rows = table.on_terminal(report.tables[table.name]) if columns else []
         if rows:
             _print_table(table, columns, rows, report.until_ms, out)
             more = table.shown_at(TERMINAL | WIDE, report.until_now)
-            left_out.update(
-                (column.heading.replace("\n", " "), None) for column in more if column not in columns
-            )
+            if names := [column.heading.replace("\n", " ") for column in more if column not in columns]:
+                left_out[table.heading] = ", ".join(names)
     if left_out:
-        say(f"[dim]columns left out: {', '.join(left_out)}; use a wider terminal or --json[/]", out)
+        of_tables = ", ".join(f"{heading} ({names})" for heading, names in left_out.items())
+        shown = of_tables if len(left_out) > 1 else next(iter(left_out.values()))
+        say(f"[dim]columns left out: {shown}; use a wider terminal or --json[/]", out)
     for note in report.notes:
         say(f"[yellow]note[/] {plain(note)}", out)
 

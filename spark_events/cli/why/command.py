@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.cli.terminal.console import FAILED, INTERRUPTED, err, out, print_warnings
+from spark_events.cli.terminal.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.terminal.options import App, Conf, Html, Json, PropertiesFile
 from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
 from spark_events.spark.conf import read_conf
@@ -43,6 +43,7 @@ def why(
     """
     from spark_events.cli.why.tables import print_comparison, print_explanation
     from spark_events.why.comparison import compare
+    from spark_events.why.explanation import unknown_of_events
     from spark_events.why.written import as_json, page
 
     check_files({"--html": html, "--json": json})
@@ -60,6 +61,8 @@ def why(
     is_shown = STDOUT not in (html, json)
     for explanation in explanations if is_shown else ():
         print_explanation(explanation, out)
+    if is_shown and (unknown := unknown_of_events(explanations)):
+        say(f"\n[dim]{plain(unknown)}[/]", out)
     compared = None
     if against is not None:
         compared = compare(*_only_runs(explanations, paths, others, against))
@@ -94,7 +97,8 @@ def _only_runs(
 def _explained(
     paths: list[str], conf: dict[str, str], app: str | None
 ) -> tuple[list[Explanation], list[str]]:
-    from spark_events.why.read_events import explain_events, stored_events_among
+    with needs_extra("eventlog,report", "fsspec", "reading event logs and stored events"):
+        from spark_events.why.read_events import explain_events, stored_events_among
 
     events = stored_events_among(paths)
     logs = [path for path in paths if path not in events]

@@ -124,7 +124,11 @@ def _print_estimates(explanation: Explanation, out: Console) -> None:
         share = whole_percent(100 * time_ms / max(1, explanation.duration_ms))
         table.add_row(named, duration(time_ms), share)
     show_table(table, out)
-    say("[dim]The same jobs and tasks in the same order; shared resources do not count.[/]", out)
+    say(
+        "[dim]The same jobs and tasks in the same order, without the pauses between tasks: so even the cores "
+        "that the run had may take less than 100 %. Shared resources do not count.[/]",
+        out,
+    )
 
 
 def print_comparison(compared: Comparison, out: Console) -> None:

@@ -6,16 +6,15 @@ is mostly that of one of its jobs: that of the job is left out then.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
 from spark_events.api.toolkit.formatting import moment, size
-from spark_events.history.figures.application import OWNERS, KnownApplication, KnownJob
-from spark_events.history.figures.heard import ApplicationRun, application_run
+from spark_events.history.figures.application import KnownApplication, KnownJob
 from spark_events.history.figures.job_runs import LOST, RunOfJob
+from spark_events.history.figures.told_again import OneFailure, told_by_owners
 from spark_events.history.reading.facts import FAILURE, Fact
 from spark_events.history.reading.plausible import iso_day
 from spark_events.history.table import (
@@ -39,17 +38,14 @@ from spark_events.history.table import (
 )
 
 _MOST = 10_000
-_SAME_WITHIN_MS = 5_000
-"""How long after that of its job an application's or a query's failure is the same one."""
-_COMPARED_CHARACTERS = 300
+_OF_SPARK = ("org.apache.spark.", "pyspark.errors.")
+"""The exceptions that say no more than their condition."""
 _CAUSES = {
     "type=USER": "likely cause: user code or data",
     "type=SYSTEM": "likely cause: machines, networks or memory",
     "type=UNKNOWN": "",
 }
 """The labels of the built-in failure enricher, in words."""
-_PLACE = re.compile(r" \((?:[^()]|\([^()]*\))*:\d*, in .*\)$")
-"""As ``facts`` puts it behind a message; a path may have brackets of its own."""
 
 
 class _LostRun(NamedTuple):
@@ -69,7 +65,9 @@ def _rows(known: KnownApplication) -> Iterator[Row]:
     since_ms, until_ms = known.period.days_since_ms, known.period.until_ms
     alike: dict[tuple[str, ...], list[tuple[int, str, str | None]]] = defaultdict(list)
     failed = [fact for fact in known.facts if fact.fact == FAILURE]
-    told_again = _told_by_owners(failed)
+    told_again = told_by_owners(
+        [OneFailure(*(getattr(fact, name) for name in OneFailure._fields)) for fact in failed]
+    )
     for fact in failed:
         if since_ms <= fact.time_ms <= until_ms and fact.event_id not in told_again:
             error = fact.error_class or fact.exception_type or ""
@@ -86,41 +84,6 @@ def _rows(known: KnownApplication) -> Iterator[Row]:
         last_ms, _, message = max(of_key, key=lambda failure: failure[:2])
         counted = (len(of_key), min(time_ms for time_ms, *_ in of_key), last_ms, message)
         yield dict(zip(FAILURES.types, (*values, *counted), strict=True))
-
-
-def _told_by_owners(failed: Sequence[Fact]) -> set[str]:
-    """Return the ids of the failures of jobs and stages that those of their owners tell again.
-
-    Of each owner's failure, that is the last before it of a job, and the last of a stage.
-    """
-    of_jobs: dict[tuple[ApplicationRun, str], list[Fact]] = defaultdict(list)
-    for fact in failed:
-        if fact.kind in ("job", "stage"):
-            of_jobs[application_run(fact.app_id, fact.attempt), _first_line(fact)].append(fact)
-    told_again: set[str] = set()
-    for owner in failed:
-        if owner.kind in OWNERS:
-            alike = of_jobs.get((application_run(owner.app_id, owner.attempt), _first_line(owner)), ())
-            causes = [fact for fact in alike if _is_cause(fact, owner)]
-            latest = {fact.kind: fact for fact in sorted(causes, key=lambda f: (f.time_ms, f.event_id))}
-            told_again.update(fact.event_id for fact in latest.values())
-    return told_again
-
-
-def _is_cause(fact: Fact, owner: Fact) -> bool:
-    """Whether a job's failure, of the same message, is that of its application or query."""
-    if owner.kind == "query" and fact.query_name != owner.query_name:
-        return False
-    # Python's own exceptions have no error class where the application sees them, Spark's no type in the job.
-    types = [(failure.exception_type or "").rsplit(".", 1)[-1] for failure in (fact, owner)]
-    same = (fact.error_class and fact.error_class == owner.error_class) or (types[0] and types[0] == types[1])
-    return bool(same) and 0 <= owner.time_ms - fact.time_ms <= _SAME_WITHIN_MS
-
-
-def _first_line(fact: Fact) -> str:
-    """Return the first line of a message, without the place in the code."""
-    line = (fact.message or "").split("\n", 1)[0]
-    return _PLACE.sub("", line)[:_COMPARED_CHARACTERS]
 
 
 def _lost_runs(jobs: Sequence[KnownJob]) -> list[_LostRun]:
@@ -140,9 +103,17 @@ def _message_of_lost(lost: _LostRun) -> str:
 
 
 def _message(fact: Fact) -> str | None:
-    """Return the message of a failure; that of an executor says which one, and how full its heap was."""
+    """Return the message of a failure, with what raised it where the error is Spark's condition.
+
+    That of an executor says which one, and how full its heap was.
+    """
     if fact.executor_id is None:
-        return fact.message
+        said = (fact.message or "").lstrip()  # a place alone has a space before it
+        thrown = fact.exception_type or ""
+        if not fact.error_class or not thrown or thrown.startswith(_OF_SPARK):
+            return said or None
+        name = thrown.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
+        return said if said.startswith((name, thrown)) else f"{name}: {said}" if said else name
     parts = [f"executor {fact.executor_id} on {fact.host}", fact.message]
     if fact.heap_highest is not None and fact.heap_limit is not None:
         parts.append(f"heap {size(fact.heap_highest)} of {size(fact.heap_limit)}")
@@ -202,7 +173,11 @@ FAILURES = Table(
         Column("count", BIGINT),
         Column("first_ms", BIGINT),
         Column("last_ms", BIGINT),
-        Column("message", STRING, "the message of the last of these failures"),
+        Column(
+            "message",
+            STRING,
+            "the message of the last of these, after the exception's class if `error` is a condition",
+        ),
     ),
     _rows,
     _in_order,

@@ -140,6 +140,7 @@ def application_info(name: object, app_id: object, attempt_id: object = "") -> A
 
 KILLED = "the driver was killed"
 ENDED_BY = "the driver was ended by"
+CTRL_C = "SIGINT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,8 @@ def outcome_of(record: ApplicationEndRecord, meant: Collection[str] = ()) -> Out
     if not code and not name and not thrown:
         return Outcome(JobStatus.FINISHED, None, assumed)
     failure = parse_failure(thrown) if thrown else Failure(_sentence(code, name))
+    if name == CTRL_C and not failure.message:  # Python's KeyboardInterrupt has none
+        failure = replace(failure, message=_sentence(code, name))
     failure = replace(failure, exit_code=code, exit_signal=name)
     return Outcome(JobStatus.FAILED, failure, assumed, code, name)
 
@@ -201,6 +204,8 @@ def outcome_of(record: ApplicationEndRecord, meant: Collection[str] = ()) -> Out
 def _sentence(code: int | None, name: str | None) -> str:
     if name is None:
         return f"the application ended with exit code {code}"
+    if name == CTRL_C:
+        return f"{ENDED_BY} {name} (Ctrl-C)"
     said = f" (exit code {code})" if code else ""
     if name == "SIGKILL":
         return f"{KILLED} by SIGKILL{said}: by hand, or because memory ran out"

@@ -83,7 +83,9 @@ def _type(failure: Failure) -> str:
     # Before the rest: the state store may say of it that it could not load its state (58030).
     if any(part in text for part in _OTHER_QUERY):
         return "USER"
-    if ended_without_a_word(failure) or (failure.exit_signal and name != "KeyboardInterrupt"):
+    if failure.exit_signal == "SIGINT":  # somebody's Ctrl-C: neither the code nor the machine is to blame
+        return "UNKNOWN"
+    if ended_without_a_word(failure) or failure.exit_signal:
         return "SYSTEM"
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
         return "SYSTEM"
