@@ -952,9 +952,17 @@ def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str],
             "If it prepares",
         ),
         (4_000, "FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]", "", "It takes whole groups"),
+        (4_000, "FlatMapGroupsInPandasWithState [k#4], f(x#1)#2, [y#3]", "", "It takes whole groups"),
         (None, "BatchEvalPython [f(x#1)#2], [y#3]", "", "Use Spark's own"),
     ],
-    ids=["long for a row", "quick", "in batches", "in groups", "rows that nobody has counted"],
+    ids=[
+        "long for a row",
+        "quick",
+        "in batches",
+        "in groups",
+        "in groups with state",
+        "rows that nobody has counted",
+    ],
 )
 def test_what_functions_take_for_a_row(rows: int | None, text: str, said: str, advice: str) -> None:
     """Where that is long for each core; else, most of it may be for what Python imports at first."""

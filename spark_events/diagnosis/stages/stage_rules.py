@@ -28,6 +28,7 @@ FASTER_FUNCTIONS = (
     "call the function on fewer rows: filter before it."
 )
 """What helps where a plan says nothing else of the functions."""
+_WITH_ROWS = ", and in what Spark does with their rows, which it does not measure apart"
 _NO_RDD = (
     "They get the rows of a DataFrame (df.rdd), each of which is packed for Python, and once more where a "
     "DataFrame is made of what they return: from_json() with a schema parses in the JVM, where "
@@ -230,7 +231,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         None if python.in_rdd else time_ms,
         None,
         f"{of_all:.0%} of the tasks' run time is spent in Python functions"
-        f"{' of an RDD' if python.in_rdd else ''}",
+        f"{' of an RDD' if python.in_rdd else ''}{_WITH_ROWS if stage.of_frame and python.in_rdd else ''}",
         advice,
         Severity.INFO,
         evidence,

@@ -18,7 +18,7 @@ _SERIES, _ITERATORS = ("200", "250"), ("204", "251")
 """``PythonEvalType`` of pandas and Arrow functions that take a batch, and an iterator of batches; others are
 called row by row, even where Arrow brings the rows."""
 _IN_PYTHON = "time to run Python workers"
-_WHOLE_GROUPS = ("InPandas", "InArrow")
+_WHOLE_GROUPS = ("InPandas", "InArrow", "InPandasWithState")
 """How the names of nodes end whose functions take groups or batches of rows."""
 _BY_ROWS = ("ArrowEvalPython", "BatchEvalPython")
 """Nodes out of which a row comes for each that goes into the functions."""
