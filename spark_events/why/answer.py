@@ -84,7 +84,9 @@ def answer(
         return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
-        return _most(duration_ms, parts, longest)
+        grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
+        of_state = f" The state of {grows.about} only grows." if grows is not None else ""
+        return (_most(duration_ms, parts, longest) + of_state).strip()
     absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if not ended:

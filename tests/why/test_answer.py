@@ -44,6 +44,14 @@ def test_of_a_streaming_query() -> None:
     )
 
 
+def test_of_a_state_that_grows() -> None:
+    """What that costs is not known; it is what is wrong all the same."""
+    said = answer([issue("state-growth", None, "query 'orders'")], 100 * S, {"garbage collection": 70 * S})
+    assert said == (
+        "The largest part of its time, 70 %, is \"garbage collection\". The state of query 'orders' only grows."
+    )
+
+
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
