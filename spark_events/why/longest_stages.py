@@ -163,8 +163,8 @@ class LongestStages(Timeless):
 
 def _slow_codec(ended: EndedExecution) -> str:
     """Return the codec with which an execution compresses its files, if that takes long; else empty."""
-    found = (_CODEC.search(node.text) for node in ended.nodes() if node.name.startswith("Execute"))
-    return next((match[1] for match in found if match), "")
+    codecs = (_CODEC.search(node.text) for node in ended.nodes() if node.name.startswith("Execute"))
+    return next((match[1] for match in codecs if match), "")
 
 
 def _what(nodes: Sequence[Node]) -> str:
