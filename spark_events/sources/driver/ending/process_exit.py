@@ -188,7 +188,9 @@ class _Exit(SystemExit):
             PROCESS_EXIT.note_exit_code(self.code)
 
 
+# A traceback of it shall read as it would without us.
 _Exit.__name__ = _Exit.__qualname__ = "SystemExit"
+_Exit.__module__ = "builtins"
 
 
 def _note_exits(known: ProcessExit) -> None:
@@ -196,7 +198,8 @@ def _note_exits(known: ProcessExit) -> None:
     process, at_once = os.getpid(), os._exit
 
     def leave(status: object = None, /) -> NoReturn:
-        raise _Exit(status)
+        # Other threads end nothing, and ``threading`` passes over a SystemExit only if it is exactly that.
+        raise _Exit(status) if threading.get_ident() == _MAIN else SystemExit(status)
 
     def leave_at_once(status: int) -> NoReturn:
         if known.word is not None and os.getpid() == process:

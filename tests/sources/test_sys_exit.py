@@ -1,0 +1,37 @@
+"""``sys.exit``, which is replaced in a driver, as a program sees it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+INSTALL = """
+import logging, sys, threading
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+PROCESS_EXIT.install()
+"""
+IN_A_THREAD = """
+thread = threading.Thread(target=sys.exit, args=(3,))
+thread.start()
+thread.join()
+"""
+SHOWN = """
+try:
+    sys.exit(3)
+except SystemExit:
+    logging.exception("caught")
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "last_line"), [(IN_A_THREAD, ""), (SHOWN, "SystemExit: 3")], ids=["in a thread", "shown"]
+)
+def test_it_prints_what_it_always_did(program: str, last_line: str) -> None:
+    """A thread that exits prints nothing, and a traceback names Python's own exception."""
+    done = subprocess.run(
+        [sys.executable, "-c", INSTALL + program], capture_output=True, text=True, check=False
+    )
+
+    assert (done.stderr.strip().rpartition("\n")[2], done.returncode) == (last_line, 0)
