@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import spark_events.sources.driver
 from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_EXIT, END_CAUSE
 from spark_events.sources.driver.ending.last_word import Rest, ending_of
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.spark_records import terminated
+
+JAVA = Path(spark_events.sources.driver.__file__).parent / "java"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +94,16 @@ def test_last_words_where_spark_knows_an_exit_code(
     ending = ending_of(words, {END_CAUSE: cause, EXIT_CODE: 137})
 
     assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, False)
+
+
+def test_an_end_without_a_word_claims_no_cause() -> None:
+    """SIGHUP leaves no word either; and the JVM's mark in an event log says the same."""
+    said = ending_of("", {}).exception
+
+    assert (
+        said == "the driver's Python ended without a word: by a signal such as SIGKILL, os._exit, or a crash"
+    )
+    assert f'"{said}"' in JAVA.joinpath("LastWord.java").read_text()
 
 
 def test_a_rest_that_is_cut() -> None:
