@@ -7,17 +7,23 @@ import threading
 import time
 from contextlib import suppress
 
-logger = logging.getLogger("spark_events")
-_hand_on = logger.handle
+
+def never_raising(logger: logging.Logger) -> logging.Logger:
+    """Return a logger that raises nothing if a handler or a filter does, which may be the application's own.
+
+    It does not hold for the loggers below it.
+    """
+    hand_on = logger.handle
+
+    def handle(record: logging.LogRecord) -> None:
+        with suppress(Exception):
+            hand_on(record)
+
+    logger.handle = handle  # type: ignore[method-assign]
+    return logger
 
 
-def _handle(record: logging.LogRecord) -> None:
-    """Hand on a message; handlers and filters may be the application's own, and it comes first."""
-    with suppress(Exception):
-        _hand_on(record)
-
-
-logger.handle = _handle  # type: ignore[method-assign]
+logger = never_raising(logging.getLogger("spark_events"))
 _MOST_OF_A_KIND = 10
 _WARN_AGAIN_S = 60.0
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
+from spark_events.runtime.log_once import logger, never_raising
 
 REDACTED = "******"
 KEY_REGEX = "spark.redaction.regex"
@@ -127,8 +128,9 @@ class _LogFilter(logging.Filter):
 _INDENT = "    "
 _LOG_FILTER = _LogFilter()
 # From the beginning, whatever is configured. A filter of a logger does not hold for those below it.
-for _name in ("", ".file_log", ".otlp", ".prometheus", ".openlineage", ".spark.class_archive"):
-    logging.getLogger(f"spark_events{_name}").addFilter(_LOG_FILTER)
+logger.addFilter(_LOG_FILTER)
+for _name in ("file_log", "otlp", "prometheus", "openlineage", "spark.class_archive"):
+    never_raising(logging.getLogger(f"spark_events.{_name}")).addFilter(_LOG_FILTER)
 
 
 def redact_logs(redactor: Redactor) -> None:

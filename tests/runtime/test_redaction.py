@@ -6,9 +6,18 @@ import io
 import logging
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
+import spark_events_file_log.reporter
+import spark_events_openlineage.branches
+import spark_events_otlp.metric_reporter
+import spark_events_otlp.transport
+import spark_events_prometheus.exposition
+import spark_events_prometheus.linger
+import spark_events_prometheus.reporter
+import spark_events_prometheus.server
 
 from spark_events.api import Event, Span
 from spark_events.configuration.check import check
@@ -76,6 +85,49 @@ def test_no_secret_in_an_event(conf: dict[str, str], tmp_path: Path, monkeypatch
     assert seen.body == "cannot log in with ****** as me"
     assert seen.attributes == {"exception.message": seen.body, "n": 1, "kept": "true"}
     assert "RuntimeError: cannot log in with ****** as me" in written
+
+
+LOGGERS = (
+    logger,
+    *map(
+        attrgetter("logger"),
+        (
+            spark_events_file_log.reporter,
+            spark_events_openlineage.branches,
+            spark_events_otlp.metric_reporter,
+            spark_events_otlp.transport,
+            spark_events_prometheus.exposition,
+            spark_events_prometheus.linger,
+            spark_events_prometheus.reporter,
+            spark_events_prometheus.server,
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("own", LOGGERS, ids=attrgetter("name"))
+def test_no_secret_in_a_log_line_of_a_reporter(own: logging.Logger, caplog: pytest.LogCaptureFixture) -> None:
+    """What a destination says is in the log lines of its reporter."""
+    redact_logs(Redactor([SECRET]))
+    own.warning("refused: %s", f"no such key: {SECRET}\x1b[2J")
+
+    assert caplog.messages == ["refused: no such key: ******\\x1b[2J"]
+
+
+@pytest.mark.parametrize("own", LOGGERS, ids=attrgetter("name"))
+def test_a_handler_that_raises(own: logging.Logger) -> None:
+    """It may be the application's own: a reporter goes on as if its message had been handed on."""
+    handler = logging.Handler()
+    handler.emit = _raise  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    try:
+        own.warning("a message")
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def _raise(record: logging.LogRecord) -> None:
+    raise RuntimeError("a handler of the application")
 
 
 def test_spans_as_well() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from spark_events.api import Refused, RetryLater
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("spark_events.openlineage")
 
 _MOST_WAITING_BYTES = 32 << 20
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0

@@ -98,7 +98,7 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
     if code := end.get(EXIT_CODE) or cause.get("exitCode"):  # of Python: Kubernetes' spark-submit, or YARN's
         return by_exit_code(int(code))
     return Ending(
-        exception="the driver's Python ended without a word: by a signal such as SIGKILL, os._exit, or a crash",
+        exception="the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash",
         assumed=True,
     )
 

@@ -25,7 +25,7 @@ public class LastWord implements Runnable {
     private static final int MOST_WORDS = 16384;
     // As last_word.py has it.
     private static final String ENDED
-        = "the driver's Python ended without a word: by a signal such as SIGKILL, os._exit, or a crash";
+        = "the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash";
 
     private final LiveListenerBus bus;
     private final long python;
