@@ -72,7 +72,7 @@ from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
 from spark_events.api.toolkit.formatting import printable, text_without_queries, url_without_secrets
 from spark_events.api.toolkit.json_of_job_events import job_event_json
 from spark_events.api.toolkit.local_disk import append_whole, probe_folder
-from spark_events.api.toolkit.servers import ServerAuthentication, ServerTls
+from spark_events.api.toolkit.servers import ServerAuthentication, ServerTls, close_in_children
 from spark_events.api.toolkit.units import BaseUnit, base_unit, own_unit, snake_case
 
 __all__ = [
@@ -165,6 +165,7 @@ __all__ = [
     "append_whole",
     "at_scale",
     "base_unit",
+    "close_in_children",
     "job_event_json",
     "needs_extra",
     "option_types",

@@ -13,7 +13,7 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from spark_events.api import ServerAuthentication, ServerTls
+from spark_events.api import ServerAuthentication, ServerTls, close_in_children
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 from spark_events_prometheus.linger import Scrapers, hand_over
 
@@ -58,6 +58,7 @@ class MetricsServer(ThreadingHTTPServer):
         if ":" in address:
             self.address_family = socket.AF_INET6
         super().__init__((address, port), _MetricsHandler)
+        close_in_children(self.socket)
         self.render = render
         self.scrapers = Scrapers()
         self.authentication = authentication

@@ -1,14 +1,38 @@
-"""The options of a server of one's own: its TLS, and who may ask it."""
+"""A server of one's own: its port, its TLS, and who may ask it."""
 
 from __future__ import annotations
 
 import base64
 import hmac
+import os
+import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 from spark_events.api.option_types import Secret
+
+_NOT_IN_CHILDREN: WeakSet[socket.socket] = WeakSet()
+
+
+def close_in_children(server: socket.socket) -> None:
+    """Let forked children close their copy of a socket that listens.
+
+    A pool of processes may outlive the driver: the port would stay taken, and nobody would answer on it.
+    """
+    _NOT_IN_CHILDREN.add(server)
+
+
+def _close_all() -> None:
+    for server in list(_NOT_IN_CHILDREN):
+        with suppress(OSError):
+            server.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_all)
 
 
 class ServerTls:

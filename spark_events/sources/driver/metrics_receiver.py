@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
+from spark_events.api import close_in_children
 from spark_events.runtime.log_once import logger
 
 Measurements = dict[str, dict[str, float]]
@@ -62,6 +63,7 @@ class MetricsReceiver:
         self._close_at = math.inf
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._server = socket.create_server((address, port), family=family, backlog=_MOST_CONNECTIONS)
+        close_in_children(self._server)
         self._server.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)

@@ -10,9 +10,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_events.api import close_in_children
 from spark_events.runtime.log_once import logger
 from spark_events.task.failed_tasks import MOST_BYTES
 
@@ -69,6 +71,7 @@ class FailedTaskReceiver:
         self._take = take
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._server = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        close_in_children(self._server)
         self._server.setblocking(False)
         self._closed, self._closing = socket.socketpair()
         self._is_closed = False
@@ -86,6 +89,9 @@ class FailedTaskReceiver:
 
     def close(self) -> None:
         """Stop, also in the middle of a report, and close the sockets."""
+        with suppress(OSError):  # it was closed before
+            # Closing is not enough: a forked child may have a copy.
+            self._closing.shutdown(socket.SHUT_RDWR)
         self._closing.close()
         self._thread.join(_CLOSE_WITHIN_S)
 
