@@ -17,6 +17,7 @@ from typing import Any
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import Attachment, attach
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.ending.supervisor_link import keep_to_this_process
 from spark_events.sources.driver_log import tell
 from spark_events.spark.own_python import command_of, command_to_import
 from spark_events.submit import supervisor
@@ -28,6 +29,7 @@ _OPEN_WAIT_MS = 10_000
 def main() -> None:
     """Run ``spark-events-python app.py [arguments]``."""
     _become_users_python()
+    keep_to_this_process()
     if len(sys.argv) < 2:
         sys.exit("usage: spark-events-python app.py [arguments]; see spark-events run --help")
     del sys.argv[0]

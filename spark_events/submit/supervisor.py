@@ -20,7 +20,13 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from spark_events.sources.driver.ending.supervisor_link import SOCKET, receive, send, short_path
+from spark_events.sources.driver.ending.supervisor_link import (
+    SOCKET,
+    path_of_socket,
+    receive,
+    send,
+    short_path,
+)
 from spark_events.spark.temporary_folders import temporary_folder
 
 _PASSED_ON = frozenset(
@@ -184,8 +190,11 @@ def say(text: str) -> bool:
 
     The application's own is no place for it: spark-submit writes that to standard output, among its results.
     """
-    with contextlib.suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as connection:
-        with short_path(os.environ[SOCKET]) as short:
+    path = path_of_socket()
+    if path is None:
+        return False
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        with short_path(path) as short:
             connection.connect(short)
         send(connection, {"said": text})
         return True

@@ -95,7 +95,13 @@ def test_a_temporary_folder_with_a_long_path(tmp_path: Path) -> None:
     """Its sockets have addresses all the same, and what is said there is heard."""
     folder = tmp_path / ("x" * 120)
     folder.mkdir()
-    program = "import sys; from spark_events.submit.supervisor import say; sys.exit(7 if say('hello') else 1)"
+    program = """
+import sys
+from spark_events.sources.driver.ending.supervisor_link import keep_to_this_process
+from spark_events.submit.supervisor import say
+keep_to_this_process()
+sys.exit(7 if say("hello") else 1)
+"""
     environment = {**os.environ, "TMPDIR": str(folder)}
     done = run(*SUPERVISED, sys.executable, "-c", program, env=environment)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_events.sources.driver.ending.supervisor_link import SOCKET
+
 pytest.importorskip("pyspark")
 _APPLICATION = '''"""An application."""
 from typing import get_type_hints
@@ -56,3 +58,17 @@ def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> N
     ).stdout
 
     assert run == output(str(application))
+
+
+def test_what_an_application_starts_has_another_supervisor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an application within another, ``spark-events run`` would tell the end of the outer one."""
+    monkeypatch.setenv(SOCKET, "the path")
+    application = tmp_path / "app.py"
+    application.write_text(
+        "import os\n"
+        "from spark_events.sources.driver.ending.supervisor_link import path_of_socket\n"
+        f"print(path_of_socket(), os.environ.get({SOCKET!r}))\n"
+    )
+    assert output("-m", "spark_events.submit.driver_python", str(application)) == "the path None\n"

@@ -17,6 +17,18 @@ SOCKET = "SPARK_EVENTS_SUPERVISOR"
 """The environment variable with the path of the socket on which the supervisor listens."""
 _LENGTH = struct.Struct("!I")
 _MOST_BYTES = 256 << 20
+_path: str | None = None
+
+
+def keep_to_this_process() -> None:
+    """Take the path out of the environment: it does not see the ends of applications that this one starts."""
+    global _path
+    _path = os.environ.pop(SOCKET, None)
+
+
+def path_of_socket() -> str | None:
+    """Return the path of the socket on which this process's own supervisor listens; None if it has none."""
+    return _path
 
 
 @contextlib.contextmanager

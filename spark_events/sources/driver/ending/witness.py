@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
-from spark_events.sources.driver.ending.supervisor_link import SOCKET, send, short_path
+from spark_events.sources.driver.ending.supervisor_link import path_of_socket, send, short_path
 from spark_events.spark.own_python import command_of
 
 LAST_WORD = "spark_events.sources.driver.ending.last_word"
@@ -136,7 +136,7 @@ class SupervisorWitness:
 
 def open_witness(spark_context: Any, bridge: DriverBridge) -> Witness | None:
     """Return the best witness there is; None if there is none."""
-    path = os.environ.get(SOCKET)
+    path = path_of_socket()
     if path:
         try:
             witness = SupervisorWitness(path, str(spark_context.applicationId))
