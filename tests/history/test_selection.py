@@ -16,9 +16,11 @@ from spark_events.history.reading.database import Database
 from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
+from tests.support.hostile_texts import TEXTS
 from tests.support.warm_commands import run_command
 
 Ask = Callable[[Selection], History]
+HALF_A_PAIR = "half a pair"
 
 
 def stories() -> list[Story]:
@@ -45,6 +47,24 @@ def ask(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> A
     if request.param == "store of parts":
         store.retain(DAY)
     return lambda selection: store.history(sla, selection)
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in ("empty", HALF_A_PAIR)])
+def test_any_name(database: Database, tmp_path: Path, name: str) -> None:
+    """A statement of SQL has each as it is."""
+    text = TEXTS[name]
+    path = str(write(tmp_path / "log", Story(text).application(0, "RUNNING")))
+    history, _ = read_history(database, [path], Sla(HOUR, {text: MIN}), Selection(app=text))
+
+    assert [row["app_name"] for row in history.tables().uptime] == [text]
+    assert not history.worst_checkpoints([(text, text)], 10)
+
+
+def test_a_name_that_cannot_be_stored(database: Database, tmp_path: Path) -> None:
+    """An argument of bytes that are not UTF-8 is one."""
+    path = str(write(tmp_path / "log", Story().application(0, "RUNNING")))
+    with pytest.raises(NothingToReadError, match="no application has this name or id; there are shop"):
+        read_history(database, [path], selection=Selection(app=TEXTS[HALF_A_PAIR]))[0].tables()
 
 
 def test_an_application(ask: Ask) -> None:

@@ -6,12 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_ESCAPED = "'\\"
-_AT_ESCAPED = re.compile(r"(['\\])")
+_ESCAPED = "'\\\0$"
+_AT_ESCAPED = re.compile(r"(['\\\0$])")
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def sql_text(text: str) -> str:
-    """Return a text as both have it: Spark takes a backslash as the begin of an escape, DuckDB does not."""
+    """Return a text as both have it: Spark takes a backslash as the begin of an escape, DuckDB does not.
+
+    Spark replaces ``${…}`` in a statement, and one of DuckDB's ends at a NUL. Half a surrogate pair, which an
+    argument that is not UTF-8 becomes, is in no stored text.
+    """
+    text = _HALF_A_PAIR.sub("\ufffd", text)
     parts = (
         f"chr({ord(part)})" if part in _ESCAPED else f"'{part}'" for part in _AT_ESCAPED.split(text) if part
     )
