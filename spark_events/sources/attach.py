@@ -86,6 +86,7 @@ class Attachment:
         self._problems = list(problems)
         self._off = off
         self._own = own or OwnSignals(registry, ApplicationInfo(), ListenerSettings())
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
         workers = self.registry.workers
@@ -377,10 +378,10 @@ def _spark_context(spark: Any) -> _Attachable:
     )
 
 
-def _at_exit(owner: int = os.getpid()) -> None:
-    # A forked child inherits this hook, but nothing for it to close.
-    if os.getpid() == owner:
-        for attachment in list(_attachments.values()):
+def _at_exit() -> None:
+    process = os.getpid()
+    for attachment in list(_attachments.values()):
+        if attachment._process == process:  # a forked child inherits those of its parent
             attachment._close(at_exit=True)
 
 

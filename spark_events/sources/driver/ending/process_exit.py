@@ -47,6 +47,7 @@ class ProcessExit:
         self.known = threading.Event()
         self.raising_at_stop: bool | None = None
         self.word: int | None = None
+        self._process = 0
         self._noting = False
         self._dumps_at_sigterm = False
         self._installed = False
@@ -78,6 +79,7 @@ class ProcessExit:
             descriptor: of the file; None leaves no more words.
         """
         former, self.word = self.word, descriptor
+        self._process = os.getpid()
         if descriptor is not None:
             self._dumps_at_sigterm = self._dumps_at_sigterm or not _is_caught(signal.SIGTERM)
         if self._dumps_at_sigterm:
@@ -95,6 +97,12 @@ class ProcessExit:
             previous(kind, error, trace)
 
         sys.excepthook = hook
+
+    def leave_word(self, word: str) -> None:
+        """Leave a word, unless this is a forked child, which has inherited the file."""
+        if self.word is not None and os.getpid() == self._process:
+            with contextlib.suppress(OSError):
+                os.write(self.word, word.encode())
 
     def note(self, error: BaseException, trace: TracebackType | None) -> None:
         """Remember an exception that nobody handled."""
@@ -195,16 +203,14 @@ _Exit.__module__ = "builtins"
 
 def _note_exits(known: ProcessExit) -> None:
     """Replace ``sys.exit`` and ``os._exit``, whose exit codes nobody else in this process learns of."""
-    process, at_once = os.getpid(), os._exit
+    at_once = os._exit
 
     def leave(status: object = None, /) -> NoReturn:
         # Other threads end nothing, and ``threading`` passes over a SystemExit only if it is exactly that.
         raise _Exit(status) if threading.get_ident() == _MAIN else SystemExit(status)
 
     def leave_at_once(status: int) -> NoReturn:
-        if known.word is not None and os.getpid() == process:
-            with contextlib.suppress(OSError):
-                os.write(known.word, f"exit {status}".encode())
+        known.leave_word(f"exit {status}")
         at_once(status)
 
     sys.exit = functools.wraps(sys.exit)(leave)
