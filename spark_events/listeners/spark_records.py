@@ -133,6 +133,18 @@ def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:
     return int(info[STAGE_ID]), int(info.get(STAGE_ATTEMPT_ID) or 0)
 
 
+def total_cores(info: Mapping[str, Any]) -> int:
+    """Return the cores of an ``Executor Info``.
+
+    Raises:
+        ValueError, TypeError: the value is no number of cores, which are an int of Java's.
+    """
+    cores = int(info.get("Total Cores") or 0)
+    if not 0 <= cores < 2**31:
+        raise ValueError(f"an executor cannot have {cores} cores")
+    return cores
+
+
 LATEST_MS = (2**63 - 1) // 1_000_000
 """The last time whose ns a signed 64-bit number holds: the year 2262."""
 

@@ -87,7 +87,7 @@ class Explanation:
         if self.core_ms is None or self.figures is None:
             return None
         cpu_ms, computing_ms = self.figures.sums.get(_CPU_TIME, 0) / 1e6, self.core_ms.get(COMPUTING, 0)
-        if not cpu_ms or computing_ms < _LEAST_COMPUTING * sum(self.core_ms.values()):
+        if not cpu_ms or computing_ms <= _LEAST_COMPUTING * sum(self.core_ms.values()):
             return None
         return min(1.0, cpu_ms / computing_ms)
 

@@ -50,9 +50,16 @@ def test_tasks_that_had_a_cpu_for_something_else_too(account: str) -> None:
         replace(RUN, figures=None),
         replace(RUN, core_ms=None),
         replace(RUN, figures=RunFigures()),
+        replace(RUN, core_ms={"idle cores": 0, "reading, computing and writing": 0}),
         replace(RUN, core_ms={"Python functions": 40 * MIN, "reading, computing and writing": MIN}),
     ],
-    ids=["only its events", "no cores", "nobody has measured it", "they do something else"],
+    ids=[
+        "only its events",
+        "no cores",
+        "nobody has measured it",
+        "no core is known",
+        "they do something else",
+    ],
 )
 def test_nothing_is_said(run: Explanation) -> None:
     assert (run.cpu_share, run.had_cpu) == (None, "")

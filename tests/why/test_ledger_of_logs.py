@@ -11,6 +11,7 @@ import zstandard
 
 from spark_events.why.read_logs import explain_logs
 from tests.support.sample_logs import NAMES
+from tests.support.slow_log import slow_log
 from tests.support.stored_logs import recorded_logs
 
 
@@ -55,3 +56,15 @@ def test_sample_logs(event_logs: Path) -> None:
     """Spark's own samples."""
     for name in NAMES:
         check(event_logs / name)
+
+
+@pytest.mark.parametrize("cores", ["0", "-4", "1e308", "1" + "0" * 30, '"four"', "[]"])
+def test_executors_with_a_number_of_cores_that_cannot_be(tmp_path: Path, cores: str) -> None:
+    """The time of cores is not known then; that of the application still is."""
+    log = tmp_path / "app-1"
+    log.write_bytes(slow_log().replace(b'"Total Cores":4', b'"Total Cores":' + cores.encode()))
+    ((explained,), _) = explain_logs([str(log)], {})
+
+    assert sum((explained.core_ms or {}).values()) == 0
+    assert explained.cpu_share is None
+    assert sum((explained.parts or {}).values()) == 140_000

@@ -150,7 +150,7 @@ class ExecutorListener:
             self._executors[executor] = Executor(
                 executor,
                 str(info.get("Host") or ""),
-                int(info.get("Total Cores") or 0),
+                spark_records.total_cores(info),
                 time_ms,
                 int(info.get(RESOURCE_PROFILE_ID) or 0),
             )

@@ -126,7 +126,7 @@ class ApplicationIssues(Timeless):
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
         """Handle ExecutorAdded."""
         executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
-        cores = int(info.get("Total Cores") or 0)
+        cores = spark_records.total_cores(info)
         if executor == DRIVER and self._begun_ms is not None:
             self._driver.spark_started(max(0, time_ms - self._begun_ms))
         self._driver.executor_added(executor, cores, time_ms)

@@ -200,7 +200,7 @@ class ApplicationTimeline(Timeless):
     def _change_executors(self, name: str, record: Mapping[str, Any], time_ms: int) -> None:
         executor = str(record["Executor ID"])
         if name == spark_records.EXECUTOR_ADDED:
-            self._executors[executor] = int((record.get("Executor Info") or {}).get("Total Cores") or 0)
+            self._executors[executor] = spark_records.total_cores(record.get("Executor Info") or {})
         else:
             self._executors.pop(executor, None)
         cores = sum(self._executors.values())
