@@ -37,7 +37,7 @@ def _reason(error: OSError) -> str:
 
 
 def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:
-    """Append in one write, all or nothing: on a full disk, a partial write precedes the error.
+    """Append all or nothing, in one write: on a full disk, a partial one precedes that with the error.
 
     Args:
         fd: the file, opened to append.
@@ -49,11 +49,12 @@ def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:
         OSError: the disk is full, say.
     """
     try:
-        if os.write(fd, data) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    except OSError:
+        written = os.write(fd, data)
+        while written < len(data):  # asked for the rest, the system says why: the disk is full, or a quota
+            written += os.write(fd, data[written:])
+    except OSError as error:
         os.ftruncate(fd, end)
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_whole(path: Path, content: bytes) -> None:
