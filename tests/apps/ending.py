@@ -1,5 +1,6 @@
 """An application that ends in the way that its argument names."""
 
+import atexit
 import os
 import signal
 import sys
@@ -30,6 +31,20 @@ if how == "finally-exit-3":
         sys.exit(3)
     finally:
         spark.stop()
+if how.startswith("atexit"):
+    atexit.register(spark.stop)
+    if how == "atexit-exit-3":
+        sys.exit(3)
+    if how == "atexit-exit-0":
+        sys.exit(0)
+    raise ValueError("nobody handles this")
+if how == "shown":
+    try:
+        raise ValueError("somebody shows this")
+    except ValueError as error:
+        sys.excepthook(type(error), error, None)
+    spark.stop()
+    sys.exit(0)
 if how == "slowly":
     stop = SparkContext.stop
 

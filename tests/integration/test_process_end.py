@@ -39,10 +39,16 @@ SAMPLE = [
     # way, how, exit code, last status of the application, exception
     ("attach", "finally", 1, "FAILED", "ValueError"),
     ("run", "finally-exit-3", 3, "FAILED", None),
+    ("attach", "atexit", 1, "FAILED", "ValueError"),
+    ("run", "atexit-exit-3", 3, "FAILED", None),
     ("attach", "no-stop", 0, "FINISHED", None),
     ("attach", "children", 0, "FINISHED", None),  # forked ones, which end on their own
 ]
 REST = [
+    ("run", "atexit", 1, "FAILED", "ValueError"),
+    ("attach", "atexit-exit-3", 3, "FAILED", None),
+    ("attach", "atexit-exit-0", 0, "FINISHED", None),
+    ("attach", "shown", 0, "FINISHED", None),
     ("run", "finally", 1, "FAILED", "ValueError"),
     ("run", "no-stop", 0, "FINISHED", None),
     ("run", "children", 0, "FINISHED", None),

@@ -37,7 +37,8 @@ class ProcessExit:
         code: the exit code, if known.
         known: set when either of them is known.
         raising_at_stop: whether the main thread was raising or handling an exception when it called
-            ``SparkContext.stop``; None if it has not called that since the last SparkContext was started.
+            ``SparkContext.stop``, or had failed before that; None if nobody has called that since the last
+            SparkContext was started.
         word: the descriptor of the file for a last word; None where nobody would read it.
     """
 
@@ -68,6 +69,11 @@ class ProcessExit:
         if self.raised is not None:
             return Ending(self.code, exception=self.raised)
         return by_exit_code(self.code or 0)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an exception, or an exit code other than 0, was noted."""
+        return self.raised is not None or bool(self.code)
 
     def leave_word_in(self, descriptor: int | None) -> None:
         """Leave a word in a file if the process ends so abruptly that nothing of Python's runs any more.
@@ -148,7 +154,10 @@ class ExitMarks:
         self._class: Any = JAVA.load(spark_context._jvm, "ApplicationExit")
 
     def leave_at_stop(self) -> bool:
-        """Mark a ``SparkContext.stop``, and return whether the main thread is raising an exception."""
+        """Mark a ``SparkContext.stop``, and return whether the program is raising, or has failed before."""
+        if PROCESS_EXIT.has_failed and _main_program_is_over():  # in a function of ``atexit``, say
+            self.leave(PROCESS_EXIT.ending)
+            return True
         error = sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
         if error is None or (isinstance(error, SystemExit) and not exit_code_of(error.code)):
             self.leave(Ending(0))
@@ -215,6 +224,14 @@ def _note_exits(known: ProcessExit) -> None:
 
     sys.exit = functools.wraps(sys.exit)(leave)
     os._exit = functools.wraps(at_once)(leave_at_once)
+
+
+def _main_program_is_over() -> bool:
+    """Return whether the main thread runs no module any more, but what Python calls at its end."""
+    frame = sys._current_frames().get(_MAIN)  # type: ignore[arg-type]
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    return frame is None or frame.f_code.co_name not in ("<module>", "_run_module_as_main")
 
 
 def _is_caught(number: signal.Signals) -> bool:
