@@ -68,6 +68,7 @@ def run_application(path: str) -> None:
     except Exception as error:
         # Without this frame, the traceback looks as it would without us.
         trace = error.__traceback__.tb_next if error.__traceback__ else None
+        PROCESS_EXIT.note_unhandled(error, trace)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         sys.exit(1)
 

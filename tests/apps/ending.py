@@ -38,6 +38,9 @@ if how.startswith("atexit"):
     if how == "atexit-exit-0":
         sys.exit(0)
     raise ValueError("nobody handles this")
+if how == "own-hook":
+    sys.excepthook = lambda kind, error, trace: print("unhandled:", error)
+    raise ValueError("nobody handles this")
 if how == "shown":
     try:
         raise ValueError("somebody shows this")

@@ -41,6 +41,7 @@ SAMPLE = [
     ("run", "finally-exit-3", 3, "FAILED", None),
     ("attach", "atexit", 1, "FAILED", "ValueError"),
     ("run", "atexit-exit-3", 3, "FAILED", None),
+    ("attach", "own-hook", 1, "FAILED", "ValueError"),
     ("attach", "no-stop", 0, "FINISHED", None),
     ("attach", "children", 0, "FINISHED", None),  # forked ones, which end on their own
 ]
@@ -49,6 +50,7 @@ REST = [
     ("attach", "atexit-exit-3", 3, "FAILED", None),
     ("attach", "atexit-exit-0", 0, "FINISHED", None),
     ("attach", "shown", 0, "FINISHED", None),
+    ("run", "own-hook", 1, "FAILED", "ValueError"),
     ("run", "finally", 1, "FAILED", "ValueError"),
     ("run", "no-stop", 0, "FINISHED", None),
     ("run", "children", 0, "FINISHED", None),

@@ -155,6 +155,7 @@ class DriverSource:
         if self._thread.is_alive():
             self._at_exit = at_exit
             if at_exit:
+                PROCESS_EXIT.note_unseen()
                 self._marks.leave(PROCESS_EXIT.ending)
             self._stopping.set()
             try:

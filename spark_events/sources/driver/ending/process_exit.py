@@ -15,18 +15,23 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, NoReturn
 
 from spark_events.jvm.janino import new
 from spark_events.listeners.long_texts import cut
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import JAVA
+from spark_events.sources.driver.ending.program_end import (
+    MAIN_THREAD,
+    goes_on_after_errors,
+    has_left,
+    is_over,
+)
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as a shell gives it."""
-_MAIN = threading.main_thread().ident
 
 
 class ProcessExit:
@@ -98,8 +103,7 @@ class ProcessExit:
         previous = sys.excepthook
 
         def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-            if not _goes_on_after_errors(sys._getframe()):
-                self.note(error, trace)
+            self.note_unhandled(error, trace)
             previous(kind, error, trace)
 
         sys.excepthook = hook
@@ -110,8 +114,18 @@ class ProcessExit:
             with contextlib.suppress(OSError):
                 os.write(self.word, word.encode())
 
-    def note(self, error: BaseException, trace: TracebackType | None) -> None:
-        """Remember an exception that nobody handled."""
+    def note_unhandled(self, error: BaseException, trace: TracebackType | None) -> None:
+        """Remember an exception that nobody handled, unless it is only shown at a prompt."""
+        if not goes_on_after_errors(sys._getframe()):
+            self._remember(error, trace)
+
+    def note_unseen(self) -> None:
+        """Called when the program is over: remember what ended it if ``sys.excepthook`` is another by now."""
+        error = getattr(sys, "last_value", None)
+        if error is not None and not self.known.is_set() and has_left(error):
+            self.note_unhandled(error, error.__traceback__)
+
+    def _remember(self, error: BaseException, trace: TracebackType | None) -> None:
         self._noting = True  # formatting takes a while, and Python no longer reports the exception
         self.raised = "".join(traceback.format_exception(type(error), error, trace))
         self.code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
@@ -131,7 +145,7 @@ class ProcessExit:
             return self.raising_at_stop
         if self._noting:
             return True
-        current: object = sys._current_exceptions().get(_MAIN)  # type: ignore[arg-type]
+        current: object = sys._current_exceptions().get(MAIN_THREAD)  # type: ignore[arg-type]
         if isinstance(current, tuple):  # type, exception and trace, before Python 3.12
             current = current[1]
         if isinstance(current, SystemExit):
@@ -155,9 +169,11 @@ class ExitMarks:
 
     def leave_at_stop(self) -> bool:
         """Mark a ``SparkContext.stop``, and return whether the program is raising, or has failed before."""
-        if PROCESS_EXIT.has_failed and _main_program_is_over():  # in a function of ``atexit``, say
-            self.leave(PROCESS_EXIT.ending)
-            return True
+        if is_over():  # in a function of ``atexit``, say
+            PROCESS_EXIT.note_unseen()
+            if PROCESS_EXIT.has_failed:
+                self.leave(PROCESS_EXIT.ending)
+                return True
         error = sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
         if error is None or (isinstance(error, SystemExit) and not exit_code_of(error.code)):
             self.leave(Ending(0))
@@ -201,7 +217,7 @@ class _Exit(SystemExit):
         return SystemExit, self.args
 
     def __del__(self) -> None:
-        if threading.get_ident() == _MAIN and sys._getframe().f_back is None:
+        if threading.get_ident() == MAIN_THREAD and sys._getframe().f_back is None:
             PROCESS_EXIT.note_exit_code(self.code)
 
 
@@ -216,7 +232,7 @@ def _note_exits(known: ProcessExit) -> None:
 
     def leave(status: object = None, /) -> NoReturn:
         # Other threads end nothing, and ``threading`` passes over a SystemExit only if it is exactly that.
-        raise _Exit(status) if threading.get_ident() == _MAIN else SystemExit(status)
+        raise _Exit(status) if threading.get_ident() == MAIN_THREAD else SystemExit(status)
 
     def leave_at_once(status: int) -> NoReturn:
         known.leave_word(f"exit {status}")
@@ -224,14 +240,6 @@ def _note_exits(known: ProcessExit) -> None:
 
     sys.exit = functools.wraps(sys.exit)(leave)
     os._exit = functools.wraps(at_once)(leave_at_once)
-
-
-def _main_program_is_over() -> bool:
-    """Return whether the main thread runs no module any more, but what Python calls at its end."""
-    frame = sys._current_frames().get(_MAIN)  # type: ignore[arg-type]
-    while frame is not None and frame.f_back is not None:
-        frame = frame.f_back
-    return frame is None or frame.f_code.co_name not in ("<module>", "_run_module_as_main")
 
 
 def _is_caught(number: signal.Signals) -> bool:
@@ -259,25 +267,6 @@ def _at_sigterm(descriptor: int | None) -> None:
     faulthandler.register(signal.SIGTERM, file=descriptor, all_threads=False, chain=True)
     # A child is not the driver: its end is no word of this process.
     os.register_at_fork(after_in_child=lambda: faulthandler.unregister(signal.SIGTERM))
-
-
-def _goes_on_after_errors(frame: FrameType | None) -> bool:
-    """Return whether an unhandled exception is only shown at a prompt, so that the process goes on.
-
-    Args:
-        frame: the frame in which the exception is shown.
-    """
-    if sys.flags.interactive or os.environ.get("PYTHONINSPECT"):
-        return True
-    if not hasattr(sys, "ps1"):
-        return False
-    if not hasattr(sys.modules["__main__"], "__file__"):
-        return True
-    while frame is not None:  # a prompt within a program: code.interact
-        if frame.f_globals.get("__name__") == "code":
-            return True
-        frame = frame.f_back
-    return False
 
 
 PROCESS_EXIT = ProcessExit()

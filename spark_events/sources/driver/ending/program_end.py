@@ -1,0 +1,43 @@
+"""Whether the program of this process is over, or goes on after an exception that it did not handle."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import FrameType
+
+MAIN_THREAD = threading.main_thread().ident
+
+
+def is_over() -> bool:
+    """Return whether the main thread runs no module any more, but what Python calls at its end."""
+    frame = sys._current_frames().get(MAIN_THREAD)  # type: ignore[arg-type]
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    return frame is None or frame.f_code.co_name not in ("<module>", "_run_module_as_main")
+
+
+def has_left(error: BaseException) -> bool:
+    """Return whether an exception has left the outermost frame: no prompt within a program lets it do so."""
+    trace = error.__traceback__
+    return trace is not None and trace.tb_frame.f_back is None
+
+
+def goes_on_after_errors(frame: FrameType | None) -> bool:
+    """Return whether an unhandled exception is only shown at a prompt, so that the process goes on.
+
+    Args:
+        frame: the frame in which the exception is shown.
+    """
+    if sys.flags.interactive or os.environ.get("PYTHONINSPECT"):
+        return True
+    if not hasattr(sys, "ps1"):
+        return False
+    if not hasattr(sys.modules["__main__"], "__file__"):
+        return True
+    while frame is not None:  # a prompt within a program: code.interact
+        if frame.f_globals.get("__name__") == "code":
+            return True
+        frame = frame.f_back
+    return False

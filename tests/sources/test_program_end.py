@@ -1,0 +1,65 @@
+"""What ended a program, as it is known when it is over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEGIN = """
+import atexit, code, sys
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+
+def tell():
+    PROCESS_EXIT.note_unseen()
+    print("known:", (PROCESS_EXIT.raised or "nothing").splitlines()[-1], PROCESS_EXIT.code)
+
+atexit.register(tell)
+PROCESS_EXIT.install()
+"""
+OWN_HOOK = """
+sys.excepthook = lambda kind, error, trace: None
+def fail(): raise ValueError("unhandled")
+fail()
+"""
+BROKEN_HOOK = OWN_HOOK.replace("lambda kind, error, trace: None", "None")
+PROMPT = """
+typed = ["exec('1/0')", "1/0"]
+
+def read(prompt):
+    if not typed:
+        raise EOFError
+    return typed.pop()
+
+sys.excepthook = lambda kind, error, trace: None
+code.interact(readfunc=read)
+"""
+THREAD = """
+import threading
+sys.excepthook = threading.excepthook = lambda *_: None
+thread = threading.Thread(target=int, args=("one",))
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "known"),
+    [
+        (OWN_HOOK, "ValueError: unhandled 1"),
+        (BROKEN_HOOK, "ValueError: unhandled 1"),
+        ("sys.excepthook = lambda *_: None\nraise KeyboardInterrupt", "KeyboardInterrupt 130"),
+        ("sys.excepthook = lambda *_: None\nsys.exit(3)", "nothing 3"),
+        (PROMPT, "nothing None"),
+        (THREAD, "nothing None"),
+        ("", "nothing None"),
+    ],
+    ids=["own hook", "broken hook", "interrupted", "exit", "prompt", "thread", "well"],
+)
+def test_what_ended_it(program: str, known: str) -> None:
+    """A program may have a hook of its own, as many have that log what nobody handles."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == f"known: {known}\n", done.stderr
