@@ -99,6 +99,25 @@ def test_attaching_that_is_interrupted(tmp_path: Path) -> None:
     assert statuses(file_events(tmp_path / "events"), "application")[-1] == "FINISHED"
 
 
+def test_no_thread_to_be_had(tmp_path: Path) -> None:
+    """As where processes are limited: the program goes on, and nobody is told of what will have no end."""
+    ended = run(
+        tmp_path,
+        "usual = threading.Thread.start",
+        "def short(thread):",
+        "    if thread.name == 'spark-events-driver':",
+        '        raise RuntimeError("can\'t start new thread")',
+        "    usual(thread)",
+        "threading.Thread.start = short",
+        "spark_events.attach(spark, conf=conf)",
+        "print(spark.range(10).count())",
+    ).end()
+
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "10"), ended.err[-3000:]
+    assert "can't start new thread" in ended.err
+    assert not (tmp_path / "events").exists() or file_events(tmp_path / "events") == []
+
+
 def test_attaching_within_attach(tmp_path: Path) -> None:
     """A signal handler that attaches, and interrupts ``attach``, is told so; it does not wait for itself."""
     ended = run(

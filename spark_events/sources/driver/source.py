@@ -62,6 +62,8 @@ class DriverSource:
         self._conf = assembly.conf
         self._lineage: PlanReader | None = None
         self._stopping = threading.Event()
+        self._has_begun = threading.Event()
+        self._follows = False
         self._at_exit = False
         self._was_short = False
         self._driver = DriverState(spark_context)
@@ -109,18 +111,29 @@ class DriverSource:
         return self._registry.has_reporters(JOB_LISTENERS)
 
     def start(self) -> None:
-        """Subscribe, pick up what already runs, and continue in a thread of its own."""
-        with self._opened:
-            self._bridge.subscribe()
-            if self._lineage is not None:
-                self._lineage.subscribe()
-            self._registry.await_journals(_JOURNAL_WAIT_MS)
-            self._take_what_is_there(now_ms())
-            self._opened.callback(_STOP.end, self)
-            _STOP.begin(type(self._context), self)
-            self._registry.await_journaled(_JOURNAL_WAIT_MS)
-            self._thread.start()
-            self._opened.pop_all()  # the thread closes it
+        """Subscribe, pick up what already runs, and continue in a thread of its own.
+
+        The thread is there before anything is told: where none can be started, nobody hears of an application
+        whose end they would never hear of.
+        """
+        try:
+            with self._opened:
+                self._thread.start()
+                self._begin()
+                self._opened.pop_all()  # the thread closes it
+                self._follows = True
+        finally:
+            self._has_begun.set()
+
+    def _begin(self) -> None:
+        self._bridge.subscribe()
+        if self._lineage is not None:
+            self._lineage.subscribe()
+        self._registry.await_journals(_JOURNAL_WAIT_MS)
+        self._take_what_is_there(now_ms())
+        self._opened.callback(_STOP.end, self)
+        _STOP.begin(type(self._context), self)
+        self._registry.await_journaled(_JOURNAL_WAIT_MS)
 
     def _take_what_is_there(self, now: int) -> None:
         driver = self._driver
@@ -172,6 +185,9 @@ class DriverSource:
     # -- in the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        self._has_begun.wait()
+        if not self._follows:
+            return
         with ExitStack() as until_delivered:
             self._follow_to_the_end(until_delivered)
 
