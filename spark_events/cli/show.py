@@ -29,6 +29,10 @@ from spark_events.history.asked_time import time_of
 from spark_events.history.reading.event_lines import EventLines, StoredEvent
 from spark_events.runtime.event_names import ALL_SUBTASKS_STATUS_CHANGE, JOB_FAILURE, JOB_STATUS_CHANGE
 
+_MISSED = (
+    "{number:,} files of events were deleted before they were read: the file log keeps too few "
+    "(retention.max-files), or too small ones (rotate.max-bytes)"
+)
 _LOOK_EVERY_S = 0.5
 _STYLES = {"WARN": "yellow", "ERROR": "bold red", "FATAL": "bold red"}
 _WIDEST_SEVERITY = 5
@@ -118,7 +122,10 @@ def show(
         while follow:
             sys.stdout.flush()
             time.sleep(_LOOK_EVERY_S)
+            missed = lines.missed
             _show_new(lines, matches, as_json, failures)
+            if lines.missed > missed:
+                print_warnings([_MISSED.format(number=lines.missed - missed)])
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     if lines.cut:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from spark_events.history.reading.event_lines import EventLines
 from tests.support.applications import cli
 from tests.support.paths import REPO
 
@@ -287,6 +288,24 @@ def test_lines_of_something_else_are_counted(folder: Path) -> None:
 
     assert done.returncode == 0
     assert "lines that are not events, skipped: 2" in done.stderr
+
+
+def test_files_that_are_deleted_before_they_are_read(tmp_path: Path) -> None:
+    """As by a file log that keeps a few small files, told by the gap in their numbers."""
+    lines, name = EventLines([str(tmp_path)]), "shop__app-1.events.{0:06d}.jsonl"
+    for number in (3, 4, 5):  # older ones are gone, as always
+        write(tmp_path / name.format(number), event(number, f"event {number}"))
+    assert (len(list(lines.read())), lines.missed) == (3, 0)
+    (tmp_path / name.format(3)).unlink()
+    write(tmp_path / name.format(6), event(6, "event 6"))
+    assert (len(list(lines.read())), lines.missed) == (1, 0)
+    for number in (9, 10):
+        write(tmp_path / name.format(number), event(number, f"event {number}"))
+    assert (len(list(lines.read())), lines.missed) == (2, 2)
+    of_glob = EventLines([f"{tmp_path}/*0.jsonl"])
+    assert (len(list(of_glob.read())), of_glob.missed) == (1, 0)
+    write(tmp_path / name.format(20), event(20, "event 20"))
+    assert (len(list(of_glob.read())), of_glob.missed) == (1, 0)
 
 
 def test_follow(folder: Path) -> None:

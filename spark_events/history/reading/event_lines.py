@@ -10,7 +10,7 @@ import gzip
 import heapq
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden, otlp_value
 
+_NUMBERED = re.compile(r"(.+)\.(\d{6,})\.jsonl(?:\.\w+)?", re.ASCII)
 _BLOCK = 1 << 20
 _LONGEST_LINE = 16 * _BLOCK
 _OTHER_FORMS = r"\.(zst|bz2|xz|lz4|snappy|lzo|deflate)"
@@ -57,11 +58,15 @@ class EventLines:
         skipped: lines so far that are not events.
         cut: files that cannot be unpacked to their end.
         left_out: files in a form that is not read.
+        missed: how many files of a folder were added and deleted between two reads, by their numbers.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = list(map(_local, paths))
         self._positions: dict[Path, int] = {}
+        self._folders = [path for path in map(Path, self._paths) if path.is_dir()]
+        self._numbers: dict[str, int] = {}
+        self.missed = 0
         self.skipped = 0
         self.cut: list[Path] = []
         self.left_out = sorted({file for path in self._paths for file in _packed_at(path)})
@@ -84,7 +89,25 @@ class EventLines:
     def read(self) -> Iterator[StoredEvent]:
         """Yield what was not read before, in the order of time as far as each file is."""
         files = {file: None for path in self._paths for file in _files_at(path)}
+        self._count_missed(file for file in files if any(map(file.is_relative_to, self._folders)))
         yield from heapq.merge(*map(self._events, files), key=lambda event: event.time_ms)
+
+    def _count_missed(self, files: Iterable[Path]) -> None:
+        """Count the gaps in the numbers that a file log gives its files, since the last read.
+
+        The first of a log that is there may be any: older ones are deleted when they have been kept long
+        enough. A glob or a list of files may leave some out, so that folders alone are counted.
+        """
+        numbers: dict[str, list[int]] = {}
+        for file in files:
+            if named := _NUMBERED.fullmatch(file.name):
+                numbers.setdefault(f"{file.parent}/{named[1]}", []).append(int(named[2]))
+        for log, there in numbers.items():
+            before = self._numbers.get(log, 0)
+            added = sorted(number for number in there if number > before)
+            if before and added:
+                self.missed += added[0] - before - 1
+            self._numbers[log] = max(before, *there)
 
     def _events(self, path: Path) -> Iterator[StoredEvent]:
         try:
