@@ -76,7 +76,7 @@ class StagesOfPlace:
     def title(self) -> str:
         """What they are, for a sentence."""
         count = "a stage" if self.stages == 1 else f"{self.stages:,} stages"
-        the = "the " if self.name.startswith("query of ") else ""
+        the = "the " if self.name.startswith(("query of ", "query into ")) else ""
         of = f" of {the}{self.name}" if self.name else ""
         return f"{count}{of}{f': {self.does}' if self.does else ''}{self.for_each_row}"
 

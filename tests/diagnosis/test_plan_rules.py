@@ -1027,8 +1027,10 @@ def test_what_workers_take_to_start_is_not_what_functions_take() -> None:
 def test_a_stage_of_no_place_is_that_of_a_query() -> None:
     nowhere = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768"
     plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/m, false", None)
-    assert named(nowhere, None, executed(plan)) == "query of file:/out/m"
-    assert named("csv at NativeMethodAccessorImpl.java:0", None, executed(plan)) == "csv of file:/out/m"
+    assert named(nowhere, None, executed(plan)) == "query into file:/out/m"
+    assert named("csv at NativeMethodAccessorImpl.java:0", None, executed(plan)) == "csv into file:/out/m"
+    plan(1, "Scan parquet db.t [a#1]", 1)
+    assert named(nowhere, None, executed(plan)) == "query of db.t into file:/out/m"
     assert named(nowhere, None) == ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.diagnosis.measured import kept_rdds
-from spark_events.diagnosis.plans.node import IN_MEMORY, MetricValue, Node
+from spark_events.diagnosis.plans.node import IN_MEMORY, WRITES_TABLE, MetricValue, Node
 from spark_events.diagnosis.times.covered import covered_ms
 
 _INTERNAL = "internal.metrics."
@@ -85,6 +85,11 @@ class EndedExecution:
     def tables(self) -> list[str]:
         """Return what it reads and writes, each once: names of tables, or paths."""
         return list(dict.fromkeys(name for node in self.nodes() if (name := node.table())))
+
+    def written(self) -> list[str]:
+        """Return what it writes, each once."""
+        writes = (node for node in self.nodes() if node.name.startswith(WRITES_TABLE))
+        return list(dict.fromkeys(name for node in writes if (name := node.table())))
 
     def nodes(self) -> Iterator[Node]:
         """Yield the nodes of all plans, but for those of a cache that another execution has filled."""

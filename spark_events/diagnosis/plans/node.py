@@ -72,6 +72,8 @@ EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
 EXISTING_RDD = "Scan ExistingRDD"
 OF_PROGRAM = (EXISTING_RDD, "LocalTableScan")
 """How the names of scans begin whose rows the program has made: two that look alike may have other rows."""
+WRITES_TABLE = ("Execute ", "Append", "Overwrite")
+"""How the names of nodes begin that say which table or path they write."""
 CUT = " more fields"
 """How Spark ends a list of columns that it cuts."""
 
@@ -176,7 +178,7 @@ class Node:
             return next(iter(self.name.split()[1:]), "")
         if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
             return match[1]
-        if self.name.startswith(("Execute ", "Append", "Overwrite", EXISTING_RDD)):
+        if self.name.startswith((*WRITES_TABLE, EXISTING_RDD)):
             written = _WRITTEN.search(self.text)
             return written[0] if written else ""
         return ""

@@ -140,8 +140,11 @@ def named(spark_name: str, job: Job | None, ended: EndedExecution | None = None)
     action = job.action if job is not None and job.action_seen_ms is None else None
     if action is not None:
         return f"{verb or 'action'} at {action.file_path.rpartition('/')[2]}:{action.line_number}"
-    tables = ended.tables() if ended is not None else []
-    return f"{verb or 'query'} of {', '.join(tables[:3])}" if tables else verb
+    written = ended.written() if ended is not None else []
+    read = [table for table in ended.tables() if table not in written] if ended is not None else []
+    of = f" of {', '.join(read[:3])}" if read else ""
+    into = f" into {', '.join(written[:1])}" if written else ""
+    return f"{verb or 'query'}{of}{into}" if of or into else verb
 
 
 def _code(job: Job | None, time_ms: int) -> dict[str, AttributeValue]:
