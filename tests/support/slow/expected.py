@@ -95,6 +95,7 @@ BESIDE: dict[str, frozenset[str]] = {
     "broadcast-too-large": frozenset({"gc"}),
     "collect-to-driver": frozenset({"gc"}),
     "stream-behind": frozenset({"regression"}),
+    "frames-joined": frozenset({"large-broadcast"}),
 }
 """By cause, issues that are true beside it, and that do not say it."""
 
