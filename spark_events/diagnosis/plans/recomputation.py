@@ -61,10 +61,12 @@ class Recomputation:
     something else is computed.
 
     Args:
-        of_stream: whether they are the plans of micro-batches, whose own rows are others each time.
+        of_stream: whether they are the plans of micro-batches, whose own rows are others each time. Then parts
+            of plans alone are looked at: files that are read for a micro-batch are new ones.
     """
 
     def __init__(self, of_stream: bool = False) -> None:
+        self._of_stream = of_stream
         self._not_kept = (*_NOT_KEPT, *OF_PROGRAM, *(_OF_STREAM if of_stream else ()))
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
@@ -82,15 +84,16 @@ class Recomputation:
             place: in the user's code that it is for; empty if unknown.
         """
         parts: list[PlanPart] = []
-        is_new = self._looped_reads.take(execution, place)
-        is_new = self._parsed_files.take(execution, place) or is_new
+        is_new = not self._of_stream and self._looped_reads.take(execution, place)
+        is_new = (not self._of_stream and self._parsed_files.take(execution, place)) or is_new
         if not execution.plans:
             self.read_elsewhere()
         work = WorkInStages(execution)
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
             digests = self._take(plan, _Where(execution, work, place, whole), parts)
-            is_new = self._counted.take(execution, plan, digests, place) or is_new
+            if not self._of_stream:
+                is_new = self._counted.take(execution, plan, digests, place) or is_new
         again = {part.digest: part for part in parts if part.is_again}
         self._again.update(again)
         return is_new or bool(again)
