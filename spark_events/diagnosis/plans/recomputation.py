@@ -61,8 +61,8 @@ class Recomputation:
     something else is computed.
 
     Args:
-        of_stream: whether they are the plans of micro-batches, whose own rows are others each time. Then parts
-            of plans alone are looked at: files that are read for a micro-batch are new ones.
+        of_stream: whether they are the plans of micro-batches, whose own rows are others each time. Then
+            parts of plans alone are looked at: files that are read for a micro-batch are new ones.
     """
 
     def __init__(self, of_stream: bool = False) -> None:
