@@ -82,7 +82,7 @@ def small_files(
         share_ms = wall_ms * min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
         yield Issue(
             SMALL_FILES,
-            WRITES if field == "Written" else f"{SMALL_FILES} {verb}",
+            f"{SMALL_FILES} {verb}",
             round(min(share_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "

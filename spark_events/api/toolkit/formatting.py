@@ -29,6 +29,11 @@ def duration(ms: float | None) -> str:
     return f"{seconds} s"
 
 
+def micros(us: float) -> str:
+    """Return a time in µs for people, in ms from one on."""
+    return f"{us:,.0f} µs" if us < 1_000 else f"{us / 1_000:,.1f} ms"
+
+
 def size(size_bytes: float | None) -> str:
     """Return ``512 bytes``, ``1.5 MiB`` or ``2 GiB``; an empty text for None."""
     if size_bytes is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spark_events.api.toolkit.formatting import duration
+from spark_events.api.toolkit.formatting import duration, micros
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.join_keys import EQUAL, calls_light, join_keys, of_tables
@@ -90,7 +90,7 @@ def _issue(
         lost_ms if is_known else None,
         None,
         f"the join{of_tables(node.tables())} on {keys} takes {'' if is_known else 'up to '}"
-        f"{_each(own_ms, many)} of a CPU for each of {many:,} rows, as long as to compare it with "
+        f"{micros(own_ms * 1_000 / many)} of a CPU for each of {many:,} rows, as long as to compare it with "
         f"{_about(pairs)} of the other {few:,}; of all these pairs with the same {keys}, its condition on "
         f"{condition} keeps {rows:,}: {duration(lost_ms)}",
         "Also join on a bucket of what the condition compares, such as the day of a time (on the side of the "
@@ -152,11 +152,6 @@ def _bytes_ms(node: Node) -> float:
     if SCAN_TIME in node.metrics or node.name == BROADCAST:
         return 0
     return sum(node.metrics.get(name, 0) / speed for name, speed in _BYTES_PER_MS.items())
-
-
-def _each(own_ms: float, rows: int) -> str:
-    micros = own_ms * 1_000 / rows
-    return f"{micros:,.0f} µs" if micros < 1_000 else f"{micros / 1_000:,.0f} ms"
 
 
 def _about(number: float) -> str:

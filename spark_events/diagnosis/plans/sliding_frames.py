@@ -10,8 +10,6 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
-FRAMES = f"{WINDOW} frames"
-"""The cause of its issues."""
 _BOUND = r"(-?\d+|currentrow\$\(\))"
 _FRAME = re.compile(rf"specifiedwindowframe\(RowFrame, {_BOUND}, {_BOUND}\)", re.ASCII)
 _LEAST_ROWS = 100
@@ -45,7 +43,7 @@ def _issue(node: Node, frame_rows: int, rows: int, lost_ms: int) -> Issue:
     by = ", ".join(columns(node.text.rpartition("[")[2]))
     return Issue(
         WINDOW,
-        FRAMES,
+        f"{WINDOW} frames",
         lost_ms,
         None,
         f"for each of {rows:,} rows, a window{f' ordered by {by}' if by else ''} aggregates a frame of up to "

@@ -8,6 +8,8 @@ from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, Spread, Task
 
 DATA_RATIO = 2
 """So many times as much as others, a task has at least that has more data."""
+LOCAL = "driver"
+"""The executor in local mode."""
 _PER_ROW = 4
 """How many times as long a row takes at most as one of the median task."""
 _TOGETHER_MS, _LEAST_WAVE = 500, 3
@@ -100,7 +102,7 @@ class EndedStage:
     def is_local(self) -> bool:
         """Whether the driver ran its tasks."""
         runs = self.measured.longest_runs
-        return bool(runs) and all(run.executor == "driver" for run in runs)
+        return bool(runs) and all(run.executor == LOCAL for run in runs)
 
     @property
     def reads_shuffles(self) -> bool:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TaskRun, TasksMeasured
-from spark_events.diagnosis.stages.ended_stage import DATA_RATIO, EndedStage
+from spark_events.diagnosis.stages.ended_stage import DATA_RATIO, LOCAL, EndedStage
 from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, Thresholds
 
 _TAIL = "tail"
 _FEW_TASKS = 4
-_LOCAL = "driver"
-"""The executor in local mode."""
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -123,7 +121,7 @@ def _held_up(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]
 def _place(run: TaskRun, measured: TasksMeasured) -> tuple[str, str]:
     """Return where a late task ran, for a sentence, and where to look; in local mode, there is one place."""
     rows = "check what this task's rows make your code do"
-    if len(measured.hosts) <= 1 and run.executor == _LOCAL:
+    if len(measured.hosts) <= 1 and run.executor == LOCAL:
         return "", f"{rows}."
     again = "spark.speculation=true runs a second copy of such a task elsewhere."
     if len(measured.hosts) <= 1:

@@ -143,7 +143,7 @@ def named(spark_name: str, job: Job | None, ended: EndedExecution | None = None)
     written = ended.written() if ended is not None else []
     read = [table for table in ended.tables() if table not in written] if ended is not None else []
     of = f" of {', '.join(read[:3])}" if read else ""
-    into = f" into {', '.join(written[:1])}" if written else ""
+    into = f" into {written[0]}" if written else ""
     return f"{verb or 'query'}{of}{into}" if of or into else verb
 
 
