@@ -150,7 +150,7 @@ def _most(duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[S
 
 def _functions(issue: FoundIssue) -> str:
     """Return which functions an issue is about, in parentheses; empty if nobody knows them."""
-    said = list(filter(None, [str(issue.evidence.get("python.functions") or "")]))
-    if (rows := issue.number("python.batchRows")) is not None:
-        said.append(f"in batches of {rows} rows")
-    return f" ({', '.join(said)})" if said else ""
+    functions, rows = issue.evidence.get("python.functions"), issue.number("python.batchRows")
+    if not functions:
+        return ""
+    return f" ({functions})" if rows is None else f" ({functions}, in batches of {rows} rows)"

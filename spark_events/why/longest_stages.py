@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from spark_events.api.toolkit.formatting import duration
+from spark_events.api.toolkit.formatting import micros
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.plans.work_in_stage import is_light
@@ -83,11 +83,10 @@ class StagesOfPlace:
     @property
     def for_each_row(self) -> str:
         """What a row takes, if that is long, as a sentence goes on with it."""
-        each_us = self.run_ms * 1_000 // self.rows if self.rows else 0
+        each_us = self.run_ms * 1_000 / self.rows if self.rows else 0
         if each_us < _LONG_FOR_A_ROW_US or self.wall_ms < _WARM_MS:
             return ""
-        each = f"{each_us:,} µs" if each_us < 1_000 else duration(each_us // 1_000)
-        return f"; {each} of tasks' time for each of {self.rows:,} rows"
+        return f"; {micros(each_us)} of tasks' time for each of {self.rows:,} rows"
 
 
 @dataclass(slots=True)
@@ -150,19 +149,32 @@ class LongestStages(Timeless):
     def _add(self, name: str, nodes: Sequence[Node], stage: ExecutedStage, codec: str = "") -> None:
         written = f"files compressed with {codec}" if codec else ""
         key = shorten(name, _LONGEST), " ← ".join(filter(None, (written, _what(nodes))))
-        rows = max((node.rows or 0 for node in nodes), default=0)
         if key not in self._places and len(self._places) >= _MOST_PLACES:
             return
         place = self._places.setdefault(key, StagesOfPlace(*key))
         place.stages += 1
         place.tasks += stage.tasks
         place.run_ms += stage.run_ms
-        place.rows += rows
+        place.rows += _rows(nodes)
         place.spans.append((stage.begun_ms, stage.ended_ms))
 
 
+def _rows(nodes: Iterable[Node]) -> int:
+    """Return how many rows go into or come out of a node of a stage at most; 0 if some are not counted."""
+    counted: list[int | None] = [0]
+    for node in nodes:
+        counted += [below.rows for below in node.children or (node,)]
+        counted.append(node.rows or 0)
+    return 0 if None in counted else max(each or 0 for each in counted)
+
+
 def _slow_codec(ended: EndedExecution) -> str:
-    """Return the codec with which an execution compresses its files, if that takes long; else empty."""
+    """Return the codec with which an execution compresses its files, if that takes long; else empty.
+
+    Of several actions, as in ``foreachBatch``, nobody knows which of the stages is whose.
+    """
+    if len(ended.plans) > 1:
+        return ""
     codecs = (_CODEC.search(node.text) for node in ended.nodes() if node.name.startswith("Execute"))
     return next((match[1] for match in codecs if match), "")
 

@@ -31,6 +31,16 @@ def test_a_result_of_which_little_changes() -> None:
     )
 
 
+def test_a_few_micro_batches_in_which_little_changes() -> None:
+    """Of most others, all rows have changed: no average of the few stands for them."""
+    rule = CompleteMode()
+    for changed in [3_000] * 3 + [60_000] * 12:
+        of_state = {"number_of_updated_state_rows": changed}
+        plan = Plan()(0, SAVES.format("Complete"), 2, rows=60_000, **of_state)
+        rule.take(executed(plan, s2=(0, 9)))
+    assert rule.issue() is None
+
+
 @pytest.mark.parametrize(
     ("rows", "changed", "mode", "batches"),
     [

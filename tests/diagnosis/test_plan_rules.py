@@ -11,7 +11,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.joins import joins
-from spark_events.diagnosis.plans.node import read_plans
+from spark_events.diagnosis.plans.node import MetricValue, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.recomputation import Recomputation
@@ -84,6 +84,8 @@ def test_a_join_of_all_with_all(name: str) -> None:
     [
         ("LeftAnti", "(((a#1 = b#2) OR isnull((a#1 = b#2))) AND ((c#3 = d#4) OR isnull((c#3 = d#4))))", True),
         ("LeftAnti", "(a#1 < b#2)", False),
+        ("LeftAnti", "((a#1 < b#2) OR isnull((c#3 + d#4)))", False),
+        ("LeftAnti", "((a#1 = cast(b#2 as int)) OR isnull((a#1 = cast(b#2 as int))))", True),
         ("Inner", "((a#1 = b#2) OR isnull((a#1 = b#2)))", False),
     ],
 )
@@ -977,6 +979,27 @@ def test_what_functions_take_for_a_row(rows: int | None, text: str, said: str, a
     assert "for each of" not in told.sentence
 
 
+def test_no_time_for_a_row_of_two_kinds_of_calls() -> None:
+    """Nobody knows whose the time is: of the 100 rows, or of the 90,000."""
+    times = {"time_to_run_Python_workers": 9 * S}
+    plan = Plan()(0, "BatchEvalPython [f(x#1)#2], [y#3]", 1, rows=100, **times)(1, "Filter (x#1 > 2)", 1)
+    plan(2, "BatchEvalPython [g(x#1)#4], [y#5]", 1, rows=90_000, **times)
+    issue = Issue("python", "python", 20 * S, None, "of the time", FASTER_FUNCTIONS)
+    issue = replace(issue, evidence={"pythonTimeMs": 40 * S})
+    told = explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+    assert told.sentence == "of the time: f, g"
+
+
+def test_no_time_for_a_row_that_is_counted_in_two_stages() -> None:
+    """As where rows are computed for a sample, too: the time is that of one of them."""
+    plan = Plan()(0, "BatchEvalPython [f(x#1)#2], [y#3]", 1, rows=9_000, time_to_run_Python_workers=9 * S)
+    plan.measured = {at: MetricValue(of.value, frozenset((1, 2))) for at, of in plan.measured.items()}
+    issue = Issue("python", "python", 20 * S, None, "of the time", FASTER_FUNCTIONS)
+    issue = replace(issue, evidence={"pythonTimeMs": 40 * S})
+    nodes = executed(plan, s1=(0, 20), s2=(20, 40)).nodes_by_stage()[2]
+    assert explained(issue, nodes).sentence == "of the time: f"
+
+
 @pytest.mark.parametrize(
     ("sent", "columns", "said"),
     [(100, 20, True), (38, 20, False), (0, 20, False), (100, 7, False)],
@@ -1012,6 +1035,7 @@ def test_batches_that_are_small_by_configuration(text: str, said: bool) -> None:
         replace(issue, evidence={SMALL_BATCH: 10}), executed(plan, s1=(0, 20)).nodes_by_stage()[1]
     )
     assert told.sentence.endswith(", in batches of 10 at most") is said
+    assert (SMALL_BATCH in told.evidence) is said
     assert told.advice.startswith("Remove spark.sql.execution.arrow.maxRecordsPerBatch=10") is said
     assert "Larger batches help" not in told.advice or not said
 

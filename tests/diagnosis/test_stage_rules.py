@@ -352,6 +352,7 @@ def test_values_that_are_grouped_by_key() -> None:
     for by_key in (True, False):
         (issue,) = stage_issues(EndedStage(4, tasks, python, by_key=by_key), Thresholds())
         assert ("reduceByKey" in issue.advice) is by_key
+        assert "If they call a service" in issue.advice  # what comes before the shuffle is in the stage
 
 
 def test_rows_of_a_frame_that_go_through_an_rdd() -> None:
@@ -359,6 +360,7 @@ def test_rows_of_a_frame_that_go_through_an_rdd() -> None:
     for of_frame in (True, False):
         (issue,) = stage_issues(EndedStage(4, tasks, python, of_frame=of_frame), Thresholds())
         assert issue.advice.startswith("They get the rows of a DataFrame (df.rdd)") is of_frame
+        assert "If they call a service" in issue.advice
 
 
 @pytest.mark.parametrize(("rows", "told"), [(10, 10), (999, 999), (1_000, None), (0, None), (None, None)])
@@ -366,6 +368,12 @@ def test_how_many_rows_python_gets_at_a_time(rows: int | None, told: int | None)
     tasks = measured([100 * S] * 4)
     (issue,) = stage_issues(EndedStage(4, tasks, PythonTimes(400 * S), arrow_rows=rows), Thresholds())
     assert issue.evidence.get(SMALL_BATCH) == told
+
+
+def test_an_rdd_gets_no_batches_of_arrow() -> None:
+    python = PythonTimes(400 * S, in_rdd=True)
+    (issue,) = stage_issues(EndedStage(4, measured([100 * S] * 4), python, arrow_rows=10), Thresholds())
+    assert SMALL_BATCH not in issue.evidence
 
 
 def test_python_of_an_rdd() -> None:

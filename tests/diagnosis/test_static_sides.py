@@ -38,8 +38,8 @@ def test_a_table_that_is_summed_in_each_batch() -> None:
     (issue,) = told(*(batch(number) for number in range(4)))
     assert (issue.kind, issue.lost_ms) == ("recomputation", 3 * 6 * S)
     assert issue.sentence == (
-        "the same HashAggregate of shop.customers is computed 4 times: in each micro-batch, though no new rows "
-        "go into it"
+        "the same HashAggregate of shop.customers is computed 4 times by micro-batches, though no new rows of "
+        "the stream go into it"
     )
     assert issue.advice.startswith("If the table does not change while the query runs, cache()")
 
@@ -56,6 +56,12 @@ def test_a_table_that_is_summed_in_each_batch() -> None:
 )
 def test_what_is_not_the_same_each_time(plans: list[Plan]) -> None:
     assert told(*plans) == []
+
+
+def test_a_table_that_changes_after_some_batches() -> None:
+    """Then not each micro-batch has computed the same."""
+    (issue,) = told(*(batch(number, rows=900 + max(0, number - 3)) for number in range(8)))
+    assert "computed 4 times by micro-batches" in issue.sentence
 
 
 def test_what_was_computed_once_is_forgotten() -> None:

@@ -324,6 +324,36 @@ def test_rows_of_a_state_that_do_not(healthy: list[Issue]) -> None:
     assert healthy == []
 
 
+def test_a_cache_that_fills_is_no_state_that_grows() -> None:
+    """Of RocksDB, Spark says the memory, with its caches; not how large rows are."""
+    rule = StateRowsGrow()
+    for number in range(1, 20):
+        of = {"operatorName": "stateStoreSave", "numRowsTotal": 50, "memoryUsedBytes": 4_000_000 * number}
+        of |= {"customMetrics": {"rocksdbSstFileSize": 400_000 * number}}
+        assert list(rule.take(progress(5, stateOperators=[of])[0])) == []
+
+
+def test_as_many_operators_as_are_followed() -> None:
+    """Those that were there before go on being followed."""
+    rule, issues = StateRowsGrow(), []
+    for number in range(1, 13):
+        sizes = {"stateOnCurrentVersionSizeBytes": 400_000 * number}
+        each = {"operatorName": "flatMap", "numRowsTotal": 50, "customMetrics": sizes}
+        issues = list(rule.take(progress(5, stateOperators=[each] * 101)[0]))
+    assert len(issues) == 100
+
+
+def test_of_two_joins_one_may_be_cleaned() -> None:
+    """Its state grows until the watermark comes by: nobody knows which of the two it is."""
+    rule = StateGrowth()
+    text = "StreamingSymmetricHashJoin [user#4], [u#9], Inner, state cleanup [ {0} ], 2"
+    cleaned, kept = "left value predicate: (at <= 1)", "left = null, right = null"
+    rule.knows([Plan()(0, text.format(each), 1, rows=5).root() for each in (cleaned, kept)])
+    for number in range(1, 12):
+        of = {**operator(2_000 * number), "operatorName": "symmetricHashJoin"}
+        assert list(rule.take(progress(5, stateOperators=[of], eventTime={"watermark": "x"})[0])) == []
+
+
 def parts_of(parts: int, rows: int, commit_ms: int, each: int = 1) -> dict[str, Any]:
     operator = {
         "operatorName": "stateStoreSave",

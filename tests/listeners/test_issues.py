@@ -68,18 +68,31 @@ def test_nothing_rests_on_bytes_that_spark_does_not_count() -> None:
     assert advice[1][1].startswith("Spark has not measured how much each task reads, so see whether")
 
 
-@pytest.mark.parametrize(("rows", "told"), [("10", 10), ("10000", None), ("-1", None), ("many", None)])
-def test_how_many_rows_python_gets_at_a_time_is_said_by_the_job(rows: str, told: int | None) -> None:
-    """Its properties have the settings of the session; of an RDD, its stage says that it groups by key."""
+def in_python(rows: str, **info: Any) -> Event:
+    """Return what is told of a stage with more information, whose job says how many rows a batch has."""
     records = list(job(10, [90 * S] * 4))
     records[0]["Properties"] = {"spark.sql.execution.arrow.maxRecordsPerBatch": rows}
     for record in records:
         if "Stage Info" in record:
-            record["Stage Info"]["Stage Name"] = "groupByKey at a.py:1"
-            record["Stage Info"]["RDD Info"] = [{"Name": "PythonRDD"}, {"Name": "SQLExecutionRDD"}]
+            record["Stage Info"].update({name.replace("_", " "): value for name, value in info.items()})
     (event,) = issues(Feed()(r.application_start(), r.executor("Added", 0), *records))
-    assert event.attributes["advice"].startswith("groupByKey moves every value")
+    return event
+
+
+@pytest.mark.parametrize(("rows", "told"), [("10", 10), ("10000", None), ("-1", None), ("many", None)])
+def test_how_many_rows_python_gets_at_a_time_is_said_by_the_job(rows: str, told: int | None) -> None:
+    """Its properties have the settings of the session."""
+    measured = {"ID": 7, "Name": "time to run Python workers", "Value": 300 * S, "Update": 300 * S}
+    event = in_python(rows, Accumulables=[measured])
     assert event.attributes.get("python.batchRows") == told
+
+
+def test_an_rdd_that_is_grouped_by_key() -> None:
+    """Its stage says so; rows of RDDs go to Python in other batches."""
+    of_rdd = [{"Name": "PythonRDD"}, {"Name": "SQLExecutionRDD"}]
+    event = in_python("10", Stage_Name="groupByKey at a.py:1", RDD_Info=of_rdd)
+    assert event.attributes["advice"].startswith("groupByKey moves every value")
+    assert "python.batchRows" not in event.attributes
 
 
 def issues(feed: Feed) -> list[Event]:

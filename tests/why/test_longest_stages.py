@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.why.answer import answer
-from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _slow_codec, _what
+from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _rows, _slow_codec, _what
 from tests.support.plans import Plan, executed
 
 S = 1_000
@@ -77,16 +77,39 @@ def test_a_codec_that_takes_long(options: str, codec: str) -> None:
     assert _slow_codec(executed(plan)) == codec
 
 
+def test_a_codec_of_one_of_several_actions() -> None:
+    """The stage that ends last may be another's."""
+    plans = [Plan()(0, f"Execute InsertInto file:/out/{n}, JSON, [compression={c}]") for n, c in _CODECS]
+    assert _slow_codec(executed(*plans)) == ""
+
+
+_CODECS = ((1, "bzip2"), (2, "snappy"))
+
+
+def test_rows_that_go_into_a_stage_count() -> None:
+    """An aggregation makes 50 rows of ten million."""
+    plan = Plan()(0, "HashAggregate(keys=[k#1])", 2, rows=50)(1, "AQEShuffleRead coalesced")
+    plan(2, "Exchange hashpartitioning(k#1, 8)", 1, shuffle_records_written=10_000_000)
+    plan(3, "Scan parquet db.t [k#1]", 1, rows=10_000_000)
+    assert _rows(executed(plan, s1=(0, 9), s2=(9, 60)).nodes_by_stage()[2]) == 10_000_000
+
+
+def test_rows_that_nobody_has_counted_in_part() -> None:
+    plan = Plan()(0, "HashAggregate(keys=[k#1])", 2, rows=50)(1, "MapPartitions f", 2)(2, "Scan custom", 2)
+    assert _rows(list(plan.root().walk())) == 0
+
+
 @pytest.mark.parametrize(
     ("rows", "seconds", "said"),
     [
-        (24_000, 60, "; 5 ms of tasks' time for each of 24,000 rows"),
+        (24_000, 60, "; 5.0 ms of tasks' time for each of 24,000 rows"),
+        (60_302, 60, "; 2.0 ms of tasks' time for each of 60,302 rows"),
         (240_000, 60, "; 500 µs of tasks' time for each of 240,000 rows"),
         (2_400_000, 60, ""),
         (24_000, 29, ""),
         (0, 60, ""),
     ],
-    ids=["long", "less long", "usual", "a short stage", "nobody counts"],
+    ids=["long", "1.99 ms", "less long", "usual", "a short stage", "nobody counts"],
 )
 def test_what_a_row_takes(rows: int, seconds: int, said: str) -> None:
     place = StagesOfPlace("sum at a.py:9", "Project (n)", 1, 4, rows, 120 * S, [(0, seconds * S)])

@@ -15,7 +15,8 @@ from spark_events.diagnosis.plans.work_in_stage import stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
-_NOT_IN = re.compile(r", LeftAnti, .*isnull\(\(", re.DOTALL)
+_NOT_IN = re.compile(r", LeftAnti, .*?(\(.+? = .+?\)) OR isnull\(\1\)", re.DOTALL)
+"""An equality that is also true where it is neither true nor false."""
 _ON_EQUAL_COLUMNS = (
     "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value (an "
     "hour of a time, say), so that only rows of one bucket are compared."
@@ -82,10 +83,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if condition:
         because = f", because its condition on {condition} is not an equality"
     if _NOT_IN.search(node.text):
-        because, advice = (
-            f", because NOT IN on {condition} is no equality where a value may be NULL",
-            _NOT_EXISTS,
-        )
+        because = f", because NOT IN on {condition} is no equality where a value may be NULL"
+        advice = _NOT_EXISTS
     yield Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} {condition}",

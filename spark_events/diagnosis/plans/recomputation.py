@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -27,9 +27,6 @@ _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
-
-
-_OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")
 
 
 class _Where(NamedTuple):
@@ -61,13 +58,11 @@ class Recomputation:
     something else is computed.
 
     Args:
-        of_stream: whether they are the plans of micro-batches, whose own rows are others each time. Then
-            parts of plans alone are looked at: files that are read for a micro-batch are new ones.
+        with_other_rows: how the names of nodes begin that have other rows each time, however alike they look.
     """
 
-    def __init__(self, of_stream: bool = False) -> None:
-        self._of_stream = of_stream
-        self._not_kept = (*_NOT_KEPT, *OF_PROGRAM, *(_OF_STREAM if of_stream else ()))
+    def __init__(self, with_other_rows: Sequence[str] = OF_PROGRAM) -> None:
+        self._not_kept = (*_NOT_KEPT, *with_other_rows)
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
         self._causes: dict[str, str] = {}
@@ -83,20 +78,30 @@ class Recomputation:
             execution: it.
             place: in the user's code that it is for; empty if unknown.
         """
-        parts: list[PlanPart] = []
-        is_new = not self._of_stream and self._looped_reads.take(execution, place)
-        is_new = (not self._of_stream and self._parsed_files.take(execution, place)) or is_new
+        is_new = self._looped_reads.take(execution, place)
+        is_new = self._parsed_files.take(execution, place) or is_new
         if not execution.plans:
             self.read_elsewhere()
+        digests, are_again = self.take_parts(execution, place)
+        for plan, of_plan in zip(execution.plans, digests, strict=True):
+            is_new = self._counted.take(execution, plan, of_plan, place) or is_new
+        return is_new or are_again
+
+    def take_parts(self, execution: EndedExecution, place: str) -> tuple[list[dict[int, str]], bool]:
+        """Take what ``again`` needs of an execution; the arguments are those of ``take``.
+
+        Returns:
+            The digests of the nodes of each plan, and whether ``again`` has something new.
+        """
+        parts: list[PlanPart] = []
         work = WorkInStages(execution)
+        digests = []
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
-            digests = self._take(plan, _Where(execution, work, place, whole), parts)
-            if not self._of_stream:
-                is_new = self._counted.take(execution, plan, digests, place) or is_new
+            digests.append(self._take(plan, _Where(execution, work, place, whole), parts))
         again = {part.digest: part for part in parts if part.is_again}
         self._again.update(again)
-        return is_new or bool(again)
+        return digests, bool(again)
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""

@@ -12,7 +12,7 @@ from spark_events.diagnosis.thresholds import REWRITE
 _SAVES = "StateStoreSave"
 _COMPLETE = re.compile(r", Complete, ", re.ASCII)
 _LEAST_BATCHES, _LEAST_RATIO = 3, 4
-"""So many micro-batches each put out so many times as many rows as have changed."""
+"""So many micro-batches put out so many times as many rows, in all, as have changed."""
 
 
 class CompleteMode:
@@ -31,16 +31,16 @@ class CompleteMode:
             if not node.name.startswith(_SAVES) or not _COMPLETE.search(node.text):
                 continue
             rows, changed = node.metrics.get(ROWS, 0), node.metrics.get(UPDATED_STATE_ROWS)
-            if changed is None or rows < _LEAST_RATIO * max(1, changed):
+            if changed is None or not rows:
                 continue
             self._batches += 1
             self._rows += rows
             self._changed += changed
-            self._lost_ms += execution.wall_ms(node.stages) * (rows - changed) // rows
+            self._lost_ms += execution.wall_ms(node.stages) * max(0, rows - changed) // rows
 
     def issue(self) -> Issue | None:
         """Return what that has cost so far; None if there is no sign of it, or not yet."""
-        if self._batches < _LEAST_BATCHES:
+        if self._batches < _LEAST_BATCHES or self._rows < _LEAST_RATIO * self._changed:
             return None
         rows, changed = self._rows // self._batches, self._changed // self._batches
         return Issue(

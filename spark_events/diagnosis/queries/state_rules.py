@@ -24,11 +24,11 @@ _STATEFUL = {
 """The names of plans' nodes that keep state, and of their operators in a query's progress."""
 _BY_KEYS = ("StreamingDeduplicate", "StateStoreSave")
 _LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
+_SIZE_OF_ROWS = "stateOnCurrentVersionSizeBytes"
+"""What Spark's own state store says of its rows; RocksDB has caches and files instead, which grow anyway."""
 _SAME_ROWS, _TIMES_AS_LARGE, _LARGE_BYTES = 1.5, 4, 1 << 20
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
-
-
 _EVENT_TIME = re.compile(r"-T\d+ms", re.ASCII)
 """How Spark marks a column that has a watermark."""
 _NOT_CLEANED = "state cleanup [ left = null, right = null ]"
@@ -71,11 +71,13 @@ class StateGrowth:
         """Called with the nodes of a micro-batch's plan, which say by which columns state is kept."""
         if self._keys:
             return
+        are_cleaned: set[str] = set()
         for node in nodes:
             if (operator := _STATEFUL.get(node.name)) and (keys := columns(node.text.partition("], ")[0])):
                 self._keys.setdefault(operator, ", ".join(keys[:3]))
-                if _is_kept(node):
-                    self._kept.add(operator)
+                if not _is_kept(node):
+                    are_cleaned.add(operator)  # progress does not say which of two joins it is about
+        self._kept = self._keys.keys() - are_cleaned
 
     def take(self, progress: Mapping[str, Any]) -> Iterator[Issue]:
         """Yield what a query's progress shows."""
@@ -96,12 +98,9 @@ class StateGrowth:
             self._states[place, name] = _State(rows, rows)
             return None
         state.last = rows
-        useless = watermark and name in self._kept
-        if (
-            (watermark and not useless)
-            or state.batches < _LEAST_BATCHES
-            or rows < max(_LEAST_ROWS, 2 * state.first)
-        ):
+        if watermark and name not in self._kept:
+            return None
+        if state.batches < _LEAST_BATCHES or rows < max(_LEAST_ROWS, 2 * state.first):
             return None
         if state.grew * 10 < state.batches * 9:
             return None
@@ -114,7 +113,7 @@ class StateGrowth:
             None,
             f"the state of {name}{keys} has grown in {state.grew} of {state.batches} micro-batches, from "
             f"{state.first:,} to {rows:,} rows, and nothing was removed",
-            _IN_VAIN.get(name, _WITH_KEYS) if useless else _NO_WATERMARK,
+            _IN_VAIN.get(name, _WITH_KEYS) if watermark else _NO_WATERMARK,
             Severity.WARN,
             {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
         )
@@ -131,8 +130,9 @@ class StateRowsGrow:
         for place, operator in enumerate(progress.get("stateOperators") or ()):
             name, rows = str(operator.get("operatorName") or "state"), int(operator.get("numRowsTotal") or 0)
             custom = operator.get("customMetrics") or {}
-            used = int(custom.get("stateOnCurrentVersionSizeBytes") or operator.get("memoryUsedBytes") or 0)
-            if not rows or not used or len(self._sizes) >= _MOST_OPERATORS:
+            used = int(custom.get(_SIZE_OF_ROWS) or 0)
+            is_full = len(self._sizes) >= _MOST_OPERATORS and (place, name) not in self._sizes
+            if not rows or not used or is_full:
                 continue
             sizes = self._sizes.setdefault((place, name), _Sizes(rows, used / rows, used / rows))
             if rows > _SAME_ROWS * sizes.rows or rows * _SAME_ROWS < sizes.rows:

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import OF_PROGRAM
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
+_OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")
 _ADVICE = (
     "If the table does not change while the query runs, cache() or persist() what is made of it before you "
     "start the query. If it does, write what is made of it to a table whenever it changes, and join that."
@@ -20,11 +22,11 @@ class StaticSides:
     """Finds static tables of which each micro-batch of a query makes the same rows."""
 
     def __init__(self) -> None:
-        self._recomputation = Recomputation(of_stream=True)
+        self._recomputation = Recomputation((*OF_PROGRAM, *_OF_STREAM))
 
     def take(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch, whose own plan is its first."""
-        self._recomputation.take(replace(execution, plans=execution.plans[:1]), "")
+        self._recomputation.take_parts(replace(execution, plans=execution.plans[:1]), "")
         self._recomputation.forget_single(execution.stages.keys())
 
     def issues(self) -> Iterator[Issue]:
@@ -33,6 +35,6 @@ class StaticSides:
             yield replace(
                 issue,
                 cause=f"{RECOMPUTATION} static {issue.cause}",
-                sentence=f"{issue.sentence}: in each micro-batch, though no new rows go into it",
+                sentence=f"{issue.sentence} by micro-batches, though no new rows of the stream go into it",
                 advice=_ADVICE,
             )

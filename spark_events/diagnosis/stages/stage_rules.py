@@ -28,6 +28,13 @@ FASTER_FUNCTIONS = (
     "call the function on fewer rows: filter before it."
 )
 """What helps where a plan says nothing else of the functions."""
+_UNKNOWN_FUNCTIONS = (
+    "Spark does not know what they do. If they call a service, let them send many rows at once, or "
+    "several calls at the same time; if they compute, DataFrames do in the JVM what they can. Large "
+    "objects that they refer to are loaded anew by each task, unless sc.broadcast() brings them. Run "
+    "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
+    "connections, a limit of a service), and more cores do not help."
+)
 _WITH_ROWS = ", and in what Spark does with their rows, which it does not measure apart"
 _NO_RDD = (
     "They get the rows of a DataFrame (df.rdd), each of which is packed for Python, and once more where a "
@@ -206,37 +213,31 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     of_all = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
-    advice = FASTER_FUNCTIONS
-    if python.in_rdd:
-        advice = (
-            "Spark does not know what they do. If they call a service, let them send many rows at once, or "
-            "several calls at the same time; if they compute, DataFrames do in the JVM what they can. Large "
-            "objects that they refer to are loaded anew by each task, unless sc.broadcast() brings them. Run "
-            "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
-            "connections, a limit of a service), and more cores do not help."
-        )
-    if python.in_rdd and stage.of_frame:
-        advice = _NO_RDD
-    if python.in_rdd and stage.by_key:
-        advice = _COMBINED
+    advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
     evidence: dict[str, AttributeValue] = {"pythonTimeMs": python.run_ms, "runTimeMs": run.total}
     evidence["pythonShare"] = round(of_all, 4)
-    if stage.arrow_rows is not None and 0 < stage.arrow_rows < _FEW_ROWS:
+    if not python.in_rdd and stage.arrow_rows is not None and 0 < stage.arrow_rows < _FEW_ROWS:
         evidence[SMALL_BATCH] = stage.arrow_rows
+    of_rdd = f" of an RDD{_WITH_ROWS if stage.of_frame else ''}" if python.in_rdd else ""
     return Issue(
         PYTHON,
         PYTHON,
         None if python.in_rdd else time_ms,
         None,
-        f"{of_all:.0%} of the tasks' run time is spent in Python functions"
-        f"{' of an RDD' if python.in_rdd else ''}{_WITH_ROWS if stage.of_frame and python.in_rdd else ''}",
+        f"{of_all:.0%} of the tasks' run time is spent in Python functions{of_rdd}",
         advice,
         Severity.INFO,
         evidence,
         share_ms=time_ms if python.in_rdd else None,
     )
+
+
+def _of_rdd(stage: EndedStage) -> str:
+    """Return the advice for functions of an RDD, with what is known of their stage first."""
+    known = _COMBINED if stage.by_key else _NO_RDD if stage.of_frame else ""
+    return f"{known} {_UNKNOWN_FUNCTIONS}".strip()
 
 
 def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:

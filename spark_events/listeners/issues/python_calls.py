@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from spark_events.api.toolkit.formatting import size
+from spark_events.api.toolkit.formatting import micros, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
@@ -84,16 +84,13 @@ def _of_wide_rows(issue: Issue, in_python: Iterable[Node]) -> Issue:
 
 
 def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
-    """Say what functions take for a row, if all rows that come to them are counted."""
-    rows = [node.rows for node in in_python if node.name in _BY_ROWS]
-    counted = max((each for each in rows if each), default=0)
-    time_ms = issue.evidence.get("pythonTimeMs")
-    if len(rows) != len(in_python) or not counted or not isinstance(time_ms, int):
+    """Say what functions take for a row, if all the time is one node's, and all its rows this stage's."""
+    node, time_ms = in_python[0], issue.evidence.get("pythonTimeMs")
+    is_all = len(in_python) == 1 and node.name in _BY_ROWS and len(node.measured_in) == 1
+    if not is_all or not node.rows or not isinstance(time_ms, int) or (issue.lost_ms or 0) < _LEAST_MS:
         return issue
-    if (issue.lost_ms or 0) < _LEAST_MS:
-        return issue
-    each_us = time_ms * 1_000 / counted
-    sentence = f"{issue.sentence}, {_micros(each_us)} for each of {counted:,} rows"
+    each_us = time_ms * 1_000 / node.rows
+    sentence = f"{issue.sentence}, {micros(each_us)} for each of {node.rows:,} rows"
     if each_us < _LONG_FOR_A_ROW_US or _of_batches(in_python):
         return replace(issue, sentence=sentence)
     return replace(issue, sentence=sentence, advice=f"{_ONCE_A_WORKER} {issue.advice}")
@@ -105,19 +102,18 @@ def _read(node: Node) -> list[str]:
 
 
 def _of_small_batches(issue: Issue, in_python: Iterable[Node]) -> Issue:
-    """Say that rows come in batches far smaller than they do by default."""
+    """Say that rows come in batches far smaller than they do by default; or nothing, if they do not."""
     rows = issue.evidence.get(SMALL_BATCH)
-    if rows is None or not all(node.name in _FED_IN_BATCHES for node in in_python):
+    if rows is None:
         return issue
+    if not all(node.name in _FED_IN_BATCHES for node in in_python):
+        evidence = {name: value for name, value in issue.evidence.items() if name != SMALL_BATCH}
+        return replace(issue, evidence=evidence)
     return replace(
         issue,
         sentence=f"{issue.sentence}, in batches of {rows} at most",
         advice=f"{_SMALL_BATCHES.format(rows=rows)} {issue.advice}",
     )
-
-
-def _micros(micros: float) -> str:
-    return f"{micros:,.0f} µs" if micros < 1_000 else f"{micros / 1_000:,.1f} ms"
 
 
 def _called(text: str) -> Iterator[str]:
