@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from spark_events.api import ConfigError
+from spark_events.history.figures.day_sums import SUMS
 from spark_events.history.options import Sla
 from spark_events.history.reading.local_files import LocalFiles, stored_files
 from spark_events.history.reading.on_duckdb import DuckDb
@@ -72,6 +73,17 @@ def test_nothing_that_can_be_used(duckdb: DuckDb, tmp_path: Path) -> None:
     reading = store.add([str(write(tmp_path / "1", day(5_000)))])
     assert reading.problems == {"time": 3}
     assert store.days == ["2026-11-20"]
+
+
+@pytest.mark.parametrize("sla", [Sla(), Sla(60_000), Sla(by_query={"orders": 60_000})])
+def test_sums_have_the_types_that_are_declared(duckdb: DuckDb, tmp_path: Path, sla: Sla) -> None:
+    """Spark 3.5 reads no other; an SLA that is given is a literal in SQL."""
+    store = tmp_path / "store"
+    HistoryStore(duckdb, str(store)).add([str(write(tmp_path / "0", day(0)))], sla)
+    (file,) = store.glob("*/sums/**/*.parquet")
+    types = {"int64": "BIGINT", "string": "STRING"}
+    fields = parquet.read_schema(file)
+    assert {field.name: types.get(str(field.type)) for field in fields if field.name != "date"} == SUMS
 
 
 def test_another_sla_and_a_window(duckdb: DuckDb, tmp_path: Path) -> None:

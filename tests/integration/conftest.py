@@ -44,14 +44,14 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     app = App(command, conf, folder)
     url = f"http://127.0.0.1:{port}/metrics"
     ended = 'query_name="bounded",status="FINISHED"'
-    of_progress = "spark_query_phase_duration_seconds{"
+    of_stateful_query = "spark_query_state_rows{"  # the bounded one, which follows, has no state
     while_running = ""
 
     def scraped() -> str:
-        """Return the page, and keep it while a query runs, whose figures go when it is stopped."""
+        """Return the page, and keep it while the query with state runs, whose figures go when it is stopped."""
         nonlocal while_running
         page = http_get(url)
-        while_running = page if of_progress in page else while_running
+        while_running = page if of_stateful_query in page else while_running
         return page
 
     app.wait_for(lambda: ended in scraped(), "the bounded query has ended")

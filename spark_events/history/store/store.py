@@ -182,7 +182,9 @@ class HistoryStore:
         part = f"CASE WHEN fact = '{CHECKPOINT}' THEN 'checkpoints' ELSE 'others' END AS part"
         parts = f"SELECT {', '.join(COLUMNS)}, {part}, {_date_sql(day_of('time_ms'), days)} FROM {facts}"
         self._database.to_parquet(parts, f"{self._path}/{folder}/facts", ("part", "date"))
-        sums = f"SELECT {', '.join(SUMS)}, {_date_sql('day', days)} FROM ({day_sums(facts, sla)})"
+        # Spark 3.5 reads no INT as a BIGINT, and an engine may take the SLA, a literal, for an INT.
+        columns = ", ".join(f"CAST({name} AS {sql_type}) AS {name}" for name, sql_type in SUMS.items())
+        sums = f"SELECT {columns}, {_date_sql('day', days)} FROM ({day_sums(facts, sla)})"
         self._database.to_parquet(sums, f"{self._path}/{folder}/sums", ("date",))
 
     def history(self, sla: Sla | None = None, selection: Selection | None = None) -> History:
