@@ -54,6 +54,10 @@ class JavaUnit:
             loader = loaders[self]
         return loader.loadClass(f"{self.java_package}.{name}")
 
+    def is_loaded(self, jvm: Any) -> bool:
+        """Return whether its classes are there."""
+        return self in _loaders.get(jvm, {})
+
     def _parent_loader(self, jvm: Any) -> Any:
         if self.parent is None:
             return jvm.java.lang.Thread.currentThread().getContextClassLoader()

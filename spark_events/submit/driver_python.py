@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.runtime.log_once import logger
-from spark_events.sources.attach import Attachment, attach
+from spark_events.sources.attach import attach
+from spark_events.sources.attachment import Attachment
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.ending.supervisor_link import keep_to_this_process
 from spark_events.sources.driver_log import tell

@@ -118,11 +118,51 @@ def test_no_thread_to_be_had(tmp_path: Path) -> None:
     assert not (tmp_path / "events").exists() or file_events(tmp_path / "events") == []
 
 
+def test_the_bridge_is_compiled_meanwhile(tmp_path: Path) -> None:
+    """In a thread of its own, if it is needed; if that fails, attaching compiles it."""
+    ended = run(
+        tmp_path,
+        "import os",
+        "from spark_events.sources import attachment  # has the bridge of its own",
+        "from spark_events.sources.driver import bridge_java",
+        "compiled, context = [], spark.sparkContext",
+        "class Unit:",
+        "    def is_loaded(self, jvm):",
+        "        return False",
+        "    def load(self, jvm, name):",
+        "        compiled.append(threading.current_thread().name)",
+        "        raise ValueError('of this Spark')",
+        "usual, bridge_java.JAVA = bridge_java.JAVA, Unit()",
+        "def asked(**changed):",
+        "    compiled.clear()",
+        "    with spark_events.attach(spark, **changed) as attachment:",
+        "        for thread in threading.enumerate():",
+        "            if thread.name == 'spark-events-compile':",
+        "                thread.join()",
+        "        print(compiled, attachment.active, usual.is_loaded(context._jvm))",
+        "asked()",
+        "asked(conf={**conf, 'spark.events.enabled': 'False'})",
+        "os.environ['SPARK_EVENTS_ENABLED'] = 'false'",
+        "asked(conf=conf)",
+        "del os.environ['SPARK_EVENTS_ENABLED']",
+        "asked(conf=conf)",
+        "asked(conf='spark.events.reporter.f.factory.class')",
+    ).end()
+
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.splitlines() == [
+        *3 * ["[] False False"],
+        "['spark-events-compile'] True True",
+        "[] False True",
+    ]
+    assert "of this Spark" not in ended.err
+
+
 def test_attaching_within_attach(tmp_path: Path) -> None:
     """A signal handler that attaches, and interrupts ``attach``, is told so; it does not wait for itself."""
     ended = run(
         tmp_path,
-        "from spark_events.sources import attach as module",
+        "from spark_events.sources import attachment as module",
         "usual, handler = module._start, []",
         "def interrupted(*arguments):",
         "    handler.append(spark_events.attach(spark, conf=conf))",

@@ -10,7 +10,7 @@ import pytest
 DAEMON = """
 import os, sys
 from spark_events.runtime.registry import Registry
-from spark_events.sources import attach
+from spark_events.sources import attachment
 
 class Source:
     running = True
@@ -18,7 +18,7 @@ class Source:
     def stop(self, *, at_exit): print(self.name, "is closed at exit:", at_exit, flush=True)
 
 def begin(name):
-    attach._attachments[name] = attach.Attachment(Registry(()), Source(name))
+    attachment._attachments[name] = attachment.Attachment(Registry(()), Source(name))
 
 if "both" in sys.argv:
     begin("the parent's")

@@ -9,20 +9,22 @@ import sys
 import pytest
 
 from spark_events.api import ApplicationInfo
-from spark_events.sources import attach
+from spark_events.sources import attachment
 from spark_events.sources.unknown_keys import unknown_keys_of_ours
 
 SLAA = "spark.events.checkpoint.slaa: unknown key; did you mean 'spark.events.checkpoint.sla'?"
 
 
-def start(conf: dict[str, str]) -> attach.Attachment:
+def start(conf: dict[str, str]) -> attachment.Attachment:
     """Attach without Spark, and so without reporters."""
 
-    def never(*_: object) -> attach.Source:
+    def never(*_: object) -> attachment.Source:
         raise AssertionError
 
-    target = attach._Attachable("app-1", lambda: conf, lambda _: ApplicationInfo(), lambda: "4", False, never)
-    return attach._start(target, conf, strict=False)
+    target = attachment._Attachable(
+        "app-1", lambda: conf, lambda _: ApplicationInfo(), lambda: "4", False, never
+    )
+    return attachment._start(target, conf, strict=False)
 
 
 def test_it_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -54,7 +56,7 @@ def test_what_is_known_or_not_ours_alone(key: str) -> None:
 
 def test_it_loads_nothing_of_what_an_application_does_without() -> None:
     program = (
-        "import sys, spark_events.sources.attach as a\n"
+        "import sys, spark_events.sources.attachment as a\n"
         "a.unknown_keys_of_ours({'spark.events.checkpoint.sla': '60s', 'spark.app.name': 'x'})\n"
         "print([name for name in sys.modules if name.startswith('spark_events.ctas')])"
     )

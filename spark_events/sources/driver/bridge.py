@@ -11,30 +11,12 @@ import orjson
 from spark_events.api import Counter, Gauge
 from spark_events.api.event import now_ms
 from spark_events.diagnosis.plans.node import PLAN_METRICS
-from spark_events.jvm.janino import JavaUnit, new
+from spark_events.jvm.janino import new
 from spark_events.listeners import spark_records
 from spark_events.runtime.registry import Registry
+from spark_events.sources.driver.bridge_java import JAVA
 from spark_events.sources.record_json import load
 
-JAVA = JavaUnit(
-    "spark_events.sources.driver",
-    "io.sparkevents",
-    (
-        "ApplicationExit",
-        "EndCause",
-        "SchedulerErrors",
-        "LastWord",
-        "RecordTexts",
-        "RecordQueue",
-        "ExecutionPlans",
-        "EventRecords",
-        "Distribution",
-        "TaskStatistics",
-        "StageTasks",
-        "ExecutorStates",
-        "DriverBridge",
-    ),
-)
 _QUEUE = "sparkEvents"
 
 

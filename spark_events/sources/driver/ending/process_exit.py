@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from spark_events.jvm.janino import new
 from spark_events.listeners.long_texts import cut
 from spark_events.runtime.log_once import logger
-from spark_events.sources.driver.bridge import JAVA
+from spark_events.sources.driver.bridge_java import JAVA
 from spark_events.sources.driver.ending.program_end import (
     MAIN_THREAD,
     goes_on_after_errors,
