@@ -98,6 +98,7 @@ class TasksMeasured:
         longest_runs: the eight longest, the longest first.
         executors: by their ids; only those that share a host with others.
         without_input: tasks that have read nothing from a source or a cache.
+        cpu_ms: for how long tasks had a CPU, failed attempts included; 0 if nobody has measured it.
     """
 
     tasks: int
@@ -114,6 +115,7 @@ class TasksMeasured:
     last_failure: str = ""
     executors: Mapping[str, ExecutorWork] = field(default_factory=dict)
     without_input: WithoutInput = NO_TASKS
+    cpu_ms: int = 0
 
     @property
     def run(self) -> Spread:
@@ -196,4 +198,5 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             for name, (host, tasks, run, read) in (statistics.get("Executors") or {}).items()
         },
         without_input=WithoutInput(*statistics.get("Without Input") or ()),
+        cpu_ms=int(statistics.get("Executor CPU Time") or 0) // 1_000_000,
     )

@@ -142,6 +142,19 @@ def test_garbage_collection(gc_ms: int, severity: Severity | None) -> None:
         assert found.lost_ms == gc_ms // 4
 
 
+@pytest.mark.parametrize(
+    ("cpu_ms", "severity"),
+    [(320 * S, Severity.ERROR), (319 * S, Severity.WARN), (160 * S, Severity.WARN), (159 * S, None)],
+)
+def test_garbage_that_is_collected_while_tasks_have_no_cpu(cpu_ms: int, severity: Severity | None) -> None:
+    """Tasks run for 400 s, 80 of them for garbage: what they do without a CPU, it hardly holds up."""
+    tasks = measured(
+        [100 * S] * 4, JVM_GC_Time=[0, 20 * S, 20 * S, 80 * S], Executor_CPU_Time=cpu_ms * 1_000_000
+    )
+    found = issues(tasks).get("gc")
+    assert (found.severity if found else None) == severity
+
+
 def test_garbage_that_is_collected_while_python_starts() -> None:
     """Tasks that wait for workers to import what they need are held up by that alone."""
     tasks = measured([100 * S] * 4, JVM_GC_Time=[0, 0, 60 * S, 60 * S])

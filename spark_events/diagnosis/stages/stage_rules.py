@@ -89,21 +89,27 @@ def spill(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
 
 
 def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
-    """Return that garbage collection takes much of the tasks' time."""
+    """Return that garbage collection takes much of the tasks' time.
+
+    It counts as far as tasks have a CPU in the rest of their time: one that waits for a disk is not held up,
+    and if others use the CPUs, collectors wait for them too, longer than tasks do.
+    """
     run, gc = stage.measured.run, stage.measured.spreads["JVM GC Time"]
     share = gc.total / run.total if run.total else 0.0
-    if share < thresholds.gc_warn or not gc.total:
-        return None
     # A task that waits for Python, or for it to start, is not held up: Python has a heap of its own.
-    in_jvm = max(0, run.total - stage.python.run_ms - stage.python.start_ms) / run.total
+    in_jvm_ms = max(0, run.total - stage.python.run_ms - stage.python.start_ms)
+    rest_ms = max(1, in_jvm_ms - gc.total)
+    counts = min(1.0, stage.measured.cpu_ms / rest_ms) if stage.measured.cpu_ms else 1.0
+    if share * counts < thresholds.gc_warn or not gc.total:
+        return None
     return Issue(
         GC,
         GC,
-        stage.as_wall_ms(int(gc.total * in_jvm)),
+        stage.as_wall_ms(gc.total * in_jvm_ms // run.total),
         None,
         f"garbage collection takes {min(1.0, share):.0%} of the tasks' run time",
         _MORE_HEAP_OF_DRIVER if stage.is_local else _MORE_HEAP,
-        Severity.ERROR if share >= thresholds.gc_error else Severity.WARN,
+        Severity.ERROR if share * counts >= thresholds.gc_error else Severity.WARN,
         {"gcTimeMs": gc.total, "runTimeMs": run.total, "gcShare": round(share, 4)},
     )
 
