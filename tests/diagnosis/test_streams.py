@@ -9,6 +9,7 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind
+from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan
 
@@ -368,7 +369,7 @@ def parts_of(parts: int, rows: int, commit_ms: int, each: int = 1) -> dict[str, 
 def test_a_state_in_far_too_many_parts() -> None:
     """Of 100 s of commits in each micro-batch, which four cores do in 25 s, four parts would need a fiftieth."""
     rule = ManyStateParts()
-    first, second = (rule.take(parts_of(200, 50, 100 * S), lambda: 4) for _ in range(2))
+    first, second = (rule.take(parts_of(200, 50, 100 * S), 4) for _ in range(2))
     assert first is not None
     assert second is not None
     assert (second.kind, second.lost_ms) == ("task-count", 2 * first.lost_ms)
@@ -382,9 +383,36 @@ def test_a_state_in_far_too_many_parts() -> None:
     ids=["not many", "many rows", "nobody knows the cores", "no state"],
 )
 def test_a_state_in_parts_that_have_something_to_do(parts: int, rows: int, cores: int) -> None:
-    assert ManyStateParts().take(parts_of(parts, rows, 100 * S), lambda: cores) is None
+    assert ManyStateParts().take(parts_of(parts, rows, 100 * S), cores) is None
+
+
+def written(files: int, lost_ms: int) -> Issue:
+    return Issue("small-files", WRITES, lost_ms, None, "writes files", "", evidence={"files": files})
+
+
+def test_each_part_of_a_state_writes_a_file() -> None:
+    """One cause has cost the commits and the files: its stages do both, and with few parts they would do neither."""
+    of_parts, rule = parts_of(200, 50, 100 * S), ManyStateParts()
+    lost_ms = []
+    for files in ([written(195, 50 * S)], [], [written(195, 10 * S)]):
+        issue = rule.take(of_parts, 4, files)
+        assert issue is not None
+        lost_ms.append(issue.lost_ms)
+        assert ("195 of them write a file each" in issue.sentence) == bool(files)
+    assert lost_ms == [49 * S, 49 * S + 24_500, 49 * S + 2 * 24_500]
+
+
+@pytest.mark.parametrize(
+    ("files", "parts", "rows", "cores"),
+    [(100, 200, 50, 4), (201, 200, 50, 4), (195, 200, 20_001, 4), (195, 200, 50, 0), (15, 15, 50, 4)],
+    ids=["of a few parts", "more than parts", "many rows", "nobody knows the cores", "not many parts"],
+)
+def test_files_that_are_not_for_parts_of_a_state(files: int, parts: int, rows: int, cores: int) -> None:
+    progress = parts_of(parts, rows, 100 * S)
+    assert not ManyStateParts.makes(written(files, S), progress, cores)
+    assert ManyStateParts.makes(written(195, S), parts_of(200, 50, 100 * S), 4)
 
 
 def test_a_join_of_streams_has_four_stores_in_each_part() -> None:
     """Four parts, one for each core, are as few as there should be."""
-    assert ManyStateParts().take(parts_of(4, 50, 100 * S, each=4), lambda: 4) is None
+    assert ManyStateParts().take(parts_of(4, 50, 100 * S, each=4), 4) is None

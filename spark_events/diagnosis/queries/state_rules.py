@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,28 +187,31 @@ def _is_kept(node: Node) -> bool:
 class ManyStateParts:
     """Finds state that is divided into far more parts than there are cores, for few rows.
 
-    In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes.
+    In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes. A
+    sink of files gets a file of each that has any.
     """
 
     def __init__(self) -> None:
         self._lost_ms = 0
 
-    def take(self, progress: Mapping[str, Any], all_cores: Callable[[], int]) -> Issue | None:
-        """Return what the commits have cost so far that fewer parts would not need.
+    def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
+        """Return what the parts have cost so far that are not needed: their commits, or the files they write.
 
         Args:
             progress: of a query.
-            all_cores: says how many cores all executors have; 0 if unknown.
+            cores: of all executors; 0 if unknown.
+            files: that the micro-batch has written many small files of such parts; see ``makes``.
         """
-        operators = [each for each in progress.get("stateOperators") or () if _parts(each)]
-        cores = all_cores() if operators else 0
-        many = [each for each in operators if _is_many(each, cores)]
+        many = [each for each in progress.get("stateOperators") or () if _is_many(each, cores)]
         if not many:
             return None
         worst = max(many, key=_commit_ms)
-        for each in many:
-            self._lost_ms += _commit_ms(each) // cores * (_parts(each) - cores) // _parts(each)
         parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
+        written = next(iter(files), None)
+        commits_ms = sum(_commit_ms(each) // cores * (_parts(each) - cores) // _parts(each) for each in many)
+        files_ms = (written.lost_ms or 0) * (parts - cores) // parts if written else 0
+        self._lost_ms += max(commits_ms, files_ms)  # the stages that write the files commit the state as well
+        of_files = f"; {written.evidence['files']} of them write a file each" if written else ""
         return Issue(
             TASK_COUNT,
             f"{TASK_COUNT} state",
@@ -216,11 +219,25 @@ class ManyStateParts:
             None,
             f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: the "
             f"last micro-batch changed {rows:,} rows, and committing them took its tasks "
-            f"{duration(_commit_ms(worst))}",
+            f"{duration(_commit_ms(worst))}{of_files}",
             "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
             "first start, so it needs a new checkpoint.",
             evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
         )
+
+    @staticmethod
+    def makes(written: Issue, progress: Mapping[str, Any], cores: int) -> bool:
+        """Return whether small files are one of nearly each part of a state that has too many.
+
+        Args:
+            written: that a micro-batch has written them.
+            progress: of that micro-batch.
+            cores: of all executors; 0 if unknown.
+        """
+        files = written.evidence["files"]
+        assert isinstance(files, int)
+        operators = progress.get("stateOperators") or ()
+        return any(_is_many(each, cores) and _parts(each) // 2 < files <= _parts(each) for each in operators)
 
 
 def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:

@@ -16,6 +16,7 @@ from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches
 from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.static_sides import StaticSides
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
+from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -46,6 +47,7 @@ class _Query:
             micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
         of_plans: what the plans of all its micro-batches say so far.
         has_written: whether the code of ``foreach`` has written rows.
+        files: that the micro-batch whose progress is not there yet has written many small files, and where.
     """
 
     query_id: str
@@ -75,6 +77,7 @@ class _Query:
     work: BatchWork | None = None
     copied_ms: int = 0
     has_written: bool = False
+    files: list[tuple[Issue, str]] = field(default_factory=list)
 
 
 class QueryIssues(Timeless):
@@ -146,8 +149,15 @@ class QueryIssues(Timeless):
             query.work = batch_work(ended, alone=len(self._queries) == 1)
 
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
-        """Called with what one micro-batch has lost, and the names of what lost it."""
-        query = self._queries[run_id]
+        """Called with what one micro-batch has lost, and the names of what lost it.
+
+        Why it has written many files, its progress says.
+        """
+        query, told = self._queries[run_id], list(issues)
+        query.files += [each for each in told if each[0].cause == WRITES]
+        self._add(query, run_id, [each for each in told if each[0].cause != WRITES], time_ms)
+
+    def _add(self, query: _Query, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
         changed = set()
         for issue, name in issues:
             if issue.kind == FOREACH_BATCH and not query.has_written:
@@ -178,9 +188,8 @@ class QueryIssues(Timeless):
         of_batches = list(_of_batches(query, progress, rows, begun_ms))
         query.jobs_ms, query.own_ms, query.work = 0, 0, None
         if progress.get("stateOperators"):
-            grown = [*query.state_growth.take(progress), *query.state_rows.take(progress)]
-            of_state = [*grown, query.state_parts.take(progress, self._cores)]
-            self._take(query, run_id, of_state, time_ms)
+            self._take(query, run_id, self._of_state(query, progress), time_ms)
+        self._take_files(query, run_id, time_ms)
         issues = [
             query.behind.take(progress, rows, begun_ms, query.sources),
             query.source.take(rows, time_ms, query.sources),
@@ -189,6 +198,18 @@ class QueryIssues(Timeless):
         for issue, batches_ms in filter(None, of_batches):
             subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
             query.growing.take(issue, subject, time_ms)
+
+    def _of_state(self, query: _Query, progress: Mapping[str, Any]) -> Iterator[Issue | None]:
+        yield from query.state_growth.take(progress)
+        yield from query.state_rows.take(progress)
+        cores = self._cores()
+        of_parts = [each for each in query.files if ManyStateParts.makes(each[0], progress, cores)]
+        query.files = [each for each in query.files if each not in of_parts]
+        yield query.state_parts.take(progress, cores, [issue for issue, _ in of_parts])
+
+    def _take_files(self, query: _Query, run_id: str, time_ms: int) -> None:
+        files, query.files = query.files, []
+        self._add(query, run_id, files, time_ms)
 
     def on_idle(self, record: QueryIdleRecord, time_ms: int) -> None:
         """Handle QueryIdle."""
@@ -200,6 +221,7 @@ class QueryIssues(Timeless):
         query = self._queries.pop(run_id, None)
         if query is None:
             return
+        self._take_files(query, run_id, time_ms)
         if query.first_code_ms is not None and query.most_code_ms is None:
             self._take_code(query, run_id, query.first_code_ms, time_ms)  # there was no other
         query.growing.close(time_ms)
