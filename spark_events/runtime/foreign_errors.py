@@ -28,7 +28,7 @@ def text_of(error: BaseException) -> str:
 
 
 def wants_out(error: BaseException) -> bool:
-    """Return whether an error that came out of a plugin's code is to end the process, and not the plugin's own.
+    """Return whether an error that came out of a plugin's code is to end the process.
 
     Ctrl-C is, and what the application's handler of a signal raises, which Python calls in the middle of
     whatever its main thread does. ``sys.exit`` in a module that is a program is not.
