@@ -230,7 +230,7 @@ def _chosen(
                 by_name.setdefault(name, {})[option] = value
             else:
                 errors.append(ConfigError(f"{key}: not an option; expected {kind.prefix}<name>.<option>"))
-    listed = conf.get(kind.names_key, conf.get(kind.flinks_names_key))
+    listed = next((conf[key] for key in (kind.names_key, kind.flinks_names_key) if key and key in conf), None)
     if listed is None:
         return by_name
     names = types.LIST.parse(listed)

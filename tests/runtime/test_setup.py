@@ -37,6 +37,11 @@ def test_the_list_of_names_decides() -> None:
     )
 
 
+def test_a_setting_without_a_key_names_no_reporters() -> None:
+    """A line such as ``= x`` is nobody's list of names."""
+    assert read({**FILE, "": "x"}) == (["file"], "")
+
+
 @pytest.mark.parametrize("raises", ["sys.exit(2)", "raise BaseException", "raise TextlessError"])
 def test_a_plugin_whose_module_raises_affects_no_other(
     raises: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
