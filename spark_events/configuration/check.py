@@ -14,9 +14,9 @@ from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.ctas.settings import OF_CTAS, problems_of
 from spark_events.listeners.settings import ListenerSettings, turned_off
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.plugins import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
-from spark_events.runtime.stats import describe
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.unknown_keys import OF_THE_FRAMEWORK, unknown_keys
 from spark_events.spark.metrics_sink import missing_lines

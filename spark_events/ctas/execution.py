@@ -8,6 +8,7 @@ from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.transactions import Transactions
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.listeners.failures import failures
+from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 
 _ROOT = "spark.sql.execution.root.id"
@@ -79,7 +80,7 @@ def was_cancelled(error: BaseException) -> bool:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "the statement was cancelled: KeyboardInterrupt"
-    return f"{type(error).__name__}: {error}"
+    return with_type(error)
 
 
 def _thrown(error: BaseException) -> Any:

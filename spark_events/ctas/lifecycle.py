@@ -12,6 +12,7 @@ from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.streams import BoundedStream
 from spark_events.ctas.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
+from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 
 
@@ -60,7 +61,7 @@ class CtasJobStatusHook(JobStatusHook):
 
     def on_failed(self, job_id: str, error: BaseException) -> None:
         """Abort it."""
-        self._table.abort(f"{type(error).__name__}: {error}".splitlines()[0])
+        self._table.abort(with_type(error).splitlines()[0])
 
     def on_canceled(self, job_id: str) -> None:
         """Abort it."""

@@ -25,6 +25,7 @@ from spark_events.api import (
     SpanReporter,
     SpanReporterFactory,
 )
+from spark_events.runtime.foreign_errors import describe, wants_out
 
 
 # Each kind exists once, so identity is enough: a hash over all fields would slow down every event.
@@ -133,10 +134,10 @@ def load_class(target: str, base: type[T], key: str) -> type[T]:
         loaded: object = importlib.import_module(module_name)
         for part in class_name.split("."):
             loaded = getattr(loaded, part)
-    except Exception as error:  # a plugin's module may raise anything at all
-        raise ConfigError(
-            f"{key}: {target!r} cannot be imported ({type(error).__name__}: {error})"
-        ) from error
+    except BaseException as error:  # a plugin's module may raise anything at all, or be a program that exits
+        if wants_out(error):
+            raise
+        raise ConfigError(f"{key}: {target!r} cannot be imported ({describe(error)})") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise ConfigError(f"{key}: {target!r} is not a subclass of {base.__module__}.{base.__qualname__}")
     return loaded
@@ -156,8 +157,10 @@ def load_factory(kind: Kind, name: str, key: str) -> ReporterFactory:
         return factory()
     except MissingExtraError:
         raise
-    except Exception as error:
-        raise ConfigError(f"{key}: {name!r} raised {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        if wants_out(error):
+            raise
+        raise ConfigError(f"{key}: {name!r} raised {describe(error)}") from error
 
 
 def _unknown_factory(kind: Kind, name: str, key: str) -> str:

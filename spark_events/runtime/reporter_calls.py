@@ -114,7 +114,7 @@ class Flusher:
                 if not (yield from self._backoff.pause(later.after_ms)):
                     self._give_up(items, later)
                     return False
-            except Exception as error:
+            except BaseException as error:
                 self._account.count_raised("flush", error, items)
                 return True
             else:
@@ -171,7 +171,7 @@ class PeriodicReports:
             self._account.log.error((title, "report"), f"{title}: {refused}", refused)
             if isinstance(refused, Refused):
                 return
-        except Exception as error:
+        except BaseException as error:
             self._account.count_raised("report", error)
             return
         stats.succeed(0)

@@ -13,6 +13,7 @@ from spark_events.api import ApplicationInfo, ConfigError, Option, ReporterConfi
 from spark_events.api import option_types as types
 from spark_events.api.reporter import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE, JOURNAL_MAX_BYTES
 from spark_events.runtime.filters import Filter, SeenVariables, parse_patterns
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.inbox import QueueBounds
 from spark_events.runtime.journal import Bounds
 from spark_events.runtime.plugins import KINDS, METRICS, Kind, installed, load_factory
@@ -200,6 +201,9 @@ def read_setups(
             setups.append(_read_setup(kind, name, config))
         except ConfigError as error:
             errors.append(error)
+        except Exception as error:
+            key, what = config.key(FACTORY.name), "its factory or an option of it raised"
+            errors.append(ConfigError(f"{key}: {own.get(FACTORY.name)!r}: {what} {describe(error)}"))
     return setups, errors
 
 
@@ -226,7 +230,7 @@ def _chosen(
                 by_name.setdefault(name, {})[option] = value
             else:
                 errors.append(ConfigError(f"{key}: not an option; expected {kind.prefix}<name>.<option>"))
-    listed = conf.get(kind.names_key, conf.get(kind.flinks_names_key))
+    listed = next((conf[key] for key in (kind.names_key, kind.flinks_names_key) if key and key in conf), None)
     if listed is None:
         return by_name
     names = types.LIST.parse(listed)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spark_events.api import Counter, SparkEventsError
+from spark_events.api import Counter
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import counted
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.log_once import OnceLog, logger
 
 DROP_CAUSES: Mapping[str, str] = {
@@ -119,13 +120,8 @@ class ReporterAccount:
     log: OnceLog
     stats: ReporterStats
 
-    def count_raised(self, method: str, error: Exception, items: int = 1) -> None:
+    def count_raised(self, method: str, error: BaseException, items: int = 1) -> None:
         """Count and log that the reporter raised in one of its methods, losing this many items."""
         self.stats.failed.inc(items)
         message = f"{self.title} raised in {method}: {describe(error)}"
         self.log.error((self.title, method, type(error).__name__), message, error)
-
-
-def describe(error: BaseException) -> str:
-    """Return an error as one line: our own by their message, others with their type."""
-    return str(error) if isinstance(error, SparkEventsError) else f"{type(error).__name__}: {error}"

@@ -8,13 +8,14 @@ from collections.abc import Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
 from spark_events.api.toolkit.formatting import counted
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
 from spark_events.runtime.sending.delivery import Delivery
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.stats import ReporterAccount, ReporterStats, describe
+from spark_events.runtime.stats import ReporterAccount, ReporterStats
 from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 
 _BATCH = 512
@@ -171,7 +172,7 @@ class Worker:
         if reporter is not None and may_close:
             try:
                 reporter.close()
-            except Exception as error:
+            except BaseException as error:
                 self._account.count_raised("close", error)
 
     def _open(self) -> Reporter | None:
@@ -245,7 +246,7 @@ class Worker:
         if self._spool is None:
             try:
                 reporter.rest()
-            except Exception as error:
+            except BaseException as error:
                 self._account.count_raised("rest", error, 0)
 
     def _deliver(
@@ -257,7 +258,7 @@ class Worker:
             try:
                 getattr(reporter, item.method)(*item.arguments)
                 taken += 1
-            except Exception as error:
+            except BaseException as error:  # sys.exit, too, costs it this item alone
                 self._account.count_raised(item.method, error)
         if self._spool is not None:
             self._spool.commit()

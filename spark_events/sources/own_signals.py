@@ -28,6 +28,7 @@ from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.registry import Registry
 
 _SCOPE = "spark_events.driver"
@@ -107,7 +108,7 @@ class OwnSignals(Uninterrupted[_Registered]):
         try:
             yield span
         except BaseException as error:
-            span.set_error(f"{type(error).__name__}: {error}")
+            span.set_error(with_type(error))
             raise
         finally:
             _open.reset(entered)

@@ -78,12 +78,12 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
     """Return ``key=value`` pairs, as ``--conf`` takes them.
 
     Raises:
-        ConfigError: one has no ``=``.
+        ConfigError: one has no ``=``, or nothing before it.
     """
     pairs: dict[str, str] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
-        if not equals:
+        if not (equals and key.strip()):
             raise UsageError(f"--conf {assignment}: expected key=value")
         pairs[key.strip()] = value.strip()
     return pairs

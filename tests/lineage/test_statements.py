@@ -136,6 +136,12 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "OVERWRITE out",
         {"name": "customers.name IDENTITY", "most": "orders.amount AGGREGATION"},
     ),
+    "lateral join of the left side's columns": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT t.doubled, u.tag FROM orders o, LATERAL (SELECT o.amount * 2 AS doubled) t, LATERAL explode(o.tags) u(tag)",
+        "orders",
+        "OVERWRITE out",
+        {"doubled": "orders.amount TRANSFORMATION", "tag": "orders.tags TRANSFORMATION"},
+    ),
     "higher-order function": (
         "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT transform(tags, t -> concat(t, id)) AS tagged FROM orders",
         "orders",

@@ -104,11 +104,17 @@ def test_filters_and_variables() -> None:
     assert seen[1][0].variables == {"query_name": "orders", "team": "payments"}
 
 
+@pytest.mark.parametrize("raises", ["error", "exit", "textless"])
 @pytest.mark.parametrize("method", ["create", "open", "event", "flush", "close", "all"])
-def test_a_reporter_that_raises_costs_itself_alone(method: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reporter_that_raises_costs_itself_alone(
+    method: str, raises: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Whatever raises is logged once, all is counted, and the other reporter has everything."""
     made = registry(
-        bad="tests.support.plugins:Raising", bad__in=method, good="tests.support.plugins:CollectingFactory"
+        bad="tests.support.plugins:Raising",
+        bad__in=method,
+        bad__raises=raises,
+        good="tests.support.plugins:CollectingFactory",
     )
     made.wait_opened(5_000)
     emit(made, 20)

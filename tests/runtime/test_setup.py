@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+
 import pytest
 
 from spark_events.runtime.plugins import EVENTS, KINDS, METRICS, SPANS, Kind, installed
@@ -31,6 +34,57 @@ def test_the_list_of_names_decides() -> None:
     assert names == ["screen"]
     assert problems.startswith(
         "spark.events.reporters: 'flie' is not configured; set spark.events.reporter.flie."
+    )
+
+
+def test_a_setting_without_a_key_names_no_reporters() -> None:
+    """A line such as ``= x`` is nobody's list of names."""
+    assert read({**FILE, "": "x"}) == (["file"], "")
+
+
+@pytest.mark.parametrize("raises", ["sys.exit(2)", "raise BaseException", "raise TextlessError"])
+def test_a_plugin_whose_module_raises_affects_no_other(
+    raises: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module may be a program that exits; whatever comes out of it, the other reporters start."""
+    (tmp_path / "a_program.py").write_text(
+        f"import sys\nfrom tests.support.plugins import TextlessError\n{raises}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    names, problems = read({**FILE, "spark.events.reporter.own.factory.class": "a_program:Factory"})
+    assert names == ["file"]
+    assert problems.startswith(
+        "spark.events.reporter.own.factory.class: 'a_program:Factory' cannot be imported ("
+    )
+
+
+def test_a_signal_ends_the_process_while_a_plugin_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the application's own handler of a signal raises is no error of the plugin."""
+    (tmp_path / "a_slow_one.py").write_text("import signal\nsignal.raise_signal(signal.SIGUSR1)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def leave(*_: object) -> None:
+        raise SystemExit(0)
+
+    before = signal.signal(signal.SIGUSR1, leave)
+    try:
+        with pytest.raises(SystemExit):
+            read({"spark.events.reporter.own.factory.class": "a_slow_one:Factory"})
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_plugin_with_odd_options_affects_no_other() -> None:
+    """What is wrong with a factory itself leaves its reporter out, and no other."""
+    names, problems = read(
+        {**FILE, "spark.events.reporter.own.factory.class": "tests.support.plugins:OddOptions"}
+    )
+    assert names == ["file"]
+    assert (
+        "spark.events.reporter.own.factory.class: 'tests.support.plugins:OddOptions': its factory" in problems
     )
 
 

@@ -11,9 +11,10 @@ import spark_events.sources.driver
 from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_EXIT, END_CAUSE
-from spark_events.sources.driver.ending.last_word import Rest, ending_of
+from spark_events.sources.driver.ending.last_word import Rest, ending_of, tell
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
-from tests.support.spark_records import terminated
+from tests.support.plugins import Collecting
+from tests.support.spark_records import T0, application_start, batch_begins, query_started, terminated
 
 JAVA = Path(spark_events.sources.driver.__file__).parent / "java"
 
@@ -148,3 +149,21 @@ def test_an_exit_code_in_a_mark() -> None:
     end = exit_mark.complete({"Event": APPLICATION_END, TIMESTAMP: 1})
 
     assert end == by_exit_code(137).record(1)
+
+
+def test_the_last_word_does_not_repeat_what_was_overdue() -> None:
+    """The application has warned of it long ago, with an id that what is left does not suffice for."""
+    conf = {
+        "spark.events.reporter.all.factory.class": "tests.support.plugins:CollectingFactory",
+        "spark.events.checkpoint.sla": "3s",
+        "spark.events.source.idle-timeout": "3s",
+    }
+    known = [application_start(), query_started(1_000), batch_begins(2_000, 1)]
+    tell({"conf": conf, "close_timeout_ms": 5_000}, known, [], by_signal("SIGTERM"), T0 + 60_000)
+    (reporter,) = Collecting.instances
+
+    assert [event.name for event in reporter.events if "query" in event.body] == [
+        "CheckpointEvent",
+        "JobFailureEvent",
+        "JobStatusChangeEvent",
+    ]

@@ -14,6 +14,7 @@ from spark_events.runtime.registry import Registry
 from spark_events.sources import own_signals
 from spark_events.sources.own_signals import OwnSignals
 from tests.support.hostile_values import Proxy, Raising, odd_values
+from tests.support.plugins import TextlessError
 
 
 def signals(registry: Registry | None = None) -> OwnSignals:
@@ -41,6 +42,14 @@ def test_nothing_raises(value: Any, other: Any) -> None:
 @pytest.mark.parametrize("kind", [Raising, Proxy])
 def test_objects_that_raise(kind: type) -> None:
     assert len(reported(kind(), kind())) == 1
+
+
+def test_a_span_hands_on_an_error_that_has_no_text() -> None:
+    """What the block raises is what comes out of it, even if the error raises when it is asked what it says."""
+    taken: list[Any] = []
+
+    with pytest.raises(TextlessError), signals(Registry((), tap=taken.append)).span("block", {}):
+        raise TextlessError
 
 
 def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,10 +114,19 @@ class RaisesInConstructor(EventReporterFactory):
         raise AssertionError("unreachable")
 
 
+class TextlessError(Exception):
+    """Raises when it is asked for its text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text today")
+
+    __repr__ = __str__
+
+
 class _Raising(Collecting):
     def _maybe(self, method: str) -> None:
         if self.config.get_string("in", "") in (method, "all"):
-            raise RuntimeError(f"no {method} today")
+            raise _error(self.config, method)
 
     def open(self) -> None:
         self._maybe("open")
@@ -133,12 +142,26 @@ class _Raising(Collecting):
 
 
 class Raising(EventReporterFactory):
-    """Raises in the method that its option ``in`` names, each time."""
+    """Raises in the method that its option ``in`` names, each time, what ``raises`` names."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
         if config.get_string("in", "") == "create":
-            raise RuntimeError("no create today")
+            raise _error(config, "create")
         return _Raising(config)
+
+
+def _error(config: ReporterConfig, method: str) -> BaseException:
+    kinds = {"exit": SystemExit(3), "textless": TextlessError()}
+    return kinds.get(config.get_string("raises", ""), RuntimeError(f"no {method} today"))
+
+
+class OddOptions(EventReporterFactory):
+    """Declares options that are none."""
+
+    options = (5,)  # type: ignore[assignment]
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return Collecting(config)
 
 
 class _Blocking(_Raising):

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.OuterReference;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.WindowExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -51,6 +52,9 @@ public class ExpressionReader {
         if (expression instanceof Attribute) {
             return facts.of((Attribute) expression);
         }
+        if (expression instanceof OuterReference) {  // a leaf, in Spark's own words
+            return inputsOf((Expression) ((OuterReference) expression).e());
+        }
         if (expression instanceof SubqueryExpression) {
             return ofSubquery((SubqueryExpression) expression);
         }
@@ -73,8 +77,7 @@ public class ExpressionReader {
     /** Returns the kind of the way from an expression's children to its value. */
     private static int step(Expression expression) {
         String name = Reflect.simpleName(expression.getClass());
-        if (expression instanceof Alias || name.equals("OuterReference")
-            || name.endsWith("Cast") && isSameType(expression)) {
+        if (expression instanceof Alias || name.endsWith("Cast") && isSameType(expression)) {
             return Inputs.IDENTITY;
         }
         int step = expression instanceof AggregateExpression ? Inputs.AGGREGATION : Inputs.TRANSFORMATION;

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
 from spark_events.api.toolkit.formatting import counted
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import TroubleLog, logger
 from spark_events.runtime.reporter_calls import Backoff
@@ -156,8 +157,8 @@ class Sender:
             return _Answer(len(part), str(refused), whole=True)
         except PartlyRefused as partly:
             return _Answer(max(0, min(partly.count, len(part))), str(partly))
-        except Exception as error:  # a plugin's: retrying may help, but must not go on forever
-            message = f"{self._title} raised in send: {type(error).__name__}: {error}"
+        except BaseException as error:  # a plugin's: retrying may help, but must not go on forever
+            message = f"{self._title} raised in send: {describe(error)}"
             self._log.error((self._title, "send", type(error).__name__), message, error)
             return RetryLater(message, tries=_TRIES_AFTER_BUG)
         return _Answer()

@@ -131,6 +131,7 @@ def tell(
     registry.muted = True  # the application has told all of this itself
     for record in known:
         listeners.on_record(record)
+    listeners.tick(time_ms)  # so has it what was overdue, of which more was known to it
     registry.muted = False
     for record in records:
         listeners.on_record(record)
