@@ -118,8 +118,9 @@ def test_one_that_ever_had_a_query_is_none(duckdb: DuckDb, tmp_path: Path) -> No
     assert (row["state"], row["uptime_percent"] is None) == ("down", False)
 
 
-def test_on_the_terminal(duckdb: DuckDb, tmp_path: Path) -> None:
+def test_on_the_terminal(duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Did it run today? When, how long it took; no uptime."""
+    monkeypatch.setenv("COLUMNS", "80")
     stories = (
         nightly("FINISHED", "FINISHED"),
         nightly("FINISHED", "FAILED", name="weekly"),

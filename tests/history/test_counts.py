@@ -12,6 +12,7 @@ from spark_events.history.reading.database import Database
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.table import Row
 from spark_events.history.tables.all_tables import Tables
+from spark_events.history.tables.failures import FAILURES
 from tests.support.history_story import DAY, HOUR, MIN, Story, write
 
 pytestmark = pytest.mark.extended
@@ -84,6 +85,22 @@ def test_what_was_raised(
     story = Story().event(HOUR, "JobFailureEvent", query_name="orders", **failure)
     (row,) = tables_of(database, tmp_path, story).failures
     assert (row["error"], row["message"]) == (error, message)
+
+
+def test_errors_that_one_condition_wraps(database: Database, tmp_path: Path) -> None:
+    """Each class has a row of its own; those of Spark say no more than their condition."""
+    story, spark = Story(), "org.apache.spark.SparkArithmeticException"
+    for hour, raised in enumerate(("ValueError", "KeyError", "ValueError", spark, "pyspark.errors.Other"), 1):
+        failure = thrown("query", "FOREACH", raised, "no price", eventId=str(hour))
+        story.event(hour * HOUR, "JobFailureEvent", query_name="orders", **failure)
+    rows = tables_of(database, tmp_path, story).failures
+    counts = [(row["exception"], row["count"], row["message"]) for row in rows]
+    assert sorted(counts) == [
+        ("", 2, "no price"),
+        ("KeyError", 1, "KeyError: no price"),
+        ("ValueError", 2, "ValueError: no price"),
+    ]
+    assert len(FAILURES.on_terminal(rows)) == 3
 
 
 @pytest.mark.parametrize(

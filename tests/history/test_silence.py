@@ -83,6 +83,7 @@ def test_lost_has_a_line(duckdb: DuckDb, tmp_path: Path) -> None:
         "app_name": "shop",
         "query_name": "",
         "error": "LOST",
+        "exception": "",
         "labels": "",
         "count": 1,
         "first_ms": T0 + HOUR,

@@ -70,14 +70,14 @@ def _rows(known: KnownApplication) -> Iterator[Row]:
     )
     for fact in failed:
         if since_ms <= fact.time_ms <= until_ms and fact.event_id not in told_again:
-            error = fact.error_class or fact.exception_type or ""
-            day = iso_day(fact.time_ms)
-            key = (day, fact.kind or "", fact.app_name, fact.query_name or "", error, fact.labels or "")
+            error, raised = fact.error_class or fact.exception_type or "", _raised(fact)
+            of_job = (iso_day(fact.time_ms), fact.kind or "", fact.app_name, fact.query_name or "")
+            key = (*of_job, error, raised, fact.labels or "")
             alike[key].append((fact.time_ms, fact.event_id, _message(fact)))
     for lost in _lost_runs(known.jobs):
         if since_ms <= lost.time_ms <= until_ms:
             job = lost.job
-            key = (iso_day(lost.time_ms), job.kind, job.app_name, job.query_name, LOST, "")
+            key = (iso_day(lost.time_ms), job.kind, job.app_name, job.query_name, LOST, "", "")
             alike[key].append((lost.time_ms, "", _message_of_lost(lost)))
     for values, of_key in alike.items():
         # Within one ms, order by id, so that the last one does not depend on the reading order.
@@ -102,6 +102,13 @@ def _message_of_lost(lost: _LostRun) -> str:
     return f"gone by {at}" if lost.alone else f"not heard of since {at}: killed, or its machine is gone"
 
 
+def _raised(fact: Fact) -> str:
+    """Return the class of what a condition of Spark only wraps, ``PYTHON_EXCEPTION`` say; empty if none."""
+    thrown = fact.exception_type or ""
+    is_executor = fact.executor_id is not None
+    return "" if is_executor or not fact.error_class or thrown.startswith(_OF_SPARK) else thrown
+
+
 def _message(fact: Fact) -> str | None:
     """Return the message of a failure, with what raised it where the error is Spark's condition.
 
@@ -109,8 +116,8 @@ def _message(fact: Fact) -> str | None:
     """
     if fact.executor_id is None:
         said = (fact.message or "").lstrip()  # a place alone has a space before it
-        thrown = fact.exception_type or ""
-        if not fact.error_class or not thrown or thrown.startswith(_OF_SPARK):
+        thrown = _raised(fact)
+        if not thrown:
             return said or None
         name = thrown.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
         return said if said.startswith((name, thrown)) else f"{name}: {said}" if said else name
@@ -130,7 +137,7 @@ def _by_error(rows: list[Row]) -> list[Row]:
     last_rows: dict[tuple[str, ...], Row] = {}
     counts: dict[tuple[str, ...], int] = defaultdict(int)
     for row in rows:
-        key = tuple(row[name] for name in ("kind", "app_name", "query_name", "error", "labels"))
+        key = tuple(row[name] for name in ("kind", "app_name", "query_name", "error", "exception", "labels"))
         counts[key] += row["count"]
         if key not in last_rows or row["last_ms"] >= last_rows[key]["last_ms"]:
             last_rows[key] = row
@@ -159,7 +166,7 @@ def _error_and_labels(row: Row) -> list[Part]:
 
 FAILURES = Table(
     "failures",
-    "day, application or query, error and labels",
+    "day, application or query, error, exception and labels",
     (
         DAY,
         Column("kind", STRING, "`application`, `query`, `job`, `stage` or `executor`"),
@@ -168,6 +175,11 @@ FAILURES = Table(
             "error",
             STRING,
             "Spark's error condition, or else the exception's class; `LOST` for a lost run",
+        ),
+        Column(
+            "exception",
+            STRING,
+            "the exception's class, if `error` is a condition that only wraps it, as of Python functions",
         ),
         Column("labels", STRING, "the labels from failure enrichers: `team=x, type=USER`"),
         Column("count", BIGINT),
