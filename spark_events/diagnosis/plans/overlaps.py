@@ -65,10 +65,12 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
     by_stage = {stage: causes[part.digest] for part in known for stage in _stages_again(part)}
     groups: dict[str, PartGroup] = {}
     overlaps = _Overlaps()
-    taken: set[tuple[int, ...]] = set()
+    taken: set[int] = set()
     for part in parts:
         if part.cached or not part.is_known or len(part.passes) < part.times:
-            if part.last not in taken:  # else it is in a larger part, or around one that costs as much
+            if not taken.issuperset(
+                _stages(part)
+            ):  # else it is in a larger part, or around one that costs as much
                 groups[part.digest] = PartGroup(part.digest, [part], part.lost_ms)
         else:
             stages = _stages_again(part)
@@ -82,8 +84,12 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
                 group.differing.add(part.times)
             for stage in stages:
                 by_stage.setdefault(stage, cause)
-        taken.add(part.last)
+        taken.update(_stages(part))
     return list(groups.values())
+
+
+def _stages(part: PlanPart) -> set[int]:
+    return {stage for each in part.passes for stage in each.stages} | set(part.last)
 
 
 def _stages_again(part: PlanPart) -> list[int]:

@@ -38,6 +38,7 @@ class PlanPart:
         rows: how many rows were computed, in all.
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
         scans: how often a cache was read, by the execution that filled it, too: once by each stage.
+        other_columns: whether each time may have needed other columns of it.
     """
 
     digest: str
@@ -56,6 +57,7 @@ class PlanPart:
     rows: int = 0
     kept_rows: int = 0
     scans: int = 0
+    other_columns: bool = False
 
     @property
     def is_again(self) -> bool:

@@ -14,14 +14,14 @@ from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
 from spark_events.diagnosis.plans.overlaps import groups_of
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
+from spark_events.diagnosis.plans.part_issues import computed_again, never_read
 from spark_events.diagnosis.plans.plan_part import MOST_PASSES, Pass, PlanPart
+from spark_events.diagnosis.plans.shared_work import is_heavy, only_hands_on, work_of
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
-from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
-_MOST_STAGES = 20
 _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 """How the name of a scan begins, before the table that it reads."""
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
@@ -45,6 +45,7 @@ class _Digest(NamedTuple):
     name: str
     size: int
     comparable: bool = True
+    heavy: bool = False
 
 
 _IN_CACHE = _Digest("", 0, comparable=False)
@@ -82,13 +83,18 @@ class Recomputation:
         is_new = self._parsed_files.take(execution, place) or is_new
         if not execution.plans:
             self.read_elsewhere()
-        digests, are_again = self.take_parts(execution, place)
+        digests, are_again = self.take_parts(execution, place, other_columns=True)
         for plan, of_plan in zip(execution.plans, digests, strict=True):
             is_new = self._counted.take(execution, plan, of_plan, place) or is_new
         return is_new or are_again
 
-    def take_parts(self, execution: EndedExecution, place: str) -> tuple[list[dict[int, str]], bool]:
+    def take_parts(
+        self, execution: EndedExecution, place: str, other_columns: bool = False
+    ) -> tuple[list[dict[int, str]], bool]:
         """Take what ``again`` needs of an execution; the arguments are those of ``take``.
+
+        Args:
+            other_columns: whether parts that do the same are also looked for where they need other columns.
 
         Returns:
             The digests of the nodes of each plan, and whether ``again`` has something new.
@@ -98,7 +104,10 @@ class Recomputation:
         digests = []
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
-            digests.append(self._take(plan, _Where(execution, work, place, whole), parts))
+            where = _Where(execution, work, place, whole)
+            digests.append(self._take(plan, where, parts))
+            if other_columns:
+                self._take_work(plan, where, parts)
         again = {part.digest: part for part in parts if part.is_again}
         self._again.update(again)
         return digests, bool(again)
@@ -115,7 +124,7 @@ class Recomputation:
         again = (part for part in self._again.values() if part.is_again)
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
         for group in groups_of(costliest[:_MOST_TOLD], self._causes):
-            yield _issue(group.parts[0], group.lost_ms, group.grows, group.cause)
+            yield computed_again(group.parts[0], group.lost_ms, group.grows, group.cause)
 
     def forget_single(self, stages: Set[int]) -> None:
         """Forget what was computed once, and not in these stages: of a stream, nearly all is."""
@@ -135,7 +144,7 @@ class Recomputation:
             return
         for part in self._parts.values():
             if part.cached and part.times == part.scans == 1:
-                yield _unread(part)
+                yield never_read(part)
 
     def _take(self, plan: Node, where: _Where, parts: list[PlanPart]) -> dict[int, str]:
         """Take a plan, node after node, add what was computed to the parts, and return all digests."""
@@ -155,6 +164,20 @@ class Recomputation:
                 self._add(digest, node, place, parts)
         return {node: digest.name for node, digest in digests.items()}
 
+    def _take_work(self, plan: Node, where: _Where, parts: list[PlanPart]) -> None:
+        """Take what a plan does, whatever columns it needs; what is below a cache has all of them."""
+        digests: dict[int, _Digest] = {}
+        for node, cached, computed in _bottom_up(plan):
+            below = [digests[id(child)] for child in node.children]
+            if node.name == IN_MEMORY or cached:
+                digests[id(node)] = _IN_CACHE
+            elif only_hands_on(node):
+                digests[id(node)] = below[0]
+            else:
+                digest = digests[id(node)] = _digest_of_work(node, below, self._not_kept)
+                if computed and digest.comparable and digest.heavy:
+                    self._add(digest, node, where, parts)
+
     def _take_cache(self, scan: Node, digests: Mapping[int, _Digest]) -> None:
         """Take how much a cache has of what is below its scan."""
         for child in scan.children:
@@ -172,6 +195,7 @@ class Recomputation:
         if part is None:
             of_program = any(below.name.startswith(OF_PROGRAM) for below in node.walk())
             part = PlanPart(digest.name, _title(node), digest.size, where.cached, of_program)
+            part.other_columns = digest.heavy
             self._parts[digest.name] = part
         if stages != part.last:
             part.last = stages
@@ -220,6 +244,16 @@ def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str
     return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
 
 
+def _digest_of_work(node: Node, below: list[_Digest], not_kept: tuple[str, ...]) -> _Digest:
+    """Return the digest of what a node does, from those of its children."""
+    digest = sha256(b"work\n")
+    for part in (work_of(node), *(each.name for each in below)):
+        digest.update(part.encode(errors="replace") + b"\n")
+    comparable = not node.name.startswith(not_kept) and all(each.comparable for each in below)
+    heavy = is_heavy(node) or any(each.heavy for each in below)
+    return _Digest(digest.hexdigest()[:16], 1 + sum(each.size for each in below), comparable, heavy)
+
+
 def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
     """Yield the nodes of a plan, each after those below it; a plan may be too deep for recursion.
 
@@ -236,68 +270,6 @@ def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
         waiting.append((node, cached, computed, True))
         fills = computed and (not is_scan or fills_cache(node))
         waiting += [(child, cached or is_scan, fills, False) for child in reversed(node.children)]
-
-
-def _issue(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Issue:
-    places = f", for {', '.join(part.places)}" if part.places else ""
-    if part.is_anew:
-        sentence = (
-            f"{part.title} is cached {part.times} times, each time anew, and computed for that{places}: "
-            "Spark finds what is cached by its plan alone"
-        )
-        advice = (
-            "Cache it once, and use that DataFrame: a function in Python that is defined again makes another "
-            "plan, and what was unpersisted is gone."
-        )
-    elif part.cached:
-        sentence = (
-            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} are computed, "
-            f"in {part.times} SQL executions{places}: the cache does not keep them"
-        )
-        advice = (
-            "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "
-            "(spark.executor.memory), or unpersist() what is no longer needed."
-        )
-    else:
-        sentence = f"{part.title} is computed {part.times} times{places}"
-        advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
-    if grows:
-        sentence += ", and so are others, each of which is made of one before, as in a loop"
-        advice = (
-            "Let each turn begin with rows that are there: localCheckpoint() them, or write and read them."
-        )
-    return Issue(
-        RECOMPUTATION,
-        f"{RECOMPUTATION} {digest}",
-        lost_ms if part.is_known else None,
-        None,
-        sentence,
-        advice,
-        evidence={
-            "recomputation.times": part.times,
-            "recomputation.cached": part.cached,
-            "recomputation.what": part.title,
-        },
-        share_ms=None if part.is_known else lost_ms,
-    )
-
-
-def _unread(part: PlanPart) -> Issue:
-    places = f", for {', '.join(part.places)}," if part.places else ""
-    stages = frozenset[int]().union(*(each.stages for each in part.passes))
-    return Issue(
-        UNREAD_CACHE,
-        f"{UNREAD_CACHE} {part.digest}",
-        None,
-        None,
-        f"{part.title.removeprefix('the same ')} is cached{places} and read from there by nothing else",
-        "Remove cache() or persist(): it takes memory, and the time to write it there, for nothing.",
-        evidence={
-            "cache.rows": part.rows,
-            "cache.stages": ", ".join(map(str, sorted(stages)[:_MOST_STAGES])),
-        },
-        share_ms=part.total_ms,
-    )
 
 
 def _title(node: Node) -> str:

@@ -184,3 +184,21 @@ def names_of_products(work: Work) -> None:
         product = udf("string")(lambda number: shared.value[number % entries])
     sold = spark.range(0, 100 * tasks, 1, tasks).select(product("id").alias("product"))  # slow
     sold.write.parquet(str(work.folder / "sold"))  # slow
+
+
+@case("other-columns-again")
+def other_columns_for_each_action(work: Work) -> None:
+    """Several actions use a joined table that is computed for each; each needs other columns of it."""
+    columns = work.random.sample(["price", "rebate", "weight", "day", "channel"], work.random.randrange(3, 6))
+    rows = work.cores * work.random.randrange(60, 90)
+    values = {name: [row % 89 for row in range(rows)] for name in ("product", *columns)}
+    write_parquet(work.folder / "orders", values, files=2 * work.cores)
+    write_parquet(work.folder / "products", {"product": range(89), "name": ["product"] * 89})
+    work.defect("recomputed-not-cached", (len(columns) - 1) * rows * 40 / work.cores, "orders", "products")
+    spark = work.begin()
+    orders = spark.read.parquet(str(work.folder / "orders")).where(f"{resting('40')} IS NULL")
+    sold = orders.join(spark.read.parquet(str(work.folder / "products")), "product")
+    if not work.bad:
+        sold = sold.cache()
+    for column in columns:
+        sold.groupBy(column).agg({"name": "max"}).write.format("noop").mode("overwrite").save()  # slow

@@ -1,0 +1,81 @@
+"""What is told of parts of plans that are computed again and again, or cached and never read."""
+
+from __future__ import annotations
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.plan_part import PlanPart
+from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
+
+_MOST_STAGES = 20
+
+
+def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Issue:
+    """Return that a part was computed more often than it had to be.
+
+    Args:
+        part: it, the costliest of those that contain each other.
+        lost_ms: what all of these have cost.
+        grows: whether each of these is made of one before, as in a loop.
+        digest: what tells them from others.
+    """
+    places = f", for {', '.join(part.places)}" if part.places else ""
+    if part.is_anew:
+        sentence = (
+            f"{part.title} is cached {part.times} times, each time anew, and computed for that{places}: "
+            "Spark finds what is cached by its plan alone"
+        )
+        advice = (
+            "Cache it once, and use that DataFrame: a function in Python that is defined again makes another "
+            "plan, and what was unpersisted is gone."
+        )
+    elif part.cached:
+        sentence = (
+            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} are computed, "
+            f"in {part.times} SQL executions{places}: the cache does not keep them"
+        )
+        advice = (
+            "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "
+            "(spark.executor.memory), or unpersist() what is no longer needed."
+        )
+    else:
+        columns = ", with other columns" if part.other_columns else ""
+        sentence = f"{part.title} is computed {part.times} times{columns}{places}"
+        advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
+    if grows:
+        sentence += ", and so are others, each of which is made of one before, as in a loop"
+        advice = (
+            "Let each turn begin with rows that are there: localCheckpoint() them, or write and read them."
+        )
+    return Issue(
+        RECOMPUTATION,
+        f"{RECOMPUTATION} {digest}",
+        lost_ms if part.is_known else None,
+        None,
+        sentence,
+        advice,
+        evidence={
+            "recomputation.times": part.times,
+            "recomputation.cached": part.cached,
+            "recomputation.what": part.title,
+        },
+        share_ms=None if part.is_known else lost_ms,
+    )
+
+
+def never_read(part: PlanPart) -> Issue:
+    """Return that a part is cached, and nothing reads the cache."""
+    places = f", for {', '.join(part.places)}," if part.places else ""
+    stages = frozenset[int]().union(*(each.stages for each in part.passes))
+    return Issue(
+        UNREAD_CACHE,
+        f"{UNREAD_CACHE} {part.digest}",
+        None,
+        None,
+        f"{part.title.removeprefix('the same ')} is cached{places} and read from there by nothing else",
+        "Remove cache() or persist(): it takes memory, and the time to write it there, for nothing.",
+        evidence={
+            "cache.rows": part.rows,
+            "cache.stages": ", ".join(map(str, sorted(stages)[:_MOST_STAGES])),
+        },
+        share_ms=part.total_ms,
+    )

@@ -1,0 +1,46 @@
+"""What the plans of one DataFrame have in common, though each needs other columns of it.
+
+Spark leaves out the columns that an action does not need, so that plans of one DataFrame differ in what they
+read and hand on. What they filter, join and group by is the same, down to the ids of its columns, which a
+DataFrame keeps; a query that only looks alike has others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from spark_events.diagnosis.plans.node import FILES, Node
+from spark_events.diagnosis.plans.work_in_stage import is_light
+
+_HANDING_ON = ("Project", "Exchange", "BroadcastExchange", "Sort", "AQEShuffleRead", "Coalesce", "LocalLimit")
+"""The names of nodes that only hand rows on, or whose order is named by what needs it."""
+_COLUMNS_LAST = ("Generate", "BatchEvalPython", "ArrowEvalPython")
+"""The names of nodes whose text ends with the columns that come out of them."""
+_HEAVY = re.compile(r"Join|Window|Aggregate|Generate|Python|InPandas|InArrow", re.ASCII)
+_PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
+_OUTPUT = ", output=["
+_PUSHED = ("Location", "PartitionFilters", "PushedFilters")
+
+
+def is_heavy(node: Node) -> bool:
+    """Return whether what a node does is worth keeping: more than a look at each row."""
+    return bool(_HEAVY.search(node.name)) or (node.name == "Filter" and not is_light(node))
+
+
+def only_hands_on(node: Node) -> bool:
+    """Return whether plans of one DataFrame may differ in a node, and yet do the same work below it."""
+    return len(node.children) == 1 and node.name in _HANDING_ON
+
+
+def work_of(node: Node) -> str:
+    """Return what a node does, whatever columns it reads and hands on."""
+    if node.name.startswith("Scan "):
+        return "\n".join((node.name, *_read(node, node.metadata)))
+    text = _PLAN_ID.sub("", node.text).partition(_OUTPUT)[0]
+    return text.partition(", [")[0] if node.name in _COLUMNS_LAST else text
+
+
+def _read(scan: Node, metadata: Mapping[str, str]) -> tuple[str, ...]:
+    figures = (scan.rows, *(scan.metrics.get(name) for name in FILES))
+    return (*(metadata.get(name, "") for name in _PUSHED), *map(str, figures))

@@ -1,0 +1,113 @@
+"""What actions on one DataFrame compute again, though each needs other columns of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.recomputation import Recomputation
+from tests.support.plans import Plan, S, executed
+
+ORDERS = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/orders]"}
+
+
+def action(
+    stage: int,
+    column: str,
+    ids: int = 0,
+    country: str = "FR",
+    rows: int = 5_000,
+    join: str = "BroadcastHashJoin",
+    above: str = "HashAggregate(keys=[], functions=[max({column})])",
+) -> EndedExecution:
+    """Return an action on orders that are joined with customers, and need a column of them; it takes 10 s.
+
+    Args:
+        ids: from which on Spark numbers columns.
+    """
+    customer, of_customer, one = f"customer#{ids + 1}", f"id#{ids + 2}", f"{column}#{ids + 9}"
+    plan = Plan()(0, above.format(column=one), stage, rows=1)
+    plan(1, f"Project [{one}]")
+    if join:
+        plan(2, f"{join} [{customer}], [{of_customer}], Inner, BuildRight, false", stage, rows=900)
+    plan(3, f"Project [{customer}, {one}]")
+    plan(4, f"Filter (isnotnull({customer}) AND (country#{ids + 3} = {country}))", stage, rows=1_000)
+    plan(5, f"Scan csv [{customer},country#{ids + 3},{one}] ReadSchema: {column}", stage, ORDERS, rows=rows)
+    if join:
+        plan(3, "BroadcastExchange HashedRelationBroadcastMode(List(input[0, int, true])), [plan_id=7]")
+        plan(4, f"Scan parquet [{of_customer}] Batched: true", stage + 50, rows=10)
+    return executed(plan, **{f"s{stage}": (0, 10), f"s{stage + 50}": (0, 1)})
+
+
+def again(*executions: EndedExecution) -> list[Issue]:
+    recomputation = Recomputation()
+    for number, execution in enumerate(executions):
+        recomputation.take(execution, f"count at a.py:{number}")
+    return list(recomputation.again())
+
+
+def test_each_action_needs_another_column() -> None:
+    """Once is needed; the join is told, and what it reads is not told as well."""
+    (issue,) = again(action(1, "amount"), action(2, "city"), action(3, "day"))
+
+    assert "BroadcastHashJoin" in str(issue.evidence["recomputation.what"])
+    assert "is computed 3 times, with other columns, for count at a.py:0, count at a.py:1" in issue.sentence
+    assert issue.lost_ms == 2 * 10 * S
+
+
+def test_the_same_columns() -> None:
+    """Of actions that need the same ones, nothing is said of others."""
+    (issue,) = again(action(1, "amount"), action(2, "amount"), action(3, "amount"))
+    assert "with other columns" not in issue.sentence
+    assert issue.evidence["recomputation.times"] == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        action(2, "city", ids=100),
+        action(2, "city", country="DE"),
+        action(2, "city", rows=5_001),
+        action(2, "city", join="SortMergeJoin"),
+    ],
+    ids=["it only looks alike", "it needs other rows", "the table has grown", "it is joined in another way"],
+)
+def test_other_work(other: EndedExecution) -> None:
+    assert again(action(1, "amount"), other) == []
+
+
+def test_what_is_only_read_again() -> None:
+    """A look at each row is not worth a cache; Spark reads the columns that each action needs."""
+    assert (
+        again(*(action(stage, column, join="") for stage, column in enumerate(("amount", "city"), 1))) == []
+    )
+
+
+def test_what_is_made_of_a_cache() -> None:
+    def of_cache(stage: int, column: str) -> EndedExecution:
+        plan = Plan()(0, f"HashAggregate(keys=[], functions=[max({column}#9)])", stage, rows=1)
+        plan(1, "BroadcastHashJoin [customer#1], [id#2], Inner, BuildRight, false", stage, rows=900)
+        plan(2, f"InMemoryTableScan [customer#1, {column}#9]", stage, rows=1_000)
+        plan(2, "BroadcastExchange HashedRelationBroadcastMode(List(input[0, int, true])), [plan_id=7]")
+        plan(3, "Scan parquet [id#2] Batched: true", stage + 50, rows=10)
+        return executed(plan, **{f"s{stage}": (0, 10), f"s{stage + 50}": (0, 1)})
+
+    assert again(of_cache(1, "amount"), of_cache(2, "city")) == []
+
+
+def test_functions_and_windows() -> None:
+    """What Spark names anew in each plan, or puts out for what needs it, does not count."""
+
+    def of_window(stage: int, column: str) -> EndedExecution:
+        number = 70 + stage
+        plan = Plan()(0, f"HashAggregate(keys=[], functions=[max({column}#9)])", stage, rows=1)
+        text = "HashAggregate(keys=[k#1], functions=[sum(x#2)], output=[k#1, {0}#9, sum#{1}])"
+        plan(1, text.format(column, number), stage, rows=10)
+        plan(2, f"ArrowEvalPython [f(x#2)#5], [k#1, {column}#9, pythonUDF0#{number}], 200", stage, rows=99)
+        plan(3, f"Generate explode(xs#3), [k#1, {column}#9], false, [x#2]", stage, rows=99)
+        plan(4, f"Scan parquet [k#1,xs#3,{column}#9] Batched: true", stage, ORDERS, rows=50)
+        return executed(plan, **{f"s{stage}": (0, 10)})
+
+    (issue,) = again(of_window(1, "amount"), of_window(2, "city"))
+    assert str(issue.evidence["recomputation.what"]).startswith("the same HashAggregate, ArrowEvalPython")
