@@ -56,6 +56,14 @@ def test_each_action_needs_another_column() -> None:
     assert issue.lost_ms == 2 * 10 * S
 
 
+@pytest.mark.parametrize("name", ["HashAggregate(keys", "SortAggregate(key"])
+def test_what_else_the_stage_does(name: str) -> None:
+    """An aggregate takes next to nothing, whether Spark hashes or sorts for it: the time is the join's."""
+    above = f"{name}=[], functions=[max({{column}})])"
+    (issue,) = again(action(1, "amount", above=above), action(2, "city", above=above))
+    assert (issue.lost_ms, issue.share_ms) == (10 * S, None)
+
+
 def test_the_same_columns() -> None:
     """Of actions that need the same ones, nothing is said of others."""
     (issue,) = again(action(1, "amount"), action(2, "amount"), action(3, "amount"))

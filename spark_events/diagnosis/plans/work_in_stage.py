@@ -16,7 +16,7 @@ SCAN_TIME = "scan time"
 MEASURED_TIMES = (SCAN_TIME, "sort time", "time to run Python workers")
 """The metrics of nodes that say how long these took."""
 _KEEPS, _SINKS = ("WriteFiles", "Sort", IN_MEMORY), ("Execute", "Overwrite", "Append", "WriteToDataSource")
-_CALLING = ("Project", "Filter", "HashAggregate")
+_CALLING = ("Project", "Filter", "HashAggregate", "SortAggregate")
 _SCANS = ("Scan ", "BatchScan", "Range", "LocalTableScan", "AQEShuffleRead")
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tests.support.slow.case import Work, case, resting
+from tests.support.slow.case import Work, case, resting, write_parquet
 
 if TYPE_CHECKING:
     from pandas import DataFrame
