@@ -18,13 +18,15 @@ def action(
     ids: int = 0,
     country: str = "FR",
     rows: int = 5_000,
+    took_s: int = 10,
     join: str = "BroadcastHashJoin",
     above: str = "HashAggregate(keys=[], functions=[max({column})])",
 ) -> EndedExecution:
-    """Return an action on orders that are joined with customers, and need a column of them; it takes 10 s.
+    """Return an action on orders that are joined with customers, and need a column of them.
 
     Args:
         ids: from which on Spark numbers columns.
+        took_s: how long its stage took.
     """
     customer, of_customer, one = f"customer#{ids + 1}", f"id#{ids + 2}", f"{column}#{ids + 9}"
     plan = Plan()(0, above.format(column=one), stage, rows=1)
@@ -37,7 +39,7 @@ def action(
     if join:
         plan(3, "BroadcastExchange HashedRelationBroadcastMode(List(input[0, int, true])), [plan_id=7]")
         plan(4, f"Scan parquet [{of_customer}] Batched: true", stage + 50, rows=10)
-    return executed(plan, **{f"s{stage}": (0, 10), f"s{stage + 50}": (0, 1)})
+    return executed(plan, **{f"s{stage}": (0, took_s), f"s{stage + 50}": (0, 1)})
 
 
 def again(*executions: EndedExecution) -> list[Issue]:
@@ -62,6 +64,15 @@ def test_what_else_the_stage_does(name: str) -> None:
     above = f"{name}=[], functions=[max({{column}})])"
     (issue,) = again(action(1, "amount", above=above), action(2, "city", above=above))
     assert (issue.lost_ms, issue.share_ms) == (10 * S, None)
+
+
+@pytest.mark.parametrize("longest", [0, 1])
+def test_a_column_that_takes_long(longest: int) -> None:
+    """Whatever a column takes that only one action needs is not computed again."""
+    executions = [action(1, "amount"), action(2, "city"), action(3, "day")]
+    executions[longest] = action(longest + 1, "score", took_s=50)
+    (issue,) = again(*executions)
+    assert issue.lost_ms == 2 * 10 * S
 
 
 def test_the_same_columns() -> None:

@@ -76,7 +76,7 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
             stages = _stages_again(part)
             of_stages = next((by_stage[stage] for stage in stages if stage in by_stage), part.digest)
             cause = causes.setdefault(part.digest, of_stages)
-            lost_ms = overlaps.take(part.passes[1:])
+            lost_ms = overlaps.take(part.again)
             group = groups.setdefault(cause, PartGroup(cause, [], 0))
             group.parts.append(part)
             group.lost_ms += lost_ms
@@ -93,4 +93,4 @@ def _stages(part: PlanPart) -> set[int]:
 
 
 def _stages_again(part: PlanPart) -> list[int]:
-    return [stage for each in part.passes[1:] for stage in each.stages]
+    return [stage for each in part.again for stage in each.stages]

@@ -78,8 +78,18 @@ class PlanPart:
         return self.cached and len(self.caches) == min(self.times, MOST_PASSES)
 
     @property
+    def again(self) -> list[Pass]:
+        """The passes but for one, which is needed: the first, or that which needed most where all differ."""
+        if not self.other_columns:
+            return self.passes[1:]
+        longest = max(self.passes, key=lambda each: each.time_ms, default=None)
+        return [each for each in self.passes if each is not longest]
+
+    @property
     def lost_ms(self) -> int:
         """What was computed again has cost."""
+        if self.other_columns and self.times == len(self.passes):
+            return sum(each.time_ms for each in self.again)
         if self.is_anew:
             return self.total_ms * (self.times - 1) // self.times
         if self.cached:
