@@ -448,6 +448,21 @@ def test_two_late_tasks_that_waited_for_no_worker(of: dict[str, Any]) -> None:
     assert "straggler" not in kinds(together(TWO), **of, warms_up=True)
 
 
+@pytest.mark.parametrize(
+    ("run_ms", "told"),
+    [
+        ([2_932, 2_790, 362, 340], False),
+        ([2_932, 340, 362, 340], True),
+        ([9_932, 2_790, 362, 340], True),
+        ([2_932, 2_790, 362, 340, 340], True),
+    ],
+    ids=["both first ones", "one of them", "one much later than the other", "fewer than half"],
+)
+def test_half_of_the_tasks_are_no_single_late_one(run_ms: list[int], told: bool) -> None:
+    """The median of four is one of the quick ones."""
+    assert ("straggler" in kinds(together(run_ms))) is told
+
+
 def test_two_hot_partitions_are_a_skew_however_cold_the_stage_is() -> None:
     hot = [900 * MIB, 900 * MIB, *[100 * MIB] * 20]
     assert "skew" in kinds(together(TWO, hot), warms_up=True)

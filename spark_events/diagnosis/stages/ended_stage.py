@@ -65,14 +65,14 @@ class EndedStage:
         The first tasks of Python workers, and of executors, wait for what all of them need to be loaded. That
         is as long as the second longest of those that began together, and does not count; unless Spark has
         measured that less of their time went into it, or they read more than others. Where the first task of
-        each core takes long, it is for something that all of them do for the first time.
+        each core takes long, it is for something that all of them do for the first time; two cores show that
+        only where those are half of all tasks.
         """
         runs, median_ms = self.measured.longest_runs, self.measured.run.median
         first = [run for run in runs if self._is_first(run) and not self.reads_more(run)]
         usual_ms = max(0, first[1].run_ms - median_ms) if len(first) > 1 else 0
         late = [run for run in first if run.run_ms > DATA_RATIO * median_ms]
-        is_whole_wave = len(late) >= max(_LEAST_WAVE, self.slots)
-        if not self.warms_up and not is_whole_wave:
+        if not self.warms_up and not self._is_whole_wave(len(late)):
             usual_ms = min(usual_ms, self.python.start_ms)
         own_ms = [run.run_ms - usual_ms * (run in first) for run in runs]
         if not own_ms:
@@ -130,6 +130,9 @@ class EndedStage:
 
     def _is_first(self, run: TaskRun) -> bool:
         return run.launched_ms - self.measured.first_ms <= _TOGETHER_MS
+
+    def _is_whole_wave(self, late: int) -> bool:
+        return late >= self.slots and (late >= _LEAST_WAVE or 2 * late >= self.measured.tasks)
 
     def as_wall_ms(self, task_ms: int) -> int:
         """Return how long a time of tasks lasts if as many run at once as ran at most."""
