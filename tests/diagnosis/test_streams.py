@@ -374,7 +374,19 @@ def test_a_state_in_far_too_many_parts() -> None:
     assert second is not None
     assert (second.kind, second.lost_ms) == ("task-count", 2 * first.lost_ms)
     assert first.lost_ms == 24_500
-    assert "is kept in 200 parts, for 4 cores: the last micro-batch changed 50 rows" in first.sentence
+    assert (
+        "is kept in 200 parts, for 4 cores: in the micro-batch whose commits took longest, 50 rows"
+        in first.sentence
+    )
+
+
+def test_an_empty_micro_batch_says_nothing_of_the_parts_of_a_state() -> None:
+    rule = ManyStateParts()
+    for rows, took_s, changed in ((50, 100, 50), (70, 120, 70), (0, 3, 70)):
+        issue = rule.take(parts_of(200, rows, took_s * S), 4)
+        assert issue is not None
+        assert f"took longest, {changed} rows changed, and committing them took its tasks " in issue.sentence
+        assert issue.evidence["state.updatedRows"] == changed
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,7 @@ class ManyStateParts:
 
     def __init__(self) -> None:
         self._lost_ms = 0
+        self._longest: Mapping[str, Any] = {}
 
     def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
         """Return what the parts have cost so far that are not needed: their commits, or the files they write.
@@ -205,7 +206,8 @@ class ManyStateParts:
         many = [each for each in progress.get("stateOperators") or () if _is_many(each, cores)]
         if not many:
             return None
-        worst = max(many, key=_commit_ms)
+        # Of all micro-batches: the last one may be empty.
+        worst = self._longest = max(self._longest, *many, key=_commit_ms)
         parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
         written = next(iter(files), None)
         commits_ms = sum(_commit_ms(each) // cores * (_parts(each) - cores) // _parts(each) for each in many)
@@ -217,9 +219,9 @@ class ManyStateParts:
             f"{TASK_COUNT} state",
             self._lost_ms,
             None,
-            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: the "
-            f"last micro-batch changed {rows:,} rows, and committing them took its tasks "
-            f"{duration(_commit_ms(worst))}{of_files}",
+            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: in the "
+            f"micro-batch whose commits took longest, {rows:,} rows changed, and committing them took its "
+            f"tasks {duration(_commit_ms(worst))}{of_files}",
             "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
             "first start, so it needs a new checkpoint.",
             evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
