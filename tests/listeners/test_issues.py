@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_events.api import Event
+from spark_events.diagnosis.plans.node import IN_PYTHON, PLAN_METRICS, ROWS
 from spark_events.listeners.issues.issues import IssueListener
 from spark_events.why.found_issue import by_cost, issue_of
 from tests.support import spark_records as r
@@ -508,6 +509,42 @@ def test_code_in_foreach_batch_that_writes_a_table_again() -> None:
     # What the driver does for that is told already, and is no fixed cost of small micro-batches.
     assert of_batches("small-batches", 20, copies(), busy_ms=S) is None
     assert of_batches("small-batches", 20, Plan()(0, "CollectLimit 9"), busy_ms=S) is not None
+
+
+def test_functions_of_a_micro_batch_that_two_actions_compute() -> None:
+    """What they take for the second one is lost to that, and what they take for the first one is theirs."""
+    feed, now_ms = Feed()(r.application_start(), r.executor("Added", 0), r.query_started(0)), S
+    of_calls, of_rows = PLAN_METRICS.index(IN_PYTHON), PLAN_METRICS.index(ROWS)
+    for batch in range(10):
+        calls = 10 * batch
+        own = [
+            [0, "Project", "Project [a#1]", {}, []],
+            [1, "ArrowEvalPython", "ArrowEvalPython [f(a#0)#1]", {}, [[of_calls, calls]]],
+            [2, "MicroBatchScan", "MicroBatchScan [a#0]", {}, []],
+        ]
+        actions, records = [], []
+        for number in (2 * batch, 2 * batch + 1):
+            scan = [0, "Scan ExistingRDD", "Scan ExistingRDD[a#2]", {}, [[of_rows, number + 1_000]]]
+            actions.append([scan])
+            begun_ms, took_ms = now_ms + 5 * S * (number % 2), 4 * S
+            first, *others = stage(begun_ms, [took_ms] * 4, number, took_ms)
+            measured = [
+                {"ID": calls, "Name": IN_PYTHON, "Value": 4 * took_ms * (1 + number % 2), "Metadata": "sql"},
+                {"ID": number + 1_000, "Name": ROWS, "Value": 9, "Metadata": "sql"},
+            ]
+            others[-1]["Stage Info"]["Accumulables"] = measured
+            start = r.job_start(begun_ms, number, (number,), "run-1", spark__sql__execution__id=str(batch))
+            records += [start, first, *others, r.job_end(begun_ms + took_ms, number)]
+        end = r.execution("End", now_ms + 9 * S, batch, Plans=[own, *actions])
+        feed(r.batch_begins(now_ms, batch), *records, end, r.progress(now_ms, batch, 10 * S))
+        now_ms += 10 * S
+    told = {str(event.attributes["issue"]): event.attributes for event in issues(feed(r.terminated()))}
+    assert {kind: told[kind]["lostMs"] for kind in ("python", "recomputation")} == {
+        "python": 40 * S,
+        "recomputation": 40 * S,
+    }
+    assert str(told["python"]["summary"]).startswith("in 10 stages, the latest: ")
+    assert str(told["recomputation"]["summary"]).startswith("in 10 micro-batches, the latest: code in")
 
 
 FILLS = ("InMemoryTableScan [a#1]", "Project [slow(b#2) AS a#1]", "Scan parquet db.t")

@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import CUT, EXCHANGE, EXISTING_RDD, Node, columns, listed, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
+OF_BATCH = f"{RECOMPUTATION} batch"
 _SCANS = ("Scan ", "MicroBatchScan")
 _SAME_COLUMNS = (EXCHANGE, "AQEShuffleRead", "Filter", "Sort")
 
@@ -86,7 +87,7 @@ def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> I
     named = f" of {', '.join(tables[:3])}" if tables else ""
     return Issue(
         RECOMPUTATION,
-        f"{RECOMPUTATION} batch",
+        OF_BATCH,
         None,
         None,
         f"code in foreachBatch computes its batch{named} ({of}) {times} times, up to "

@@ -47,6 +47,7 @@ LONGEST_TEXT = 500
 """How long the text of a node is at most, as ``ExecutionPlans.java`` has it; longer ones are cut."""
 ROWS = "number of output rows"
 DATA_SIZE = "data size"
+IN_PYTHON = "time to run Python workers"
 UPDATED_STATE_ROWS = "number of updated state rows"
 FILES = ("number of files read", "size of files read")
 """By which the files of a table differ from those of another time."""

@@ -21,6 +21,7 @@ from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.called_twice import is_of_calls
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
+from spark_events.diagnosis.queries.python_again import without_python_again
 from spark_events.diagnosis.rdds.listed_again import Listing, listing
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
@@ -164,7 +165,7 @@ class IssueListener(Timeless):
             self._queries.batch_ended(execution.batch.run_id, ended, int(record.get("Parts Time") or 0))
             if any(node.name == IN_MEMORY for node in ended.nodes()):
                 self._application.cache_may_be_read()
-            self._report(findings, ended, time_ms)
+            self._report(_called_once(findings, ended), ended, time_ms)
             return
         # While a query runs, no time counts as the driver's.
         self._tell_driver_time(findings)
@@ -444,6 +445,13 @@ def _as_share(finding: Finding, stages: Collection[int]) -> Finding:
     if issue.lost_ms is None or issue.stages.isdisjoint(stages):
         return finding
     return replace(finding, issue=replace(issue, lost_ms=None, share_ms=issue.lost_ms))
+
+
+def _called_once(findings: Sequence[Finding], ended: EndedExecution) -> list[Finding]:
+    """Return what was found in a micro-batch without calls of functions that are told as computed again."""
+    issues = without_python_again([each.issue for each in findings], ended)
+    pairs = zip(findings, issues, strict=True)
+    return [replace(each, issue=issue) for each, issue in pairs if issue is not None]
 
 
 def _in_one_line(text: str) -> str:

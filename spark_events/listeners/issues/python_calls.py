@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import micros, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.node import Node, columns
+from spark_events.diagnosis.plans.node import IN_PYTHON, Node, columns
 from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
 from spark_events.diagnosis.thresholds import PYTHON
 
@@ -17,7 +17,6 @@ _IN_BATCHES = re.compile(r"^ArrowEvalPython .*\], (\d+)$", re.ASCII | re.DOTALL)
 _SERIES, _ITERATORS = ("200", "250"), ("204", "251")
 """``PythonEvalType`` of pandas and Arrow functions that take a batch, and an iterator of batches; others are
 called row by row, even where Arrow brings the rows."""
-_IN_PYTHON = "time to run Python workers"
 _WHOLE_GROUPS = ("InPandas", "InArrow", "InPandasWithState")
 """How the names of nodes end whose functions take groups or batches of rows."""
 _BY_ROWS = ("ArrowEvalPython", "BatchEvalPython")
@@ -53,7 +52,7 @@ _SMALL_BATCHES = (
 
 def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     """Return an issue of Python functions with what the nodes of the stage's plan say about them."""
-    in_python = [node for node in nodes if _IN_PYTHON in node.metrics]
+    in_python = [node for node in nodes if IN_PYTHON in node.metrics]
     functions = list(dict.fromkeys(name for node in in_python for name in _called(node.text)))[:3]
     if not functions:
         return issue

@@ -9,6 +9,7 @@ from typing import Any
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.batches import OF_BATCH
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
 from spark_events.diagnosis.queries.complete_mode import CompleteMode
@@ -153,9 +154,9 @@ class QueryIssues(Timeless):
 
         Why it has written many files, its progress says.
         """
-        query, told = self._queries[run_id], list(issues)
-        query.files += [each for each in told if each[0].cause == WRITES]
-        self._add(query, run_id, [each for each in told if each[0].cause != WRITES], time_ms)
+        query, named = self._queries[run_id], list(issues)
+        query.files += [each for each in named if each[0].cause == WRITES]
+        self._add(query, run_id, [each for each in named if each[0].cause != WRITES], time_ms)
 
     def _add(self, query: _Query, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
         changed = set()
@@ -268,10 +269,11 @@ class QueryIssues(Timeless):
     def _tell(self, query: _Query, run_id: str, issue: Issue, name: str, times: int, time_ms: int) -> None:
         attributes = {"stageName": name or None, "stagesSeen": times}
         subject = self._subject(query, run_id, "the time of its jobs", query.busy_ms, attributes)
+        of = "micro-batches" if issue.cause == OF_BATCH else "stages"
         reported = replace(
             issue,
             cause=f"{issue.cause} {name}",
-            sentence=issue.sentence if times == 1 else f"in {times} stages, the latest: {issue.sentence}",
+            sentence=issue.sentence if times == 1 else f"in {times} {of}, the latest: {issue.sentence}",
         )
         query.growing.take(reported, subject, time_ms)
 
