@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_events.api import Event
+from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.node import IN_PYTHON, PLAN_METRICS, ROWS
+from spark_events.diagnosis.stages.stage_rules import OF_OBJECTS
 from spark_events.listeners.issues.issues import IssueListener
+from spark_events.listeners.issues.python_calls import of_functions
 from spark_events.why.found_issue import by_cost, issue_of
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
@@ -88,12 +91,47 @@ def test_how_many_rows_python_gets_at_a_time_is_said_by_the_job(rows: str, told:
     assert event.attributes.get("python.batchRows") == told
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (800_000, "90% of the tasks' run time is spent in Python, which unpacks the rows of a DataFrame"),
+        (600_000, "90% of the tasks' run time is spent in Python functions of an RDD"),
+        (0, "90% of the tasks' run time is spent in Python functions of an RDD"),
+    ],
+    ids=["quick for each row", "so long for each row that functions take it", "nobody has counted the rows"],
+)
+def test_python_that_unpacks_a_list(rows: int, said: str) -> None:
+    """Functions of RDDs that the program makes DataFrames of have the same RDDs, and take longer."""
+    evidence = {OF_OBJECTS: True, "pythonTimeMs": 360 * S}
+    sentence = "90% of the tasks' run time is spent in Python functions of an RDD"
+    issue = Issue("python", "python", None, None, sentence, "a service", evidence=evidence, share_ms=90 * S)
+    scan = Plan()(0, "Project [a#1]", 0)(1, "Scan ExistingRDD[a#1]", 0, rows=rows).root()
+    explained = of_functions(issue, list(scan.walk()))
+    is_unpacked = "unpacks" in said
+    assert explained.sentence.startswith(said)
+    assert (explained.evidence.get(OF_OBJECTS), explained.advice != "a service") == (
+        is_unpacked or None,
+        is_unpacked,
+    )
+
+
 def test_an_rdd_that_is_grouped_by_key() -> None:
     """Its stage says so; rows of RDDs go to Python in other batches."""
     of_rdd = [{"Name": "PythonRDD"}, {"Name": "SQLExecutionRDD"}]
     event = in_python("10", Stage_Name="groupByKey at a.py:1", RDD_Info=of_rdd)
     assert event.attributes["advice"].startswith("groupByKey moves every value")
     assert "python.batchRows" not in event.attributes
+
+
+@pytest.mark.parametrize("source", ["ParallelCollectionRDD", "HadoopRDD"])
+def test_an_rdd_of_objects_that_the_driver_has_sent(source: str) -> None:
+    of_rdd = [
+        {"RDD ID": 0, "Name": source},
+        {"RDD ID": 1, "Name": "PythonRDD", "Parent IDs": [0]},
+        {"RDD ID": 2, "Callsite": "applySchemaToPythonRDD at a.java:0", "Parent IDs": [1]},
+    ]
+    event = in_python("10", RDD_Info=of_rdd)
+    assert event.attributes.get(OF_OBJECTS) == (True if source == "ParallelCollectionRDD" else None)
 
 
 def issues(feed: Feed) -> list[Event]:

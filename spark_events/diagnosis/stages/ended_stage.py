@@ -30,6 +30,7 @@ class EndedStage:
         repeats: whether it makes again what was lost.
         reuses_workers: whether Python workers serve one task after the other, as they do by default.
         of_frame: whether functions of an RDD get the rows of a DataFrame, as by ``df.rdd``.
+        of_objects: whether they only make DataFrames of Python objects that the driver has sent.
         by_key: whether it groups an RDD by key.
         arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
@@ -48,6 +49,7 @@ class EndedStage:
     by_key: bool = False
     arrow_rows: int | None = None
     of_frame: bool = False
+    of_objects: bool = False
 
     @property
     def wall_ms(self) -> int:

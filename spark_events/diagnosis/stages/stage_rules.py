@@ -35,7 +35,9 @@ _UNKNOWN_FUNCTIONS = (
     "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
     "connections, a limit of a service), and more cores do not help."
 )
-_WITH_ROWS = ", and in what Spark does with their rows, which it does not measure apart"
+OF_RDD, OF_OBJECTS = "Python functions of an RDD", "python.objects"
+"""What is said of Python in RDDs, and whether it makes DataFrames of objects that the driver has sent."""
+WITH_ROWS = ", and in what Spark does with their rows, which it does not measure apart"
 _NO_RDD = (
     "They get the rows of a DataFrame (df.rdd), each of which is packed for Python, and once more where a "
     "DataFrame is made of what they return: from_json() with a schema parses in the JVM, where "
@@ -226,13 +228,15 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     evidence["pythonShare"] = round(of_all, 4)
     if not python.in_rdd and stage.arrow_rows is not None and 0 < stage.arrow_rows < _FEW_ROWS:
         evidence[SMALL_BATCH] = stage.arrow_rows
-    of_rdd = f" of an RDD{_WITH_ROWS if stage.of_frame else ''}" if python.in_rdd else ""
+    if python.in_rdd and stage.of_objects:
+        evidence[OF_OBJECTS] = True
+    of_rdd = f"{OF_RDD}{WITH_ROWS if stage.of_frame else ''}" if python.in_rdd else "Python functions"
     return Issue(
         PYTHON,
         PYTHON,
         None if python.in_rdd else time_ms,
         None,
-        f"{of_all:.0%} of the tasks' run time is spent in Python functions{of_rdd}",
+        f"{of_all:.0%} of the tasks' run time is spent in {of_rdd}",
         advice,
         Severity.INFO,
         evidence,

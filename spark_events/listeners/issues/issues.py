@@ -23,6 +23,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.queries.python_again import without_python_again
 from spark_events.diagnosis.rdds.listed_again import Listing, listing
+from spark_events.diagnosis.rdds.of_objects import unpacks_objects
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
@@ -334,6 +335,7 @@ class IssueListener(Timeless):
             stage.name.startswith(_BY_KEY),
             stage.job.arrow_rows if stage.job else None,
             any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
+            stage.python.in_rdd and unpacks_objects(info),
         )
         self._application.stage_measured(ended, time_ms)
         beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)

@@ -8,8 +8,14 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import micros, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.node import IN_PYTHON, Node, columns
-from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
+from spark_events.diagnosis.plans.node import EXISTING_RDD, IN_PYTHON, Node, columns
+from spark_events.diagnosis.stages.stage_rules import (
+    FASTER_FUNCTIONS,
+    OF_OBJECTS,
+    OF_RDD,
+    SMALL_BATCH,
+    WITH_ROWS,
+)
 from spark_events.diagnosis.thresholds import PYTHON
 
 _CALL, _CALLED = re.compile(r"([A-Za-z_<][\w<>]*)\(", re.ASCII), re.compile(r"#\d", re.ASCII)
@@ -44,6 +50,15 @@ _ONCE_A_WORKER = (
     "parses, builds a table) or waits: do that once for each Python worker, in a variable outside of the "
     "function."
 )
+_STARTED_MS = 3_000
+"""So long, the first task of a core may wait for its Python worker, which Spark does not measure of RDDs."""
+_UNPACKS = f"Python, which unpacks the rows of a DataFrame that is made of Python objects{WITH_ROWS}"
+_UNPACKED_ONCE = (
+    "It does so whenever the DataFrame is read, in a streaming query in each micro-batch: write it to a "
+    "table and read that, or cache() it, before a query starts. createDataFrame() of a pandas DataFrame needs "
+    "no Python in tasks, with spark.sql.execution.arrow.pyspark.enabled=true. If functions of an RDD make "
+    "the objects (sc.parallelize(…).map(…).toDF()), the time is theirs, too."
+)
 _SMALL_BATCHES = (
     "Remove spark.sql.execution.arrow.maxRecordsPerBatch={rows} (10,000 is the default): each batch costs "
     "as much as hundreds of rows."
@@ -52,6 +67,8 @@ _SMALL_BATCHES = (
 
 def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     """Return an issue of Python functions with what the nodes of the stage's plan say about them."""
+    if OF_OBJECTS in issue.evidence:
+        return _of_objects(issue, nodes)
     in_python = [node for node in nodes if IN_PYTHON in node.metrics]
     functions = list(dict.fromkeys(name for node in in_python for name in _called(node.text)))[:3]
     if not functions:
@@ -66,6 +83,18 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     elif advice := _of_batches(in_python):
         issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
     return _of_small_batches(_of_wide_rows(_for_each_row(issue, in_python), in_python), in_python)
+
+
+def _of_objects(issue: Issue, nodes: Iterable[Node]) -> Issue:
+    """Say that Python unpacks objects, unless it takes so long for a row that functions of the user's do."""
+    rows = max((node.rows or 0 for node in nodes if node.name.startswith(EXISTING_RDD)), default=0)
+    share_ms, all_ms = issue.share_ms or 0, issue.evidence.get("pythonTimeMs")
+    at_once = all_ms // share_ms if isinstance(all_ms, int) and share_ms else 1
+    if rows and (share_ms - _STARTED_MS) * at_once * 1_000 < _LONG_FOR_A_ROW_US * rows:
+        sentence = issue.sentence.replace(OF_RDD, _UNPACKS)
+        return replace(issue, sentence=sentence, advice=_UNPACKED_ONCE)
+    evidence = {name: value for name, value in issue.evidence.items() if name != OF_OBJECTS}
+    return replace(issue, evidence=evidence)
 
 
 def _of_wide_rows(issue: Issue, in_python: Iterable[Node]) -> Issue:
