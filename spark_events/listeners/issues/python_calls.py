@@ -55,9 +55,9 @@ _STARTED_MS = 3_000
 _UNPACKS = f"Python, which unpacks the rows of a DataFrame that is made of Python objects{WITH_ROWS}"
 _UNPACKED_ONCE = (
     "It does so whenever the DataFrame is read, in a streaming query in each micro-batch: write it to a "
-    "table and read that, or cache() it, before a query starts. createDataFrame() of a pandas DataFrame needs "
-    "no Python in tasks, with spark.sql.execution.arrow.pyspark.enabled=true. If functions of an RDD make "
-    "the objects (sc.parallelize(…).map(…).toDF()), the time is theirs, too."
+    "table and read that, or cache() it, before a query starts. createDataFrame() of a pandas DataFrame "
+    "needs no Python in tasks, with spark.sql.execution.arrow.pyspark.enabled=true. If functions of an RDD "
+    "make the objects (sc.parallelize(…).map(…).toDF()), the time is theirs, too."
 )
 _SMALL_BATCHES = (
     "Remove spark.sql.execution.arrow.maxRecordsPerBatch={rows} (10,000 is the default): each batch costs "
