@@ -44,6 +44,55 @@ def test_a_table_that_is_summed_in_each_batch() -> None:
     assert issue.advice.startswith("If the table does not change while the query runs, cache()")
 
 
+def in_halves(number: int) -> Plan:
+    """Return a micro-batch's plan: a window of a table, whose rows are divided by a shuffle, and then joined."""
+    first, second = 10 * number + 1, 10 * number + 2
+    plan = Plan()(0, "SortMergeJoin [id#1L], [id#5L], LeftOuter", second, rows=50)
+    plan(1, FILES, second, {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}.json]"}, rows=50)
+    plan(1, "Window [row_number() AS rn#7], [id#5L]", second, rows=90)(
+        2, "Exchange hashpartitioning(id#5L, 4)", first
+    )
+    return plan(3, "WindowGroupLimit [id#5L]", first, rows=90)(4, TABLE, first, AT, rows=900)
+
+
+@pytest.mark.parametrize(
+    ("shuffled_s", "lost_s", "share_s"), [(6, 27, None), (3, None, 27)], ids=["most is known", "most is not"]
+)
+def test_a_table_that_is_shuffled(shuffled_s: int, lost_s: int | None, share_s: int | None) -> None:
+    """What comes before the shuffle, and after it, is one part, and its stages have cost the sum."""
+    rule = StaticSides()
+    for number in range(4):
+        stages = {f"s{10 * number + 1}": (0, shuffled_s), f"s{10 * number + 2}": (shuffled_s, 9)}
+        rule.take(executed(in_halves(number), **stages))
+        causes = {issue.cause for issue in rule.issues()}
+    (issue,) = rule.issues()
+    assert causes == {issue.cause}
+    assert issue.sentence.startswith(
+        "the same Window, WindowGroupLimit of shop.customers is computed 4 times"
+    )
+    assert issue.lost_ms == (lost_s and lost_s * S)
+    assert issue.share_ms == (share_s and share_s * S)
+
+
+def test_two_tables_are_two() -> None:
+    plans = []
+    for number in range(4):
+        plan = Plan()(0, "SortMergeJoin [id#1L], [id#5L], Inner", 10 * number + 2, rows=50)
+        for depth, table in ((1, TABLE), (1, "Scan parquet shop.codes [id#8L]")):
+            stage = 10 * number + 1 + (table is not TABLE) * 2
+            plan(depth, "Exchange hashpartitioning(id#5L, 4)", stage)
+            plan(depth + 1, "WindowGroupLimit [id#5L]", stage, rows=90)(depth + 2, table, stage, AT, rows=900)
+        plan(
+            1, FILES, 10 * number + 2, {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}]"}, rows=5
+        )
+        plans.append(plan)
+    rule = StaticSides()
+    for number, plan in enumerate(plans):
+        stages = {f"s{10 * number + 1}": (0, 3), f"s{10 * number + 3}": (3, 7), f"s{10 * number + 2}": (7, 9)}
+        rule.take(executed(plan, **stages))
+    assert sorted(issue.lost_ms or 0 for issue in rule.issues()) == [9 * S, 12 * S]
+
+
 @pytest.mark.parametrize(
     "plans",
     [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import OF_PROGRAM
+from spark_events.diagnosis.plans.node import OF_PROGRAM, Node
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
@@ -23,18 +23,81 @@ class StaticSides:
 
     def __init__(self) -> None:
         self._recomputation = Recomputation((*OF_PROGRAM, *_OF_STREAM))
+        # Of the last micro-batch, by the digests of nodes: what each is a part of, and its stages.
+        self._above: dict[str, str] = {}
+        self._stages: dict[str, frozenset[int]] = {}
+        # Of what is told as a part of something else, what that is: what it has cost was told.
+        self._wholes: dict[str, str] = {}
 
     def take(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch, whose own plan is its first."""
-        self._recomputation.take_parts(replace(execution, plans=execution.plans[:1]), "")
+        of_query = replace(execution, plans=execution.plans[:1])
+        digests, _ = self._recomputation.take_parts(of_query, "")
         self._recomputation.forget_single(execution.stages.keys())
+        self._above, self._stages = {}, {}
+        for plan, of_plan in zip(of_query.plans, digests, strict=True):
+            self._take_places(plan, of_plan)
 
     def issues(self) -> Iterator[Issue]:
-        """Yield what was computed more than once so far, however little that cost."""
-        for issue in self._recomputation.again():
+        """Yield what was computed more than once so far, however little that cost.
+
+        The parts of one side, before and after a shuffle, are one: with the name of the whole, and the cost
+        of all.
+        """
+        again = {issue.cause: issue for issue in self._recomputation.again()}
+        self._wholes = {cause: self._whole(cause, again) for cause in again}
+        by_whole: dict[str, list[str]] = {}
+        for cause, whole in self._wholes.items():
+            by_whole.setdefault(whole, []).append(cause)
+        for whole, causes in by_whole.items():
+            known_ms, share_ms = self._cost(causes, again)
+            issue = again[whole]
             yield replace(
                 issue,
                 cause=f"{RECOMPUTATION} static {issue.cause}",
                 sentence=f"{issue.sentence} by micro-batches, though no new rows of the stream go into it",
                 advice=_ADVICE,
+                lost_ms=known_ms + share_ms if known_ms >= share_ms else None,
+                share_ms=None if known_ms >= share_ms else known_ms + share_ms,
             )
+
+    def _take_places(self, plan: Node, digests: Mapping[int, str]) -> None:
+        for node in plan.walk():
+            if (digest := digests.get(id(node))) is None:
+                continue
+            cause = _cause(digest)
+            self._stages[cause] = self._stages.get(cause, frozenset()) | node.stages
+            if node.parent is not None and id(node.parent) in digests:
+                self._above.setdefault(cause, _cause(digests[id(node.parent)]))
+
+    def _whole(self, cause: str, again: Mapping[str, Issue]) -> str:
+        """Return the largest part that is computed again of which another one is a part, or that one."""
+        if (known := self._wholes.get(cause, cause)) != cause and known in again:
+            return known
+        whole = above = cause
+        while (above := self._above.get(above, "")) and above != cause:
+            whole = above if above in again else whole
+        return whole
+
+    def _cost(self, causes: list[str], again: Mapping[str, Issue]) -> tuple[int, int]:
+        """Return what parts have cost together, in ms, as far as it is known, and at most besides.
+
+        Of those that ran in the same stages, the costliest counts.
+        """
+        taken: set[int] = set()
+        known_ms = share_ms = 0
+        for cause in sorted(causes, key=lambda cause: -_time_ms(again[cause])):
+            stages = self._stages.get(cause, frozenset())
+            if taken.isdisjoint(stages):
+                known_ms += again[cause].lost_ms or 0
+                share_ms += again[cause].share_ms or 0
+            taken |= stages
+        return known_ms, share_ms
+
+
+def _cause(digest: str) -> str:
+    return f"{RECOMPUTATION} {digest}"
+
+
+def _time_ms(issue: Issue) -> int:
+    return issue.lost_ms or issue.share_ms or 0
