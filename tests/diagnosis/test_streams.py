@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth, StateRowsGrow
+from spark_events.diagnosis.queries.state_parts import ManyStateParts
+from spark_events.diagnosis.queries.state_rules import StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind
 from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import Thresholds
-from tests.support.plans import Plan
+from tests.support.plans import Plan, executed
 
 S = 1_000
 
@@ -412,6 +414,23 @@ def test_each_part_of_a_state_writes_a_file() -> None:
         lost_ms.append(issue.lost_ms)
         assert ("195 of them write a file each" in issue.sentence) == bool(files)
     assert lost_ms == [49 * S, 49 * S + 24_500, 49 * S + 2 * 24_500]
+
+
+@pytest.mark.parametrize(
+    ("above", "lost_ms"),
+    [("HashAggregate(keys=[k#1], functions=[count(1)])", 98 * S), ("MapInPandas f(k#1)", 24_500)],
+    ids=["nothing else takes long", "functions may"],
+)
+def test_all_of_the_stages_is_for_parts(above: str, lost_ms: int) -> None:
+    """Two hundred tasks do in 100 s what four would do in two; else only the commits are known."""
+    plan = Plan()(0, above, 5, rows=9)(1, "StateStoreSave [k#1], state info [ x ], Update", 5, rows=9)
+    plan(2, "StateStoreRestore [k#1], state info [ x ]", 5)(3, "Exchange hashpartitioning(k#1, 200)")
+    plan(4, "Scan json [k#1] Batched: false", 4, rows=50)
+    batch, rule = executed(plan, s4=(0, 9), s5=(9, 109)), ManyStateParts()
+    of_state = replace(batch.stages[5], tasks=200)
+    rule.ran(replace(batch, stages={**batch.stages, 5: of_state}))
+    issues = [rule.take(parts_of(200, 50, 100 * S), 4) for _ in range(2)]
+    assert [issue and issue.lost_ms for issue in issues] == [lost_ms, lost_ms + 24_500]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
-from spark_events.diagnosis.queries.state_rules import fixed_commit_ms
+from spark_events.diagnosis.queries.state_parts import fixed_commit_ms
 from spark_events.diagnosis.queries.streams import sources_of
 from spark_events.diagnosis.thresholds import SMALL_BATCHES, Thresholds
 

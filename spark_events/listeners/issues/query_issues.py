@@ -14,7 +14,8 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
 from spark_events.diagnosis.queries.complete_mode import CompleteMode
 from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches, batch_work
-from spark_events.diagnosis.queries.state_rules import ManyStateParts, StateGrowth, StateRowsGrow
+from spark_events.diagnosis.queries.state_parts import ManyStateParts
+from spark_events.diagnosis.queries.state_rules import StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.static_sides import StaticSides
 from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
 from spark_events.diagnosis.small_files import WRITES
@@ -141,6 +142,7 @@ class QueryIssues(Timeless):
         if query is not None:
             query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
             query.state_growth.knows(ended.nodes())
+            query.state_parts.ran(ended)
             query.copied_ms = query.rewrites.take(ended, parts_ms)
             query.complete.take(ended)
             query.static.take(ended)

@@ -70,6 +70,7 @@ KINDS: dict[str, frozenset[str]] = {
         "static-side": "recomputation",
         "complete-mode": "rewrite-whole-files",
         "folders-in-batches": "small-files",
+        "many-state-parts": "task-count",
         "frames-joined": "recomputation",
         "listed-again": "recomputation",
         "pairs-tried": "exploding-join",

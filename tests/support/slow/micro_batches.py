@@ -137,3 +137,19 @@ def a_folder_for_each_meter(work: Work) -> None:
     if work.bad:
         writer = writer.partitionBy("meter")  # slow
     checkpointed(writer, work).trigger(availableNow=True).start().awaitTermination()  # slow
+
+
+@case("many-state-parts", bad={"spark.sql.shuffle.partitions": "200"})
+def a_state_in_two_hundred_parts(work: Work) -> None:
+    """A query keeps its state in as many parts as Spark has by default; its sink gets files, or nothing."""
+    batches, keys = 4, work.random.randrange(300, 900)
+    json_files(work.folder / "payments", batches, work.random.randrange(2_000, 5_000))
+    work.defect("many-state-parts", None, "spark.sql.shuffle.partitions")
+    spark = work.begin()
+    payments = file_by_file(spark, work.folder / "payments").withWatermark("at", "1 second")
+    sums = payments.selectExpr("at", f"value % {keys} AS shop").groupBy("shop", "at").count()
+    if work.random.random() < 0.5:
+        writer = sums.writeStream.format("parquet").option("path", str(work.folder / "written"))
+    else:
+        writer = sums.writeStream.outputMode("update").format("noop")
+    checkpointed(writer, work).trigger(availableNow=True).start().awaitTermination()  # slow

@@ -1,0 +1,133 @@
+"""The rule about state of a streaming query that is divided into far more parts than there are cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
+from spark_events.diagnosis.thresholds import TASK_COUNT
+
+_MANY_PARTS, _FEW_ROWS = 4, 100
+"""So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
+_KEEPS = (
+    "StateStoreSave",
+    "SessionWindowStateStoreSave",
+    "StreamingDeduplicate",
+    "StreamingSymmetricHashJoin",
+)
+_OF_STREAMS = (*_KEEPS, "StateStoreRestore", "SessionWindowStateStoreRestore", "EventTimeWatermark")
+"""How the names of nodes begin that keep the state of streams, and that do next to nothing else for a row."""
+
+
+class ManyStateParts:
+    """Finds state that is divided into far more parts than there are cores, for few rows.
+
+    In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes. A
+    sink of files gets a file of each that has any.
+    """
+
+    def __init__(self) -> None:
+        self._lost_ms = 0
+        self._longest: Mapping[str, Any] = {}
+        self._stages_ms = 0
+
+    def ran(self, execution: EndedExecution) -> None:
+        """Called with the SQL execution of each micro-batch, before its progress.
+
+        If a stage keeps state, and does nothing else that may take long, all of it is for its tasks: to start
+        them, and to load and commit their parts.
+        """
+        keep = [
+            execution.stages[number]
+            for number, nodes in execution.nodes_by_stage().items()
+            if number in execution.stages
+            and any(node.name.startswith(_KEEPS) for node in nodes)
+            and all(node.name.startswith(_OF_STREAMS) or is_accounted_for(node) for node in nodes)
+        ]
+        self._stages_ms = sum(
+            stage.wall_ms * (stage.tasks - execution.cores) // stage.tasks
+            for stage in keep
+            if 0 < _MANY_PARTS * execution.cores <= stage.tasks
+        )
+
+    def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
+        """Return what the parts have cost so far that are not needed, as far as that is known.
+
+        Args:
+            progress: of a query.
+            cores: of all executors; 0 if unknown.
+            files: that the micro-batch has written many small files of such parts; see ``makes``.
+        """
+        many = [each for each in progress.get("stateOperators") or () if _is_many(each, cores)]
+        if not many:
+            return None
+        # Of all micro-batches: the last one may be empty.
+        worst = self._longest = max(self._longest, *many, key=_commit_ms)
+        parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
+        written = next(iter(files), None)
+        commits_ms = sum(_commit_ms(each) // cores * (_parts(each) - cores) // _parts(each) for each in many)
+        files_ms = (written.lost_ms or 0) * (parts - cores) // parts if written else 0
+        # The same stages commit the state and write the files.
+        self._lost_ms += max(commits_ms, files_ms, self._stages_ms)
+        self._stages_ms = 0
+        of_files = f"; {written.evidence['files']} of them write a file each" if written else ""
+        return Issue(
+            TASK_COUNT,
+            f"{TASK_COUNT} state",
+            self._lost_ms,
+            None,
+            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: in the "
+            f"micro-batch whose commits took longest, {rows:,} rows changed, and committing them took its "
+            f"tasks {duration(_commit_ms(worst))}{of_files}",
+            "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
+            "first start, so it needs a new checkpoint.",
+            evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
+        )
+
+    @staticmethod
+    def makes(written: Issue, progress: Mapping[str, Any], cores: int) -> bool:
+        """Return whether small files are one of nearly each part of a state that has too many.
+
+        Args:
+            written: that a micro-batch has written them.
+            progress: of that micro-batch.
+            cores: of all executors; 0 if unknown.
+        """
+        files = written.evidence["files"]
+        assert isinstance(files, int)
+        operators = progress.get("stateOperators") or ()
+        return any(_is_many(each, cores) and _parts(each) // 2 < files <= _parts(each) for each in operators)
+
+
+def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:
+    """Return how long a micro-batch commits state that hardly changes, so that more rows take no longer.
+
+    Args:
+        progress: of a query; state of far too many parts is left out, for that is an issue of its own.
+        cores: of all executors; 0 if unknown.
+    """
+    few = [each for each in progress.get("stateOperators") or () if _parts(each) and _has_few_rows(each)]
+    own = [each for each in few if not _is_many(each, cores)]
+    return sum(_commit_ms(each) // min(_parts(each), cores) for each in own) if cores else 0
+
+
+def _has_few_rows(operator: Mapping[str, Any]) -> bool:
+    return int(operator.get("numRowsUpdated") or 0) <= _FEW_ROWS * _parts(operator)
+
+
+def _is_many(operator: Mapping[str, Any], cores: int) -> bool:
+    """Return whether an operator has several times as many parts as cores, and little to do for each."""
+    return 0 < _MANY_PARTS * cores <= _parts(operator) and _has_few_rows(operator)
+
+
+def _parts(operator: Mapping[str, Any]) -> int:
+    """Return into how many parts rows are divided; a join of streams has four stores in each."""
+    return int(operator.get("numShufflePartitions") or 0)
+
+
+def _commit_ms(operator: Mapping[str, Any]) -> int:
+    return int(operator.get("commitTimeMs") or 0)
