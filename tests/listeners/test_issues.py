@@ -345,6 +345,41 @@ def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties
     assert told == (set() if properties else {"collect"})
 
 
+_ARROW = "spark.sql.execution.arrow.pyspark.enabled"
+
+
+@pytest.mark.parametrize(
+    ("conf", "properties", "version", "is_advised"),
+    [
+        ({}, {}, "4.1.4", True),
+        ({}, {}, "4.2.0", False),
+        ({_ARROW: "true"}, {}, "3.5.9", False),
+        ({_ARROW: "false"}, {}, "4.3.0", True),
+        ({_ARROW: "false"}, {_ARROW: "true"}, "3.5.9", False),
+    ],
+)
+def test_arrow_is_advised_by_settings(
+    conf: dict[str, str], properties: dict[str, str], version: str, is_advised: bool
+) -> None:
+    """Those of the application, those of the session in a job's properties, and Spark's default."""
+    environment = {
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": {"spark.master": "yarn", **conf},
+    }
+    begins, ends = r.job_start(10), r.stage("Completed", 20 * S, 0)
+    begins["Properties"] = properties
+    for record in (begins["Stage Infos"][0], ends["Stage Info"]):
+        record["Stage Name"] = "toPandas at a.py:4"
+    size = {"Name": "internal.metrics.resultSize", "Value": 2 << 30}
+    ends["Stage Info"] |= {"Accumulables": [size], "Completion Time": T0 + 20 * S}
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "1h"})
+    feed({"Event": "SparkListenerLogStart", "Spark Version": version}, r.application_start(), environment)
+    feed(r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends, r.job_end(20 * S))
+    feed(*job(200 * S, [S], 230 * S, job=1, stage_id=1), r.application_end(300 * S))
+    event = next(event for event in issues(feed) if event.attributes["issue"] == "collect")
+    assert (_ARROW in str(event.attributes["advice"])) is is_advised
+
+
 def test_a_stage_without_a_job() -> None:
     """One that ran at attach: its own time counts."""
     (event,) = issues(Feed()(r.application_start(), *stage(10, TAIL)))
