@@ -161,6 +161,9 @@ def test_what_was_told_goes_on() -> None:
     issue = told(time, 72 * MIN)["idle-cores"]
     assert issue.lost_ms == 10 * MIN
     assert "10 min of 1 h 12 min" in issue.sentence
+    assert "outgrown" not in issue.evidence  # it may still grow
+    time.end(72 * MIN)
+    assert told(time, 72 * MIN)["idle-cores"].evidence["outgrown"] is True
 
 
 def test_what_is_left_of_a_stage_that_never_ended() -> None:

@@ -345,6 +345,17 @@ def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties
     assert told == (set() if properties else {"collect"})
 
 
+def test_what_was_large_once_and_is_small_in_the_whole_run() -> None:
+    """It was told while the driver alone had worked for most of the time; in the end, ``why`` leaves it out."""
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "1m"})
+    feed(r.application_start(), r.executor("Added", 0), *stage(0, [S], 0, S))
+    feed(*stage(301 * S, [S], 1, S), *stage(302 * S, [S], 2, 3_600 * S), r.application_end(3_902 * S))
+    of_driver = [event.attributes for event in issues(feed) if event.attributes["issue"] == "idle-cores"]
+    assert [attributes.get("outgrown") for attributes in of_driver] == [None, True]
+    assert by_cost(map(issue_of, of_driver)) == []
+    assert len(by_cost(map(issue_of, of_driver[:1]))) == 1
+
+
 _ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.issue import OUTGROWN, Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import Thresholds
@@ -219,16 +219,25 @@ class DriverTime:
         others = dict(self._before)
         for place, jobs in self._jobs.items():
             pauses = others.get(place, Pauses())
-            is_large = pauses.time_ms + jobs.stages_ms >= least_ms or place in self._loops_told
-            if is_large and is_loop(pauses, jobs, _LOOP):
+            is_large = pauses.time_ms + jobs.stages_ms >= least_ms
+            if (is_large or place in self._loops_told) and is_loop(pauses, jobs, _LOOP):
                 self._loops_told.add(place)
-                yield loop_issue(place, others.pop(place), jobs, self.cores)
+                yield self._by_now(loop_issue(place, others.pop(place), jobs, self.cores), is_large)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 del others[place]
         alone_ms = sum(pause.time_ms for pause in others.values())
         if alone_ms >= least_ms or (self._is_told and alone_ms):
             self._is_told = True
-            yield driver_issue(alone_ms, self._wall_ms, self.cores, others, self._collected, self._plans_much)
+            issue = driver_issue(
+                alone_ms, self._wall_ms, self.cores, others, self._collected, self._plans_much
+            )
+            yield self._by_now(issue, alone_ms >= least_ms)
+
+    def _by_now(self, issue: Issue, is_large: bool) -> Issue:
+        """Return an issue that says at the end of the application if it is no longer worth telling."""
+        if is_large or not self._has_ended:
+            return issue
+        return replace(issue, evidence={**issue.evidence, OUTGROWN: True})
 
     def _ended_pause(self) -> Pauses:
         """Return the pause that ends now, without the part in which a result came to the driver."""
