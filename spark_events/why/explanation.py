@@ -15,7 +15,7 @@ from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY
 from spark_events.why.answer import answer
-from spark_events.why.consequences import causes_first
+from spark_events.why.consequences import causes_first, with_reads
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
@@ -168,7 +168,7 @@ def explain(
     figures.end(timeline)
     booked = timeline.booked()
     issues_found = causes_first(
-        grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
+        with_reads(grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues)))
     )
     return Explanation(
         app_name,

@@ -399,7 +399,7 @@ class IssueListener(Timeless):
     ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
-        files = small_files(record.get("Files") or {}, ended, self._thresholds)
+        files = small_files(record.get("Files") or {}, ended, self._thresholds, execution.batch is not None)
         if execution.batch is None:
             issues += files
         else:  # which reads the files that have come
