@@ -25,9 +25,36 @@ RUN = Explanation(
 def test_tasks_that_wait() -> None:
     assert RUN.cpu_share == 0.25
     assert RUN.had_cpu == (
-        'Of "reading, computing and writing", tasks had a CPU for 25 %; otherwise they waited: for disks, other '
-        "systems, or a CPU that others used."
+        'Of "reading, computing and writing", tasks had a CPU for 25 %; otherwise they waited for disks, other '
+        "systems, or a CPU that other programs used."
     )
+
+
+def test_where_no_cause_is_known_the_answer_says_that_tasks_waited() -> None:
+    parts = {"driver alone": 4 * MIN, "reading, computing and writing": 6 * MIN}
+    waited = "otherwise waited for disks, other systems, or a CPU that other programs used"
+    run = replace(RUN, parts=parts, least_ms=30_000)
+    assert run.answer == (
+        'The largest part of its time, 60 %, is "reading, computing and writing": tasks had a CPU for 25 % of '
+        f"that time, and {waited}."
+    )
+    assert run.none_found == (
+        "no cause known to spark-events cost 30.0 s or more; tasks had a CPU for 25 % of the time in which they "
+        "read, compute and write; for smaller ones: --conf spark.events.issue.min-duration=1s"
+    )
+    of_driver = replace(run, parts={"driver alone": 6 * MIN, "reading, computing and writing": 4 * MIN})
+    assert of_driver.answer == (
+        'The largest part of its time, 60 %, is "driver alone". Of "reading, computing and writing", 40 %, '
+        f"tasks had a CPU for 25 %, and {waited}."
+    )
+
+
+def test_tasks_that_had_a_cpu_for_half_of_their_time_say_no_more_than_what_they_did() -> None:
+    parts = {"reading, computing and writing": 10 * MIN}
+    half = RunFigures(sums={"executorCpuTime": 10 * MIN * 1_000_000})
+    run = replace(RUN, parts=parts, least_ms=30_000, figures=half)
+    assert "CPU" not in run.answer + run.none_found
+    assert "CPU" in run.had_cpu
 
 
 def test_tasks_that_compute() -> None:
