@@ -27,6 +27,7 @@ SMALL_MS = 1_000
 _CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT, _LITTLE = "executorCpuTime", 0.1, 0.9, 0.5
 _USE_CPU, _NEXT_TO_NOTHING = (SHUFFLE_WRITE, PYTHON, REPEATED), 0.01
 """The other accounts whose tasks may have had a CPU, and the share of computing that they may have unsaid."""
+_NEARLY_ALL = 0.99
 _THAT_TIME = "the time in which they read, compute and write"
 LEAST = key_of(Thresholds, "min_time_ms")
 _SMALL_ONES = f"Issues that cost less than {LEAST} (30 s by default) are not stored."
@@ -116,6 +117,19 @@ class Explanation:
     def _little_cpu(self) -> str:
         """The same where it is less than half; else empty."""
         return self._amount_of_cpu if (self.cpu_share or 0.0) < _LITTLE else ""
+
+    @property
+    def core_time(self) -> str:
+        """A sentence about the core time if cores were there for a part of the run only; else empty."""
+        if self.core_ms is None or self.figures is None:
+            return ""
+        cores, were_ms = self.figures.counts.get("cores", 0), sum(self.core_ms.values())
+        whole_ms = cores * self.duration_ms
+        if not were_ms or were_ms > _NEARLY_ALL * whole_ms:
+            return ""
+        share = whole_percent(100 * were_ms / whole_ms)
+        each = f"each of the {cores:,} was" if cores > 1 else "it was"
+        return f"Core time counts cores only while they are there: on average, {each} for {share} of the run."
 
     @property
     def failed(self) -> str:

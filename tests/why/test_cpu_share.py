@@ -90,3 +90,24 @@ def test_tasks_that_had_a_cpu_for_something_else_too(account: str) -> None:
 )
 def test_nothing_is_said(run: Explanation) -> None:
     assert (run.cpu_share, run.had_cpu) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("core_min", "cores", "told"),
+    [
+        (
+            38,
+            4,
+            "Core time counts cores only while they are there: on average, each of the 4 was for 95 % of the run.",
+        ),
+        (40, 4, ""),
+        (0, 0, ""),
+    ],
+    ids=["some came late", "all the time", "no core is known"],
+)
+def test_cores_that_were_there_for_a_part_of_the_run(core_min: int, cores: int, told: str) -> None:
+    """As before the first executor has come: the core time of what the driver did then is none."""
+    figures = RunFigures(counts={"cores": cores})
+    run = replace(RUN, core_ms={"driver alone": core_min * MIN}, figures=figures)
+    assert run.core_time == told
+    assert (replace(run, core_ms=None).core_time, replace(run, figures=None).core_time) == ("", "")
