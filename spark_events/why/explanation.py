@@ -128,8 +128,9 @@ class Explanation:
         if not were_ms or were_ms > _NEARLY_ALL * whole_ms:
             return ""
         share = whole_percent(100 * were_ms / whole_ms)
-        each = f"each of the {cores:,} was" if cores > 1 else "it was"
-        return f"Core time counts cores only while they are there: on average, {each} for {share} of the run."
+        return (
+            f"Core time counts a core only while the run has it: each of {cores:,}, on average, for {share}."
+        )
 
     @property
     def failed(self) -> str:

@@ -98,7 +98,7 @@ def test_nothing_is_said(run: Explanation) -> None:
         (
             38,
             4,
-            "Core time counts cores only while they are there: on average, each of the 4 was for 95 % of the run.",
+            "Core time counts a core only while the run has it: each of 4, on average, for 95 %.",
         ),
         (40, 4, ""),
         (0, 0, ""),
