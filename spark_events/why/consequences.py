@@ -21,12 +21,12 @@ def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
     Of those that the application itself has written, nothing remains to be done once it writes fewer.
     """
-    told: dict[int, FoundIssue] = dict(enumerate(issues))
-    for reading, read in list(told.items()):
-        writing = next((key for key, issue in told.items() if _wrote(issue, read)), None)
+    by_place: dict[int, FoundIssue] = dict(enumerate(issues))
+    for reading, read in list(by_place.items()):
+        writing = next((key for key, issue in by_place.items() if _wrote(issue, read)), None)
         if writing is not None:
-            told[writing] = _with_read(told[writing], told.pop(reading))
-    return sorted(told.values(), key=order)
+            by_place[writing] = _with_read(by_place[writing], by_place.pop(reading))
+    return sorted(by_place.values(), key=order)
 
 
 def _wrote(writing: FoundIssue, reading: FoundIssue) -> bool:
