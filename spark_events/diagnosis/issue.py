@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from spark_events.api import Severity
 from spark_events.api.event import AttributeValue
 
+OUTGROWN = "outgrown"
+"""The evidence that an issue, told when it was a large part of a run, is none of the run as a whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -29,24 +30,28 @@ _FEWER_FOLDERS = (
     "These are {folders:,} partitions, with a file or two each: leave the column that has so many values out "
     "of partitionBy, or take a coarser one (a day, a bucket); filters on it then use the statistics of files."
 )
-_WAYS = (
-    (
-        "Read",
-        "reads",
-        "Compact the table (OPTIMIZE in Delta, rewrite_data_files in Iceberg), or let those who write it "
-        "write fewer files: repartition before the write, or a longer trigger interval.",
-    ),
-    (
-        "Written",
-        "writes",
-        "Write fewer files: repartition by the columns of partitionBy before the write, or coalesce(); in "
-        "SQL, the hint /*+ REBALANCE */.",
-    ),
+_FIELDS = (("Read", "reads"), ("Written", "writes"))
+_WRITE_FEWER = (
+    "Write fewer files: repartition by the columns of partitionBy before the write, or coalesce(); in SQL, "
+    "the hint /*+ REBALANCE */."
 )
+_COMPACT = (
+    "Compact the table (OPTIMIZE in Delta, rewrite_data_files in Iceberg), or let those who write it write "
+    "fewer files: repartition before the write."
+)
+_LET_WRITE_FEWER = (
+    "Let those who write these files write fewer: repartition before the write. Rewrite those that exist "
+    "once, as fewer files."
+)
+_BY_STREAM = " A streaming query writes them: with a longer trigger interval, they are fewer and larger."
+_PLAIN, _OF_SINK = ("InMemoryFileIndex", "CatalogFileIndex"), "MetadataLogFileIndex"
+"""How Spark finds files of a folder or a table of its own, and those that a streaming query has written."""
+TABLES = "fileTables"
+"""The evidence of which tables or paths the files are."""
 
 
 def small_files(
-    files: Mapping[str, int], execution: EndedExecution, thresholds: Thresholds
+    files: Mapping[str, int], execution: EndedExecution, thresholds: Thresholds, of_query: bool = False
 ) -> Iterator[Issue]:
     """Yield that an SQL execution reads, or writes, many small files.
 
@@ -59,14 +64,16 @@ def small_files(
             the partitions of the table that were written.
         execution: that read or wrote them.
         thresholds: from when on files are many, and small.
+        of_query: whether it is a micro-batch of a streaming query.
     """
-    for field, verb, advice in _WAYS:
+    for field, verb in _FIELDS:
         number, total = files.get(field, 0), files.get(f"{field} Bytes", 0)
         # A size that is missing is not a measurement.
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
         folders = files.get(f"{field} Parts", 0)  # each of which needs a file
+        advice = _to_read_fewer(nodes) if field == "Read" else _WRITE_FEWER + _BY_STREAM * of_query
         if field == "Read" and len(nodes) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(nodes):
             advice = _FEWER_SCANS.format(scans=len(nodes))
         if _FILES_OF_A_FOLDER * folders > number and folders > thresholds.many_files:
@@ -88,6 +95,19 @@ def small_files(
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
             f"{enough:,} would do",
             advice,
-            evidence={"files": number, "fileBytes": total, "meanFileBytes": total // number},
+            evidence={
+                "files": number,
+                "fileBytes": total,
+                "meanFileBytes": total // number,
+                **({TABLES: ", ".join(tables)} if tables else {}),
+            },
             stages=stages,
         )
+
+
+def _to_read_fewer(scans: list[Node]) -> str:
+    """Return what to do about small files that are read, by how Spark finds them."""
+    found_by = [scan.metadata.get("Location", "") for scan in scans]
+    is_plain = bool(scans) and all(location.startswith((*_PLAIN, _OF_SINK)) for location in found_by)
+    is_of_sink = any(location.startswith(_OF_SINK) for location in found_by)
+    return (_LET_WRITE_FEWER if is_plain else _COMPACT) + _BY_STREAM * is_of_sink

@@ -65,7 +65,7 @@ def listeners_of_application(
     jobs = SparkJobListener(context, places.of_job)
     stages = StageListener(context, jobs)
     places.stages = stages
-    issues = IssueListener(context, issue_events)
+    issues = IssueListener(context, issue_events, spark_version)
     of_application = issues.application
     listeners: list[Listener] = [
         context.run,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis import thresholds as kinds
-from spark_events.diagnosis.times.ledger import BATCH, DRIVER, QUERY, STREAM, WAITING
+from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
 from spark_events.why.shown import whole_percent
@@ -58,6 +58,7 @@ _SPECIAL = {
 _QUERY = "query "
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
+WAITED_FOR = "disks, other systems, or a CPU that other programs used"
 _STARTS = "starting Python workers, or loading functions, again for each task of {about}"
 
 
@@ -67,6 +68,7 @@ def answer(
     parts: Mapping[str, int] | None,
     longest: Sequence[StagesOfPlace] = (),
     ended: bool = True,
+    had_cpu: str = "",
 ) -> str:
     """Return the answer.
 
@@ -76,6 +78,8 @@ def answer(
         parts: what is booked to each account of its ledger, in ms; None if unknown.
         longest: the stages that took longest.
         ended: whether its end is known: else nobody knows how long it takes.
+        had_cpu: for how much of the time in which tasks read, compute and write they had a CPU, such as
+            ``at most 16 %``, where that is little; else empty.
     """
     if issues and issues[0].kind in _SHARES and (share_ms := issues[0].number("shareMs")):
         share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
@@ -86,7 +90,7 @@ def answer(
     if costly is None:
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
-        return (_most(duration_ms, parts, longest) + of_state).strip()
+        return (_most(duration_ms, parts, longest, had_cpu) + of_state).strip()
     absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if not ended:
@@ -135,13 +139,23 @@ def _what(issue: FoundIssue) -> str:
     return str(issue.evidence.get("recomputation.what") or "the same thing")
 
 
-def _most(duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[StagesOfPlace]) -> str:
+def _most(
+    duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[StagesOfPlace], had_cpu: str
+) -> str:
     """Return what takes most of the time where nothing is wrong; empty where that is unknown."""
     if not parts or not duration_ms:
         return ""
     largest = max(parts, key=lambda account: parts[account])
     share = whole_percent(100 * parts[largest] / duration_ms)
     most = f'The largest part of its time, {share}, is "{largest}".'
+    if had_cpu and largest == COMPUTING:
+        most = (
+            f"{most[:-1]}: tasks had a CPU for {had_cpu} of that time, and otherwise waited for {WAITED_FOR}."
+        )
+    elif had_cpu:
+        share = whole_percent(100 * parts.get(COMPUTING, 0) / duration_ms)
+        most += f' Of "{COMPUTING}", {share}, tasks had a CPU for {had_cpu}, and otherwise waited for '
+        most += f"{WAITED_FOR}."
     if not longest or largest in _WITHOUT_STAGES:
         return most
     verb = "is" if longest[0].stages == 1 else "are"

@@ -3,13 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SPILL, UNREAD_CACHE
-from spark_events.why.found_issue import FoundIssue
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.small_files import TABLES
+from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SMALL_FILES, SPILL, UNREAD_CACHE
+from spark_events.why.found_issue import FoundIssue, order
 
 _TAKE_MEMORY = {UNREAD_CACHE: "cache.stages", EXPANDED_ROWS: "expand.stages"}
 """The issues that take memory, and which evidence says of which stages."""
 _LACK_MEMORY = (GC, SPILL)
+_EXECUTION = "sql_execution_id"
+
+
+def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which reading small files is a part of having written them.
+
+    Of those that the application itself has written, nothing remains to be done once it writes fewer.
+    """
+    by_place: dict[int, FoundIssue] = dict(enumerate(issues))
+    for reading, read in list(by_place.items()):
+        writing = next((key for key, issue in by_place.items() if _wrote(issue, read)), None)
+        if writing is not None:
+            by_place[writing] = _with_read(by_place[writing], by_place.pop(reading))
+    return sorted(by_place.values(), key=order)
+
+
+def _wrote(writing: FoundIssue, reading: FoundIssue) -> bool:
+    """Return whether an issue is about writing the files that another one is about reading."""
+    if {writing.kind, reading.kind} != {SMALL_FILES} or not reading.lost_ms:
+        return False
+    wrote, read = writing.number(_EXECUTION), reading.number(_EXECUTION)
+    tables = str(reading.evidence.get(TABLES) or "")
+    is_same = bool(tables) and writing.evidence.get(TABLES) == tables
+    are_such = writing.sentence.startswith("writes ") and reading.sentence.startswith("reads ")
+    return is_same and are_such and wrote is not None and read is not None and wrote < read
+
+
+def _with_read(writing: FoundIssue, reading: FoundIssue) -> FoundIssue:
+    return replace(
+        writing,
+        sentence=f"{writing.sentence}. Of the cost, {duration(reading.lost_ms or 0)} is for reading these "
+        f"files again: {reading.about}",
+        lost_ms=(writing.lost_ms or 0) + (reading.lost_ms or 0),
+    )
 
 
 def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -14,8 +14,8 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY
-from spark_events.why.answer import answer
-from spark_events.why.consequences import causes_first
+from spark_events.why.answer import WAITED_FOR, answer
+from spark_events.why.consequences import causes_first, with_reads
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
@@ -24,9 +24,11 @@ from spark_events.why.run_figures import RunFigures
 from spark_events.why.shown import whole_percent
 
 SMALL_MS = 1_000
-_CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT = "executorCpuTime", 0.1, 0.9
+_CPU_TIME, _LEAST_COMPUTING, _MOST_OF_IT, _LITTLE = "executorCpuTime", 0.1, 0.9, 0.5
 _USE_CPU, _NEXT_TO_NOTHING = (SHUFFLE_WRITE, PYTHON, REPEATED), 0.01
 """The other accounts whose tasks may have had a CPU, and the share of computing that they may have unsaid."""
+_NEARLY_ALL = 0.99
+_THAT_TIME = "the time in which they read, compute and write"
 LEAST = key_of(Thresholds, "min_time_ms")
 _SMALL_ONES = f"Issues that cost less than {LEAST} (30 s by default) are not stored."
 _WHERE_TIME_IS = (
@@ -75,7 +77,7 @@ class Explanation:
     @property
     def answer(self) -> str:
         """One sentence that says what to look at first; empty if nothing says that."""
-        return answer(self.issues, self.duration_ms, self.parts, self.longest, self.ended)
+        return answer(self.issues, self.duration_ms, self.parts, self.longest, self.ended, self._little_cpu)
 
     @property
     def cpu_share(self) -> float | None:
@@ -94,17 +96,41 @@ class Explanation:
     @property
     def had_cpu(self) -> str:
         """A sentence about that; empty if it is not known."""
+        if not (amount := self._amount_of_cpu):
+            return ""  # or it says nothing
+        had = f'Of "{COMPUTING}", tasks had a CPU for {amount}'
+        if (self.cpu_share or 0.0) >= _MOST_OF_IT:
+            return f"{had}."
+        return f"{had}; otherwise they waited for {WAITED_FOR}."
+
+    @property
+    def _amount_of_cpu(self) -> str:
+        """Such as ``at most 16 %``; empty if it is not known, or may be all of it."""
         if (share := self.cpu_share) is None:
             return ""
         core_ms = self.core_ms or {}
         others_ms = sum(core_ms.get(account, 0) for account in _USE_CPU)
         at_most = "at most " if others_ms > _NEXT_TO_NOTHING * core_ms.get(COMPUTING, 0) else ""
-        if at_most and share >= _MOST_OF_IT:
-            return ""  # that says nothing
-        had = f'Of "{COMPUTING}", tasks had a CPU for {at_most}{whole_percent(100 * share)}'
-        if share >= _MOST_OF_IT:
-            return f"{had}."
-        return f"{had}; otherwise they waited: for disks, other systems, or a CPU that others used."
+        return "" if at_most and share >= _MOST_OF_IT else f"{at_most}{whole_percent(100 * share)}"
+
+    @property
+    def _little_cpu(self) -> str:
+        """The same where it is less than half; else empty."""
+        return self._amount_of_cpu if (self.cpu_share or 0.0) < _LITTLE else ""
+
+    @property
+    def core_time(self) -> str:
+        """A sentence about the core time if cores were there for a part of the run only; else empty."""
+        if self.core_ms is None or self.figures is None:
+            return ""
+        cores, were_ms = self.figures.counts.get("cores", 0), sum(self.core_ms.values())
+        whole_ms = cores * self.duration_ms
+        if not were_ms or were_ms > _NEARLY_ALL * whole_ms:
+            return ""
+        share = whole_percent(100 * were_ms / whole_ms)
+        return (
+            f"Core time counts a core only while the run has it: each of {cores:,}, on average, for {share}."
+        )
 
     @property
     def failed(self) -> str:
@@ -121,7 +147,8 @@ class Explanation:
             return "no performance issue found in the stored events"
         least = duration(self.least_ms)
         smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > SMALL_MS else ""
-        return f"no cause known to spark-events cost {least} or more{smaller}"
+        of_cpu = f"; tasks had a CPU for {self._little_cpu} of {_THAT_TIME}" if self._little_cpu else ""
+        return f"no cause known to spark-events cost {least} or more{of_cpu}{smaller}"
 
     @property
     def duration_ms(self) -> int:
@@ -168,7 +195,7 @@ def explain(
     figures.end(timeline)
     booked = timeline.booked()
     issues_found = causes_first(
-        grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
+        with_reads(grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues)))
     )
     return Explanation(
         app_name,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.toolkit.formatting import cost, duration
+from spark_events.diagnosis.issue import OUTGROWN
 from spark_events.diagnosis.thresholds import MEMORY, PYTHON
 
 _OF_AN_ISSUE = frozenset(
@@ -78,12 +79,13 @@ def _about(attributes: Mapping[str, Any]) -> str:
 def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues as they were told last: those that cost most time first.
 
-    An issue is told again while its cost grows, with the same id.
+    An issue is told again while its cost grows, with the same id; in the end, it may be too small a part of
+    the run.
     """
     latest: dict[str, FoundIssue] = {}
     for number, issue in enumerate(issues):
         latest[str(issue.evidence.get("issueId") or number)] = issue
-    return sorted(latest.values(), key=order)
+    return sorted((issue for issue in latest.values() if not issue.evidence.get(OUTGROWN)), key=order)
 
 
 def order(issue: FoundIssue) -> tuple[bool, int, int, bool, int, str]:

@@ -23,7 +23,8 @@ from spark_events.listeners.run import Job, Run
 MOST_SHOWN = 3
 _LEAST_SHARE = 0.1
 """Of the run: what the stages of one place took at least, to be shown."""
-_LONGEST = 100
+_LONG, _LONGEST = 100, 300
+_PATH = re.compile(r"(?<![^\s,])(?:[a-z][\w+.-]*:)?/[^\s,]*(/[^\s,/]+/[^\s,/]+)/?(?=[\s,]|$)", re.ASCII)
 _MOST_NODES, _MOST_COLUMNS, _MOST_PLACES = 3, 4, 10_000
 _LONG_FOR_A_ROW_US = 200
 """What a stage takes for a row is told from here on: what computes a few columns takes less."""
@@ -50,7 +51,7 @@ class StagesOfPlace:
     """The stages of one place in the code, or of one action, that did the same.
 
     Attributes:
-        name: the place, by which people know them; empty if unknown.
+        name: the place, by which people know them; empty if unknown. Of paths in a long one, the ends.
         does: the nodes of their plan that do more than pass rows on, with columns; empty for RDDs.
         stages: how many there are.
         tasks: how many tasks they had, in all.
@@ -151,12 +152,17 @@ class LongestStages(Timeless):
         key = shorten(name, _LONGEST), " ← ".join(filter(None, (written, _what(nodes))))
         if key not in self._places and len(self._places) >= _MOST_PLACES:
             return
-        place = self._places.setdefault(key, StagesOfPlace(*key))
+        place = self._places.setdefault(key, StagesOfPlace(_with_ends_of_paths(key[0]), key[1]))
         place.stages += 1
         place.tasks += stage.tasks
         place.run_ms += stage.run_ms
         place.rows += _rows(nodes)
         place.spans.append((stage.begun_ms, stage.ended_ms))
+
+
+def _with_ends_of_paths(name: str) -> str:
+    """Return a name in which paths begin with ``…`` if it is long: what tells them apart is at their ends."""
+    return name if len(name) <= _LONG else _PATH.sub(r"…\1", name)
 
 
 def _rows(nodes: Iterable[Node]) -> int:

@@ -161,6 +161,9 @@ def test_what_was_told_goes_on() -> None:
     issue = told(time, 72 * MIN)["idle-cores"]
     assert issue.lost_ms == 10 * MIN
     assert "10 min of 1 h 12 min" in issue.sentence
+    assert "outgrown" not in issue.evidence  # it may still grow
+    time.end(72 * MIN)
+    assert told(time, 72 * MIN)["idle-cores"].evidence["outgrown"] is True
 
 
 def test_what_is_left_of_a_stage_that_never_ended() -> None:
@@ -284,6 +287,34 @@ def test_what_follows_a_result_has_to_do_with_it() -> None:
     assert "let Arrow bring them" in issue.advice
 
 
+@pytest.mark.parametrize(
+    ("of_application", "of_job", "is_advised"),
+    [(False, None, True), (True, None, False), (False, True, False), (True, False, True)],
+)
+def test_arrow_is_advised_where_it_is_not_used(
+    of_application: bool, of_job: bool | None, is_advised: bool
+) -> None:
+    """Where it is, the program works on what came, for longer than Python takes to unpack it."""
+    time = driver(idle_time_ms=1)
+    time.by_arrow = of_application
+    time.stage_submitted((0, 0), 0)
+    work = WorkDone("toPandas at a.py:4", "job 0", 0, 16 * MIB, by_arrow=of_job)
+    time.stage_completed((0, 0), work, S)
+    ran(time, 10 * S, 11 * S)
+    issues = told(time, 11 * S)
+    for issue in issues.values():
+        assert ("spark.sql.execution.arrow.pyspark.enabled" in issue.advice) is is_advised
+    assert "row by row" in issues["idle-cores"].advice
+    assert issues["idle-cores"].advice.startswith("The program works in Python then") is not is_advised
+
+
+def test_the_rows_of_other_actions_are_not_brought_by_arrow() -> None:
+    time = driver(idle_time_ms=1)
+    ran(time, 0, S, "collect at a.py:4", 16 * MIB)
+    ran(time, 30 * S, 31 * S)
+    assert "rrow" not in told(time, 31 * S)["idle-cores"].advice
+
+
 def test_a_usual_start_is_no_issue() -> None:
     time = driver(idle_time_ms=1)
     ran(time, MIN, 2 * MIN)
@@ -317,7 +348,7 @@ def test_a_plan_that_is_built_before_the_first_job() -> None:
     issue = told(time, 55 * S)["idle-cores"]
     assert issue.lost_ms == 30 * S
     assert "30.0 s before its first stage, beyond the usual 20.0 s" in issue.sentence
-    assert "If it builds a DataFrame in a loop" in issue.advice
+    assert "withColumn" not in issue.advice
 
     time = driver(idle_time_ms=1, min_time_ms=S)
     ran(time, 20 * S, 25 * S)
@@ -387,6 +418,17 @@ def test_a_query_that_does_what_none_before_did_loads_code_too() -> None:
 )
 def test_a_first_query_that_is_planned_for_long(time: DriverTime) -> None:
     assert told(time, 18 * S)["idle-cores"].lost_ms == 14 * S
+
+
+@pytest.mark.parametrize(("text", "is_large"), [("Project [a#1, ... 276 more fields]", True), (FEW, False)])
+def test_a_loop_of_columns_is_suspected_where_a_plan_is_large(text: str, is_large: bool) -> None:
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, 50 * S, 51 * S)
+    time.executions(1, 51 * S)
+    ran(time, 51 * S, 52 * S)
+    time.execution_planned(executed(Plan()(0, text, 1)))
+    time.executions(-1, 52 * S)
+    assert ("If it builds a DataFrame in a loop" in told(time, 55 * S)["idle-cores"].advice) is is_large
 
 
 def test_no_first_use_takes_minutes() -> None:

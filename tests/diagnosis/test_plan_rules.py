@@ -97,6 +97,47 @@ def test_not_in(kind: str, condition: str, is_not_in: bool) -> None:
     assert issue.advice.startswith("Write NOT EXISTS") is is_not_in
 
 
+@pytest.mark.parametrize(
+    ("kind", "condition", "advice"),
+    [
+        ("Inner", "((a#1 = b#2) OR (c#3 = d#4))", "Write one join"),
+        (
+            "Inner",
+            "(((a#1 = b#2) OR (lower(c#3) = lower(d#4))) OR (cast(e#5 as bigint) <=> b#2))",
+            "Write one join",
+        ),
+        ("Inner", "((coalesce(a#1, ) = coalesce(b#2, )) OR ((c#3 = d#4) AND (c#3 < b#2)))", "Write one join"),
+        ("Inner", "(((a#1 = b#2) OR (c#3 = d#4)) AND (c#3 < b#2))", "Write one join"),
+        ("LeftSemi", "a#1 IN (b#2,d#4)", "Write one join"),
+        ("LeftAnti", "((a#1 = b#2) OR (c#3 = d#4))", "Write one anti join"),
+        ("LeftOuter", "((a#1 = b#2) OR (c#3 = d#4))", "Write one join"),
+        ("Inner", "((a#1 = b#2) OR (c#3 < d#4))", "Join by a column"),
+        ("Inner", "((a#1 = b#2) OR (c#3 = 7))", "Join by a column"),
+        ("Inner", "((a#1 = c#3) OR (c#3 = d#4))", "Join by a column"),
+        ("Inner", "((a#1 <= b#2) AND (c#3 >= d#4))", "Join by a column"),
+        ("Inner", "((a#1 = b#2) OR (c#3 = d#4", "Join by a column"),
+        ("Inner", "((a#1 < b#2) OR (concat(a#1,  = x OR y = ) < b#2))", "Join by a column"),
+    ],
+)
+def test_equalities_joined_by_or(kind: str, condition: str, advice: str) -> None:
+    """Spark looks rows up by equalities of which all hold; of others, it compares all pairs."""
+    plan = Plan()(0, f"BroadcastNestedLoopJoin BuildRight, {kind}, {condition}", 3, rows=10)
+    for side, of in ((1, "a#1,c#3,e#5"), (2, "b#2,d#4")):
+        plan(1, "BroadcastExchange" if side == 2 else "InputAdapter")(
+            2, f"Scan parquet db.t [{of}]", side, rows=2_000
+        )
+    issue = told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 45)))["cross-join"]
+    assert issue.advice.startswith(advice)
+    assert ("is equalities joined by OR" in issue.sentence) is advice.startswith("Write")
+    assert ("outer side" in issue.advice) is (kind == "LeftOuter")
+
+
+def test_equalities_joined_by_or_without_a_broadcast() -> None:
+    plan = join(10, "CartesianProduct ((a#1 = b#2) OR (c#3 = d#4))")
+    issue = told(joins, executed(plan, s3=(5, 45)))["cross-join"]
+    assert issue.sentence.endswith(" pairs, because its condition on a, b, c, d is equalities joined by OR")
+
+
 def test_a_large_broadcast() -> None:
     """What the driver collects counts without the stage whose rows these are."""
     times = {"time_to_collect": 9 * S, "time_to_build": 3 * S, "time_to_broadcast": 2 * S}

@@ -77,3 +77,29 @@ def test_files_of_as_many_scans(scans: int, told: bool) -> None:
         plan(1, "Scan parquet [id#1L]", 1, number_of_files_read=2, rows=9)
     (issue,) = small_files({"Read": 110, "Read Bytes": MIB}, executed(plan, s1=(0, 30)), Thresholds())
     assert issue.advice.startswith("They are read by 60 scans") is told
+
+
+@pytest.mark.parametrize(
+    ("location", "has_format", "of_stream"),
+    [
+        ("InMemoryFileIndex(1 paths)[file:/out/t]", False, False),
+        ("CatalogFileIndex(1 paths)[file:/out/t]", False, False),
+        ("MetadataLogFileIndex(1 paths)[file:/out/t]", False, True),
+        ("PreparedDeltaFileIndex(1 paths)[file:/out/t]", True, False),
+        ("", True, False),
+    ],
+)
+def test_who_wrote_files_decides_what_to_do(location: str, has_format: bool, of_stream: bool) -> None:
+    """OPTIMIZE is for tables that may have it, a longer trigger interval for streaming queries."""
+    at = {"Location": location} if location else {}
+    plan = Plan()(0, "Project [id#1L]", 1)(1, "Scan parquet [id#1L]", 1, at, number_of_files_read=500)
+    (issue,) = small_files({"Read": 500, "Read Bytes": MIB}, executed(plan, s1=(0, 30)), Thresholds())
+    assert ("OPTIMIZE" in issue.advice) is has_format
+    assert ("longer trigger interval" in issue.advice) is of_stream
+    assert issue.evidence.get("fileTables") == ("file:/out/t" if location else None)
+
+
+@pytest.mark.parametrize("of_query", [True, False])
+def test_micro_batches_that_write_small_files_may_be_fewer(of_query: bool) -> None:
+    (issue,) = small_files({"Written": 500, "Written Bytes": MIB}, NO_PLAN, Thresholds(), of_query)
+    assert ("longer trigger interval" in issue.advice) is of_query

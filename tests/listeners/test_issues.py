@@ -345,6 +345,52 @@ def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties
     assert told == (set() if properties else {"collect"})
 
 
+def test_what_was_large_once_and_is_small_in_the_whole_run() -> None:
+    """It was told while the driver alone had worked for most of the time; in the end, ``why`` leaves it out."""
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "1m"})
+    feed(r.application_start(), r.executor("Added", 0), *stage(0, [S], 0, S))
+    feed(*stage(301 * S, [S], 1, S), *stage(302 * S, [S], 2, 3_600 * S), r.application_end(3_902 * S))
+    of_driver = [event.attributes for event in issues(feed) if event.attributes["issue"] == "idle-cores"]
+    assert [attributes.get("outgrown") for attributes in of_driver] == [None, True]
+    assert by_cost(map(issue_of, of_driver)) == []
+    assert len(by_cost(map(issue_of, of_driver[:1]))) == 1
+
+
+_ARROW = "spark.sql.execution.arrow.pyspark.enabled"
+
+
+@pytest.mark.parametrize(
+    ("conf", "properties", "version", "is_advised"),
+    [
+        ({}, {}, "4.1.4", True),
+        ({}, {}, "4.2.0", False),
+        ({_ARROW: "true"}, {}, "3.5.9", False),
+        ({_ARROW: "false"}, {}, "4.3.0", True),
+        ({_ARROW: "false"}, {_ARROW: "true"}, "3.5.9", False),
+    ],
+)
+def test_arrow_is_advised_by_settings(
+    conf: dict[str, str], properties: dict[str, str], version: str, is_advised: bool
+) -> None:
+    """Those of the application, those of the session in a job's properties, and Spark's default."""
+    environment = {
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": {"spark.master": "yarn", **conf},
+    }
+    begins, ends = r.job_start(10), r.stage("Completed", 20 * S, 0)
+    begins["Properties"] = properties
+    for record in (begins["Stage Infos"][0], ends["Stage Info"]):
+        record["Stage Name"] = "toPandas at a.py:4"
+    size = {"Name": "internal.metrics.resultSize", "Value": 2 << 30}
+    ends["Stage Info"] |= {"Accumulables": [size], "Completion Time": T0 + 20 * S}
+    feed = Feed(extra={"spark.events.issue.idle-cores.min-duration": "1h"})
+    feed({"Event": "SparkListenerLogStart", "Spark Version": version}, r.application_start(), environment)
+    feed(r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends, r.job_end(20 * S))
+    feed(*job(200 * S, [S], 230 * S, job=1, stage_id=1), r.application_end(300 * S))
+    event = next(event for event in issues(feed) if event.attributes["issue"] == "collect")
+    assert (_ARROW in str(event.attributes["advice"])) is is_advised
+
+
 def test_a_stage_without_a_job() -> None:
     """One that ran at attach: its own time counts."""
     (event,) = issues(Feed()(r.application_start(), *stage(10, TAIL)))

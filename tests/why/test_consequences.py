@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_events.why.answer import answer
-from spark_events.why.consequences import causes_first
+from spark_events.why.consequences import causes_first, with_reads
 from spark_events.why.found_issue import FoundIssue
 
 S = 1_000
@@ -38,3 +38,38 @@ def test_a_cache_is_told_before_the_memory_that_its_stages_lack(kind: str) -> No
 def test_what_other_stages_lack_stays_where_it_is() -> None:
     for told in ([gc("14.0"), cache(3, 4)], [gc("4.0", "skew"), cache(4)], [gc("4.0")], []):
         assert causes_first(told) == told
+
+
+def files(verb: str, execution: int, lost_s: int, tables: str = "file:/lake") -> FoundIssue:
+    evidence = {"sql_execution_id": str(execution), "fileTables": tables}
+    sentence = f"{verb} 3,600 files of {tables}"
+    about = f"SQL execution {execution}"
+    return FoundIssue("small-files", "WARN", about, sentence, "…", lost_s * S, None, evidence)
+
+
+def test_files_that_are_read_again_are_told_with_those_that_were_written() -> None:
+    other = files("writes", 0, 60, "file:/other")
+    first, second = with_reads(
+        [other, files("writes", 1, 55), files("reads", 3, 11), files("reads", 4, 1)],
+    )
+    assert (first.lost_ms, first.about) == (67 * S, "SQL execution 1")
+    assert first.sentence == (
+        "writes 3,600 files of file:/lake. Of the cost, 11.0 s is for reading these files again: SQL execution "
+        "3. Of the cost, 1.0 s is for reading these files again: SQL execution 4"
+    )
+    assert second == other
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [files("writes", 3, 9), files("reads", 1, 5)],
+        [files("writes", 1, 9), files("reads", 3, 5, "file:/other")],
+        [files("writes", 1, 9, ""), files("reads", 3, 5, "")],
+        [files("reads", 1, 9), files("reads", 3, 5)],
+        [files("writes", 1, 9), files("writes", 3, 5)],
+    ],
+    ids=["before", "elsewhere", "anywhere", "no write", "no read"],
+)
+def test_other_files_are_told_alone(told: list[FoundIssue]) -> None:
+    assert with_reads(told) == told

@@ -125,3 +125,20 @@ def test_the_answer_where_nothing_is_wrong() -> None:
     )
     said = answer([], 30 * S, {"driver alone": 21 * S, "reading, computing and writing": 9 * S}, longest)
     assert said == 'The largest part of its time, 70 %, is "driver alone".'
+
+
+def test_of_paths_in_a_long_name_the_ends_are_told() -> None:
+    """Where only their beginnings differ, they are of different stages all the same."""
+    stages = LongestStages()
+    named = [
+        f"query of s3a://shop-{lake}/{'raw/' * 20}orders, /data/products into file:/lake/{lake}/out/typed at a.py:9"
+        for lake in "ab"
+    ]
+    for number, name in enumerate((*named, "query of /data/in/orders into /data/out/typed")):
+        stages.on_stage_completed(completed(number, name, 10), 0)
+    told = "query of …/raw/orders, /data/products into …/out/typed at a.py:9"
+    assert [place.name for place in stages.longest(30 * S)] == [
+        told,
+        told,
+        "query of /data/in/orders into /data/out/typed",
+    ]

@@ -463,7 +463,8 @@ def test_an_application_without_an_issue(folder: Path) -> None:
 
     assert (of_log.returncode, stored.returncode) == (0, 0), stored.stderr
     assert "1 min from" in stored.stdout
-    assert "no cause known to spark-events cost 12.0 s or more; for smaller ones" in of_log.stdout
+    assert "no cause known to spark-events cost 12.0 s or more; tasks had a CPU for " in of_log.stdout
+    assert "; for smaller ones: --conf" in of_log.stdout
     assert "no performance issue found in the stored events\n" in stored.stdout
     assert "are not stored" not in of_log.stdout
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.alternatives import advice_on_or
 from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_broadcast
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
@@ -82,6 +83,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     because, advice = ", without a condition", _ON_EQUAL_COLUMNS
     if condition:
         because = f", because its condition on {condition} is not an equality"
+    if on_or := advice_on_or(node):
+        because, advice = f", because its condition on {condition} is equalities joined by OR", on_or
     if _NOT_IN.search(node.text):
         because = f", because NOT IN on {condition} is no equality where a value may be NULL"
         advice = _NOT_EXISTS

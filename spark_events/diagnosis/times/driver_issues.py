@@ -13,8 +13,10 @@ from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
 AT_START = "before its first stage, beyond the usual "
 AFTER = "after "
 AT_END = "after its last stage"
+TO_PANDAS = "toPandas at "
 _READERS = ("parquet", "orc", "csv", "json", "xml", "text", "load")
 """What Spark calls the jobs of its readers of files, which run where they are called."""
+_ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 _SMALL_MS = 5_000
 """How long a small job takes at most."""
 
@@ -62,19 +64,28 @@ class Collected:
     """The results that came to the driver from one place.
 
     Attributes:
+        by_arrow: whether Arrow brings them, if it can.
         times: how often.
         size_bytes: how much.
         taken_ms: how long that may have taken.
         pauses_ms: for how long no stage ran after them.
     """
 
+    by_arrow: bool = False
     times: int = 0
     size_bytes: int = 0
     taken_ms: int = 0
     pauses_ms: int = 0
 
 
-def driver_issue(alone_ms: int, wall_ms: int, cores: int, pauses: Mapping[str, Pauses]) -> Issue:
+def driver_issue(
+    alone_ms: int,
+    wall_ms: int,
+    cores: int,
+    pauses: Mapping[str, Pauses],
+    collected: Mapping[str, Collected],
+    plans_much: bool,
+) -> Issue:
     """Return that only the driver works.
 
     Args:
@@ -82,16 +93,15 @@ def driver_issue(alone_ms: int, wall_ms: int, cores: int, pauses: Mapping[str, P
         wall_ms: of how long.
         cores: that wait meanwhile.
         pauses: by what came after them.
+        collected: the results that came to the driver, by their places.
+        plans_much: whether an SQL execution had a plan that takes long to make.
     """
     longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
     parts = [_described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20]
     first = pauses[longest[0]]
     if longest[0].startswith(AFTER) and longest[0] != AT_END:
-        advice = (
-            "Python may still unpack the rows of that result, or the program works on them: aggregate "
-            "or filter in Spark, so that fewer rows come; for pandas, let Arrow bring them "
-            "(spark.sql.execution.arrow.pyspark.enabled=true)."
-        )
+        place = longest[0].removeprefix(AFTER)
+        advice = _after_result(place, place in collected and collected[place].by_arrow)
     elif first.within_ms * 2 > first.time_ms:
         advice = (
             "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
@@ -100,9 +110,13 @@ def driver_issue(alone_ms: int, wall_ms: int, cores: int, pauses: Mapping[str, P
     else:
         advice = (
             "The program computes, waits or calls something else there: move that work into Spark, or "
-            "run it beside the jobs. If it builds a DataFrame in a loop, each withColumn() analyzes the "
-            "whole plan again: one select() or withColumns() does not."
+            "run it beside the jobs."
         )
+        if plans_much:
+            advice += (
+                " If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one "
+                "select() or withColumns() does not."
+            )
     return Issue(
         IDLE_CORES,
         IDLE_CORES,
@@ -129,9 +143,31 @@ def collect_issue(place: str, collected: Collected) -> Issue:
         None,
         f"{place} brings {size(collected.size_bytes)} to the driver, which takes up to "
         f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
-        "Aggregate or filter in Spark, and collect only the result; write large results to a table. For "
-        "pandas, see that spark.sql.execution.arrow.pyspark.enabled is true.",
+        "Aggregate or filter in Spark, and collect only the result; write large results to a table."
+        + ("" if collected.by_arrow else f" For pandas, see that {_ARROW} is true."),
         evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},
+    )
+
+
+def _after_result(place: str, by_arrow: bool) -> str:
+    """Return what to do about what the program does after a result has come from a place."""
+    if not place.startswith(TO_PANDAS):
+        return (
+            "Python may still unpack the rows of that result, or the program works on them: do that in "
+            "Spark, or aggregate or filter there, so that fewer rows come."
+        )
+    of_pandas = (
+        "do it in Spark, on columns or with pandas_udf or applyInPandas, where all cores work at once; or "
+        "aggregate or filter there first, so that fewer rows come."
+    )
+    if by_arrow:
+        return (
+            "The program works in Python then, in the driver, maybe on the result of toPandas, and maybe row "
+            f"by row: {of_pandas}"
+        )
+    return (
+        f"Python may still unpack the rows of that result: let Arrow bring them ({_ARROW}=true). Or the "
+        f"program works on them, maybe row by row: {of_pandas}"
     )
 
 

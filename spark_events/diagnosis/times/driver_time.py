@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.issue import OUTGROWN, Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import Thresholds
@@ -14,6 +14,7 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER,
     AT_END,
     AT_START,
+    TO_PANDAS,
     Collected,
     Jobs,
     Pauses,
@@ -22,14 +23,13 @@ from spark_events.diagnosis.times.driver_issues import (
     is_loop,
     loop_issue,
 )
-from spark_events.diagnosis.times.first_use import FirstUse
+from spark_events.diagnosis.times.first_use import FirstUse, plans_much
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
 _ROWS_PER_MS, _ARROW_PER_MS = 4 << 10, 16 << 10
 """Python takes rows from the JVM at 4 MB a second or faster, and what Arrow brings at four times that; longer
 pauses are for something else."""
-_TO_PANDAS = "toPandas at "
 _LOOP, _MAY_BE_LOOP = 20, 3
 """From so many jobs of one place on, it is a loop, or may become one."""
 _ANYWHERE = "stages of DataFrames"
@@ -50,6 +50,7 @@ class WorkDone:
         result_bytes: the size of the rows that they sent to the driver.
         lists_files: whether they list files, which no program asks for as such.
         told_ms: how much of the pause before it another issue tells, in ms.
+        by_arrow: whether Arrow is to bring the rows to Python; None if it is as for the application.
     """
 
     place: str
@@ -58,6 +59,7 @@ class WorkDone:
     result_bytes: int
     lists_files: bool = False
     told_ms: int = 0
+    by_arrow: bool | None = None
 
 
 class DriverTime:
@@ -68,6 +70,7 @@ class DriverTime:
 
     Attributes:
         cores: of all executors that live.
+        by_arrow: whether Arrow is to bring rows to Python, where a job does not say it.
     """
 
     def __init__(self, thresholds: Thresholds) -> None:
@@ -88,12 +91,13 @@ class DriverTime:
         self._undecided: list[tuple[str, Pauses, int]] = []
         self._jobs: dict[str, Jobs] = {}
         self._collected: dict[str, Collected] = {}
-        self._collects: tuple[str, int] | None = None  # what the last stage sent to the driver, and how much
+        self._collects: WorkDone | None = None  # the last stage, if it sent much to the driver
         self._any_stage = self._any_query = self._has_ended = False
         self._first_use = FirstUse(self._usual_start_ms)
         # What has once been told goes on: its cost is that of the whole application.
         self._is_told = False
         self._loops_told: set[str] = set()
+        self._plans_much = self.by_arrow = False
         self.cores = 0
 
     def spark_started(self, took_ms: int) -> None:
@@ -143,6 +147,7 @@ class DriverTime:
     def execution_planned(self, execution: EndedExecution) -> None:
         """Called before the end of an SQL execution with its plans."""
         self._first_use.planned(execution)
+        self._plans_much = self._plans_much or plans_much(execution)
 
     def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.
@@ -187,8 +192,7 @@ class DriverTime:
         busy_ms, self._busy_ms = self._busy_ms, 0
         if work.place and not at and not is_fetch(work.place) and not work.lists_files:
             self._add_job(work, busy_ms)
-        collects = work.place or _ANYWHERE, work.result_bytes
-        self._collects = collects if work.result_bytes >= _LEAST_COLLECTED else None
+        self._collects = work if work.result_bytes >= _LEAST_COLLECTED else None
 
     def end(self, time_ms: int) -> None:
         """Called at the end of the application."""
@@ -215,16 +219,25 @@ class DriverTime:
         others = dict(self._before)
         for place, jobs in self._jobs.items():
             pauses = others.get(place, Pauses())
-            is_large = pauses.time_ms + jobs.stages_ms >= least_ms or place in self._loops_told
-            if is_large and is_loop(pauses, jobs, _LOOP):
+            is_large = pauses.time_ms + jobs.stages_ms >= least_ms
+            if (is_large or place in self._loops_told) and is_loop(pauses, jobs, _LOOP):
                 self._loops_told.add(place)
-                yield loop_issue(place, others.pop(place), jobs, self.cores)
+                yield self._by_now(loop_issue(place, others.pop(place), jobs, self.cores), is_large)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 del others[place]
         alone_ms = sum(pause.time_ms for pause in others.values())
         if alone_ms >= least_ms or (self._is_told and alone_ms):
             self._is_told = True
-            yield driver_issue(alone_ms, self._wall_ms, self.cores, others)
+            issue = driver_issue(
+                alone_ms, self._wall_ms, self.cores, others, self._collected, self._plans_much
+            )
+            yield self._by_now(issue, alone_ms >= least_ms)
+
+    def _by_now(self, issue: Issue, is_large: bool) -> Issue:
+        """Return an issue that says at the end of the application if it is no longer worth telling."""
+        if is_large or not self._has_ended:
+            return issue
+        return replace(issue, evidence={**issue.evidence, OUTGROWN: True})
 
     def _ended_pause(self) -> Pauses:
         """Return the pause that ends now, without the part in which a result came to the driver."""
@@ -263,12 +276,13 @@ class DriverTime:
     def _settle_collect(self, pause: Pauses) -> Pauses:
         """Book the part of a pause in which a result came to the driver, and return the rest of it."""
         assert self._collects is not None  # asked before
-        place, result_bytes = self._collects
-        self._collects = None
-        per_ms = _ARROW_PER_MS if place.startswith(_TO_PANDAS) else _ROWS_PER_MS
+        work, self._collects = self._collects, None
+        place, result_bytes = work.place or _ANYWHERE, work.result_bytes
+        per_ms = _ARROW_PER_MS if place.startswith(TO_PANDAS) else _ROWS_PER_MS
         taken_ms = min(pause.time_ms, result_bytes // per_ms)
         if place in self._collected or len(self._collected) < _MOST_PLACES:
             collected = self._collected.setdefault(place, Collected())
+            collected.by_arrow = self.by_arrow if work.by_arrow is None else work.by_arrow
             collected.times += 1
             collected.size_bytes += result_bytes
             collected.taken_ms += taken_ms

@@ -47,6 +47,8 @@ from spark_events.listeners.record_types import (
 _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
 _MOST_FAILURES = "spark.task.maxFailures"
+_ARROW, _ARROW_BY_DEFAULT = "spark.sql.execution.arrow.pyspark.enabled", (4, 2)
+"""Whether Arrow brings the rows of ``toPandas``, which it does by default since that version."""
 _REUSE = "spark.python.worker.reuse"
 _WORKERS_KEPT_MS = 60_000
 """As ``PythonWorkerFactory`` has it."""
@@ -61,8 +63,9 @@ class ApplicationIssues(Timeless):
         retries_tasks: whether Spark tries a task again that has failed.
     """
 
-    def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
+    def __init__(self, context: ListenerContext, events: IssueEvents, spark_version: str = "") -> None:
         self._context = context
+        self._spark_version = spark_version
         self._events = events
         self._thresholds = context.settings.thresholds
         self._driver = DriverTime(self._thresholds)
@@ -121,6 +124,8 @@ class ApplicationIssues(Timeless):
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._locality_wait = locality_wait(properties)
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
+            arrow = by_arrow(properties)
+            self._driver.by_arrow = _arrow_by_default(self._spark_version) if arrow is None else arrow
             self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
 
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
@@ -359,6 +364,17 @@ class ApplicationIssues(Timeless):
 
     def _lasted_ms(self, time_ms: int) -> int:
         return max(0, time_ms - self._begun_ms) if self._begun_ms is not None else 0
+
+
+def by_arrow(properties: Mapping[str, Any]) -> bool | None:
+    """Return whether Arrow is to bring rows to Python, by settings; None if they do not say it."""
+    enabled = properties.get(_ARROW)
+    return None if enabled is None else str(enabled).lower() == "true"
+
+
+def _arrow_by_default(spark_version: str) -> bool:
+    match = re.match(r"(\d+)\.(\d+)", spark_version, re.ASCII)
+    return match is not None and (int(match[1]), int(match[2])) >= _ARROW_BY_DEFAULT
 
 
 def _retries_tasks(master: str, most_failures: object) -> bool:

@@ -41,7 +41,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.executors.executor_ends import exit_code, exit_meaning, reason_class
 from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.listeners.failures.failures import parse_failure
-from spark_events.listeners.issues.application_issues import ApplicationIssues
+from spark_events.listeners.issues.application_issues import ApplicationIssues, by_arrow
 from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import Finding, Subjects, call_site, named
 from spark_events.listeners.issues.issue_events import IssueEvents
@@ -79,11 +79,13 @@ class _Job:
     Attributes:
         lists: the folders whose files it lists; None if it does something else.
         arrow_rows: see ``EndedStage``.
+        by_arrow: see ``WorkDone``.
     """
 
     run: Job
     lists: Listing | None = None
     arrow_rows: int | None = None
+    by_arrow: bool | None = None
     issues: list[Finding] = field(default_factory=list)
     warned: set[Key] = field(default_factory=set)
 
@@ -107,14 +109,14 @@ class IssueListener(Timeless):
     micro-batch is short, so what a streaming query loses is added up, and reported when it is enough.
     """
 
-    def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
+    def __init__(self, context: ListenerContext, events: IssueEvents, spark_version: str = "") -> None:
         self._run = context.run
         self._thresholds = context.settings.thresholds
         # A micro-batch may lose too little for a limit, and all of them enough.
         self._of_batches = replace(self._thresholds, min_bytes=1)
         self._events = events
         self._subjects = Subjects(context)
-        self._application = ApplicationIssues(context, events)
+        self._application = ApplicationIssues(context, events, spark_version)
         self._queries = QueryIssues(context, events, lambda: self._application.cores)
         self._executions = Executions(self._thresholds)
         self._other_work = OtherWork()
@@ -189,7 +191,7 @@ class IssueListener(Timeless):
         properties = record.get("Properties") or {}
         description = str(properties.get(JOB_DESCRIPTION) or "")
         lists = None if job.query else listing(description)
-        self._jobs[job.id] = _Job(job, lists, _arrow_rows(properties))
+        self._jobs[job.id] = _Job(job, lists, _arrow_rows(properties), by_arrow(properties))
 
     def on_stage_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:
         """Handle StageSubmitted."""
@@ -397,7 +399,7 @@ class IssueListener(Timeless):
     ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
-        files = small_files(record.get("Files") or {}, ended, self._thresholds)
+        files = small_files(record.get("Files") or {}, ended, self._thresholds, execution.batch is not None)
         if execution.batch is None:
             issues += files
         else:  # which reads the files that have come
@@ -438,6 +440,7 @@ def _work(stage: _Stage | None, executed: ExecutedStage, pause_ms: int) -> WorkD
         0 if job is not None and job.of_broadcast else executed.collected_bytes,
         stage is not None and stage.job is not None and stage.job.lists is not None,
         pause_ms,
+        stage.job.by_arrow if stage is not None and stage.job is not None else None,
     )
 
 
