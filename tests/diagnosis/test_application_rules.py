@@ -420,7 +420,15 @@ def test_a_first_query_that_is_planned_for_long(time: DriverTime) -> None:
     assert told(time, 18 * S)["idle-cores"].lost_ms == 14 * S
 
 
-@pytest.mark.parametrize(("text", "is_large"), [("Project [a#1, ... 276 more fields]", True), (FEW, False)])
+@pytest.mark.parametrize(
+    ("text", "is_large"),
+    [
+        ("Project [a#1, ... 276 more fields]", True),
+        (f"Project [{', '.join(f'(a#1 + {number}) AS c{number}#2' for number in range(25))}"[:500], True),
+        (FEW, False),
+    ],
+    ids=["hundreds of columns", "a text that ends before it says how many", "a few"],
+)
 def test_a_loop_of_columns_is_suspected_where_a_plan_is_large(text: str, is_large: bool) -> None:
     time = driver(idle_time_ms=1, min_time_ms=S)
     ran(time, 50 * S, 51 * S)

@@ -84,7 +84,7 @@ def driver_issue(
     cores: int,
     pauses: Mapping[str, Pauses],
     collected: Mapping[str, Collected],
-    plans_much: bool,
+    many_columns: bool,
 ) -> Issue:
     """Return that only the driver works.
 
@@ -94,7 +94,7 @@ def driver_issue(
         cores: that wait meanwhile.
         pauses: by what came after them.
         collected: the results that came to the driver, by their places.
-        plans_much: whether an SQL execution had a plan that takes long to make.
+        many_columns: whether an SQL execution had so many that a loop may have added them.
     """
     longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
     parts = [_described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20]
@@ -112,7 +112,7 @@ def driver_issue(
             "The program computes, waits or calls something else there: move that work into Spark, or "
             "run it beside the jobs."
         )
-        if plans_much:
+        if many_columns:
             advice += (
                 " If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one "
                 "select() or withColumns() does not."

@@ -23,7 +23,7 @@ from spark_events.diagnosis.times.driver_issues import (
     is_loop,
     loop_issue,
 )
-from spark_events.diagnosis.times.first_use import FirstUse, plans_much
+from spark_events.diagnosis.times.first_use import FirstUse, has_many_columns
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
@@ -97,7 +97,7 @@ class DriverTime:
         # What has once been told goes on: its cost is that of the whole application.
         self._is_told = False
         self._loops_told: set[str] = set()
-        self._plans_much = self.by_arrow = False
+        self._many_columns = self.by_arrow = False
         self.cores = 0
 
     def spark_started(self, took_ms: int) -> None:
@@ -147,7 +147,7 @@ class DriverTime:
     def execution_planned(self, execution: EndedExecution) -> None:
         """Called before the end of an SQL execution with its plans."""
         self._first_use.planned(execution)
-        self._plans_much = self._plans_much or plans_much(execution)
+        self._many_columns = self._many_columns or has_many_columns(execution)
 
     def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.
@@ -229,7 +229,7 @@ class DriverTime:
         if alone_ms >= least_ms or (self._is_told and alone_ms):
             self._is_told = True
             issue = driver_issue(
-                alone_ms, self._wall_ms, self.cores, others, self._collected, self._plans_much
+                alone_ms, self._wall_ms, self.cores, others, self._collected, self._many_columns
             )
             yield self._by_now(issue, alone_ms >= least_ms)
 

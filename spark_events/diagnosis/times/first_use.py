@@ -71,10 +71,26 @@ def plans_much(execution: EndedExecution) -> bool:
     return len(nodes) >= _MANY_NODES or any(map(_is_large, nodes))
 
 
+def has_many_columns(execution: EndedExecution) -> bool:
+    """Return whether an SQL execution has so many nodes or columns that a loop may have added them.
+
+    What is kept of a text ends before Spark says how many columns it leaves out.
+    """
+    nodes = list(execution.nodes())
+    return len(nodes) >= _MANY_NODES or any(
+        _has_many_fields(node) or (node.name == "Project" and len(node.text) >= LONGEST_TEXT)
+        for node in nodes
+    )
+
+
+def _has_many_fields(node: Node) -> bool:
+    return any(int(more) >= _MANY_FIELDS for more in _MORE.findall(node.text))
+
+
 def _is_large(node: Node) -> bool:
     if node.metrics.get(_FILES, 0) >= _MANY_FILES:
         return True
-    if any(int(more) >= _MANY_FIELDS for more in _MORE.findall(node.text)):
+    if _has_many_fields(node):
         return True
     # One expression that alone is as long as what is kept of the text: made of itself in a loop.
     return node.name == "Project" and len(node.text) >= LONGEST_TEXT and len(items(node.text)) <= _FEW_ITEMS
