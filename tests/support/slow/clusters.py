@@ -159,7 +159,11 @@ def shuffle_data_is_lost(work: Work) -> None:
 @case(
     "memory-unused",
     master="local-cluster[1,2,2048]",
-    conf={"spark.executor.memory": "512m", "spark.events.issue.min-bytes": "512m"},
+    conf={
+        "spark.executor.memory": "512m",
+        "spark.events.issue.min-bytes": "512m",
+        "spark.executor.heartbeatInterval": "1s",  # with which it says how full its heap is
+    },
     bad={"spark.executor.memory": "2g"},
 )
 def most_of_the_heap_is_free(work: Work) -> None:
