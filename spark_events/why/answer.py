@@ -12,7 +12,7 @@ from spark_events.why.longest_stages import StagesOfPlace
 from spark_events.why.shown import whole_percent
 
 ABSENCES = {
-    kinds.SKEW: "the uneven data of {about}",
+    kinds.SKEW: "{uneven} {about}",
     kinds.STRAGGLER: "the late task of {about}",
     kinds.SLOW_NODE: "the slow host {host}",
     kinds.GC: "garbage collection in {about}",
@@ -119,6 +119,7 @@ def _absence(issue: FoundIssue) -> str:
     """Return what would have to be gone."""
     special = (text for name, text in _SPECIAL.items() if name in issue.evidence)
     starts = issue.kind == kinds.PYTHON and _starts_again(issue)
+    keys = issue.evidence.get("shuffle.keys")
     absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
         about=issue.about,
         functions=_functions(issue),
@@ -126,6 +127,7 @@ def _absence(issue: FoundIssue) -> str:
         executor=issue.evidence.get("executor"),
         what=_what(issue),
         path=issue.evidence.get("listing.path"),
+        uneven=f"the uneven distribution of {keys} in" if keys else "the uneven data of",
     )
     return absence.replace("too many", "too few", 1) if issue.evidence.get("fewTasks") else absence
 

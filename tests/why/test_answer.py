@@ -36,6 +36,15 @@ def test_what_costs_most() -> None:
     )
 
 
+def test_the_columns_of_uneven_data() -> None:
+    uneven = issue("skew", 28 * S, **{"shuffle.keys": "device, day"})
+    assert answer([uneven], 40 * S, {}).endswith(
+        "without the uneven distribution of device, day in stage 3.0 (count at a.py:1)."
+    )
+    late = issue("straggler", 28 * S, **{"shuffle.keys": "device"})
+    assert answer([late], 40 * S, {}).endswith("without the late task of stage 3.0 (count at a.py:1).")
+
+
 def test_of_a_streaming_query() -> None:
     """How long its application ran says nothing."""
     late = issue("straggler", 30 * S, "query 'orders'", durationMs=120 * S)
