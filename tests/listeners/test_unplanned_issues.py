@@ -27,6 +27,7 @@ def job(
     name: str,
     rdds: list[dict[str, Any]] | None = None,
     execution: int | None = None,
+    group: str | None = None,
     **measured: Any,
 ) -> list[dict[str, Any]]:
     """Return the records of a job of one stage, whose tasks all begin at its start."""
@@ -44,7 +45,7 @@ def job(
     tasks = {**r.stage_tasks(ended_ms, None, 1), "Stage ID": number}
     tasks["Task Statistics"] = statistics(run_ms, **measured)
     return [
-        r.job_start(begun_ms, number, (number,), **more),
+        r.job_start(begun_ms, number, (number,), group, **more),
         submitted,
         tasks,
         completed,
@@ -218,3 +219,26 @@ def test_where_nobody_knows_what_a_cached_rdd_costs_the_rest_is_told() -> None:
     found = told(*(job(n, n * 50 * S, [40 * S] * 4, "count at a.py:3", CACHED, **more) for n in range(2)))
     assert found["recomputation"].attributes["shareMs"] == 40 * S
     assert found["gc"].variables["stage_id"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("files", "parts", "kinds"),
+    [(195, 200, {"task-count"}), (500, 200, {"task-count", "small-files"}), (195, 0, {"small-files"})],
+    ids=["one of nearly each part", "more than parts", "there is no state"],
+)
+def test_small_files_of_micro_batches(files: int, parts: int, kinds: set[str]) -> None:
+    """Its progress says whether a micro-batch writes a file for each part of a state that has too many."""
+    state = {"numShufflePartitions": parts, "numRowsUpdated": 50, "commitTimeMs": 400 * S}
+    records = [r.query_started(0)]
+    for batch in range(1, 4):
+        written = {"Written": files, "Written Bytes": files * 2_000}
+        records += [
+            r.batch_begins(batch * 10 * S, batch),
+            *job(batch, batch * 10 * S, [8 * S] * 4, "start at a.py:3", execution=batch, group="run-1"),
+            r.execution("End", batch * 10 * S + 9 * S, batch, Files=written),
+            r.progress(batch * 10 * S, batch, 9 * S, stateOperators=[state] if parts else []),
+        ]
+    found = told(records)
+    assert set(found) == kinds
+    if "small-files" in kinds:
+        assert found["small-files"].attributes["stagesSeen"] == 3
