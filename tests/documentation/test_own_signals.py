@@ -18,7 +18,7 @@ from spark_events.sources.attachment import Attachment
 from tests.support.file_log import Event, file_events
 from tests.support.paths import REPO
 from tests.support.spark import local_spark
-from tests.support.waiting import free_port
+from tests.support.waiting import free_port, wait_until
 
 pytestmark = pytest.mark.spark
 PAGE = REPO / "docs" / "own-signals.md"
@@ -106,9 +106,9 @@ def test_odd_values_and_odd_names(spark: Any, conf: dict[str, str], tmp_path: Pa
         reporting.histogram("odd_histogram").update("x")  # type: ignore[arg-type]
         reporting.event("Odd", name="alice", body=object(), severity="critical")
         reporting.event("Loud", "", "deafening")
-        text = metrics(conf)
+        counted = 'spark_driver_odd_total{app_name="own",exported_app_name="mine",name="x"} 1.0'
+        wait_until(lambda: counted in metrics(conf), "its reporter has the counter")
 
-    assert 'spark_driver_odd_total{app_name="own",exported_app_name="mine",name="x"} 1.0' in text
     events = {event["eventName"]: event for event in file_events(tmp_path / "events")}
     assert events["Odd"]["attributes"]["name"] == "alice"
     assert events["Odd"]["severityText"] == "FATAL"

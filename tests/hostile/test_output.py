@@ -100,7 +100,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
     }
     failure = {
         **whose,
-        **dict.fromkeys(("kind", "error", "labels", "message"), text),
+        **dict.fromkeys(("kind", "error", "exception", "labels", "message"), text),
         "date": "2026-11-20",
         "count": 2,
         "first_ms": time_ms,

@@ -159,6 +159,7 @@ def test_the_last_word_does_not_repeat_what_was_overdue() -> None:
         "spark.events.source.idle-timeout": "3s",
     }
     known = [application_start(), query_started(1_000), batch_begins(2_000, 1)]
+    Collecting.instances.clear()
     tell({"conf": conf, "close_timeout_ms": 5_000}, known, [], by_signal("SIGTERM"), T0 + 60_000)
     (reporter,) = Collecting.instances
 
