@@ -8,6 +8,7 @@ from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.plans.scans import filter_beside_partitions
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -44,6 +45,10 @@ _LET_WRITE_FEWER = (
     "once, as fewer files."
 )
 _BY_STREAM = " A streaming query writes them: with a longer trigger interval, they are fewer and larger."
+_OF_ALL_PARTITIONS = (
+    "All partitions of the table are read: if the filter on {by} needs a few of them only, add a condition "
+    "on the columns by which it is partitioned. "
+)
 _PLAIN, _OF_SINK = ("InMemoryFileIndex", "CatalogFileIndex"), "MetadataLogFileIndex"
 """How Spark finds files of a folder or a table of its own, and those that a streaming query has written."""
 TABLES = "fileTables"
@@ -110,4 +115,6 @@ def _to_read_fewer(scans: list[Node]) -> str:
     found_by = [scan.metadata.get("Location", "") for scan in scans]
     is_plain = bool(scans) and all(location.startswith((*_PLAIN, _OF_SINK)) for location in found_by)
     is_of_sink = any(location.startswith(_OF_SINK) for location in found_by)
-    return (_LET_WRITE_FEWER if is_plain else _COMPACT) + _BY_STREAM * is_of_sink
+    by = next(filter(None, map(filter_beside_partitions, scans)), "")
+    of_all = _OF_ALL_PARTITIONS.format(by=by) if by else ""
+    return of_all + (_LET_WRITE_FEWER if is_plain else _COMPACT) + _BY_STREAM * is_of_sink

@@ -22,10 +22,13 @@ def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     Of those that the application itself has written, nothing remains to be done once it writes fewer.
     """
     by_place: dict[int, FoundIssue] = dict(enumerate(issues))
+    reads: dict[int, list[FoundIssue]] = {}
     for reading, read in list(by_place.items()):
         writing = next((key for key, issue in by_place.items() if _wrote(issue, read)), None)
         if writing is not None:
-            by_place[writing] = _with_read(by_place[writing], by_place.pop(reading))
+            reads.setdefault(writing, []).append(by_place.pop(reading))
+    for writing, of_files in reads.items():
+        by_place[writing] = _with_reads(by_place[writing], of_files)
     return sorted(by_place.values(), key=order)
 
 
@@ -40,12 +43,14 @@ def _wrote(writing: FoundIssue, reading: FoundIssue) -> bool:
     return is_same and are_such and wrote is not None and read is not None and wrote < read
 
 
-def _with_read(writing: FoundIssue, reading: FoundIssue) -> FoundIssue:
+def _with_reads(writing: FoundIssue, reads: list[FoundIssue]) -> FoundIssue:
+    read_ms = sum(read.lost_ms or 0 for read in reads)
+    where = reads[0].about if len(reads) == 1 else f"{len(reads)} SQL executions"
     return replace(
         writing,
-        sentence=f"{writing.sentence}. Of the cost, {duration(reading.lost_ms or 0)} is for reading these "
-        f"files again: {reading.about}",
-        lost_ms=(writing.lost_ms or 0) + (reading.lost_ms or 0),
+        sentence=f"{writing.sentence}. Of the cost, {duration(read_ms)} is for reading these files again, "
+        f"in {where}",
+        lost_ms=(writing.lost_ms or 0) + read_ms,
     )
 
 

@@ -103,3 +103,21 @@ def test_who_wrote_files_decides_what_to_do(location: str, has_format: bool, of_
 def test_micro_batches_that_write_small_files_may_be_fewer(of_query: bool) -> None:
     (issue,) = small_files({"Written": 500, "Written Bytes": MIB}, NO_PLAN, Thresholds(), of_query)
     assert ("longer trigger interval" in issue.advice) is of_query
+
+
+@pytest.mark.parametrize(
+    ("conditions", "partitions", "told"),
+    [("[]", 116, True), ("[(day#4 = 2026-01-01)]", 4, False), ("[]", 1, False)],
+    ids=["all are read", "few are read", "there is one"],
+)
+def test_small_files_of_partitions_that_a_filter_may_not_need(
+    conditions: str, partitions: int, told: bool
+) -> None:
+    """Readers of text apply the filter themselves: nobody knows how many rows they left out."""
+    where = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/clicks]", "PartitionFilters": conditions}
+    plan = Plan()(0, "Filter (ts#3 >= 2026-01-01 00:00:00)", 1, rows=1_000)
+    figures = {"number_of_files_read": 500, "number_of_partitions_read": partitions, "rows": 1_000}
+    plan(1, "Scan json [ts#3,day#4]", 1, where, **figures)
+    files = {"Read": 500, "Read Bytes": 500 * MIB}
+    (issue,) = small_files(files, executed(plan, s1=(0, 40)), Thresholds())
+    assert ("if the filter on ts needs a few of them only" in issue.advice) is told

@@ -54,8 +54,8 @@ def test_files_that_are_read_again_are_told_with_those_that_were_written() -> No
     )
     assert (first.lost_ms, first.about) == (67 * S, "SQL execution 1")
     assert first.sentence == (
-        "writes 3,600 files of file:/lake. Of the cost, 11.0 s is for reading these files again: SQL execution "
-        "3. Of the cost, 1.0 s is for reading these files again: SQL execution 4"
+        "writes 3,600 files of file:/lake. Of the cost, 12.0 s is for reading these files again, in 2 SQL "
+        "executions"
     )
     assert second == other
 

@@ -47,6 +47,13 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
         )
 
 
+def filter_beside_partitions(scan: Node) -> str:
+    """Return what the filter of a scan of all partitions is on; empty if there is none, or few are read."""
+    if scan.metrics.get(_PARTITIONS, 0) < 2 or prunes(scan) or (filtered := _filter_above(scan)) is None:
+        return ""
+    return _condition(filtered)
+
+
 def prunes(scan: Node) -> bool:
     """Return whether a scan leaves out partitions by a condition."""
     conditions = scan.metadata.get("PartitionFilters", "[]")[1:-1]
