@@ -987,6 +987,8 @@ def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str],
     ("rows", "text", "said", "advice"),
     [
         (4_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 2.2 ms for each of 4,000 rows", "So long for a row"),
+        (45_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 200 µs for each of 45,000 rows", "So long for a row"),
+        (45_001, "BatchEvalPython [f(x#1)#2], [y#3]", ", 199 µs for each of 45,001 rows", "Use Spark's own"),
         (90_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 100 µs for each of 90,000 rows", "Use Spark's own"),
         (
             4_000,

@@ -31,8 +31,8 @@ _FED_IN_BATCHES = ("ArrowEvalPython", "MapInPandas", "MapInArrow", "PythonMapInA
 """Nodes whose rows go to Python in batches of ``spark.sql.execution.arrow.maxRecordsPerBatch``."""
 _LEAST_MS = 12_000
 """If each core spends less time in Python, much of it may be for what Python imports at first."""
-_LONG_FOR_A_ROW_US = 500
-"""What computes the value of one row takes less, mostly."""
+_MAY_PREPARE_US, _LONG_FOR_A_ROW_US = 200, 500
+"""To compute a value mostly takes less than the former, and to unpack a row less than the latter."""
 _FEWER_ROWS = "Spark's own functions help where there are any, and fewer rows: filter before it."
 _ONCE_A_TASK = (
     "If it prepares something for each batch (a connection, a model), let it take an iterator of batches "
@@ -119,7 +119,7 @@ def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
         return issue
     each_us = time_ms * 1_000 / node.rows
     sentence = f"{issue.sentence}, {micros(each_us)} for each of {node.rows:,} rows"
-    if each_us < _LONG_FOR_A_ROW_US or _of_batches(in_python):
+    if each_us < _MAY_PREPARE_US or _of_batches(in_python):
         return replace(issue, sentence=sentence)
     return replace(issue, sentence=sentence, advice=f"{_ONCE_A_WORKER} {issue.advice}")
 
