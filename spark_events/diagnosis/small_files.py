@@ -8,7 +8,7 @@ from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
-from spark_events.diagnosis.plans.scans import filter_beside_partitions
+from spark_events.diagnosis.plans.scans import reads_all_for_a_time
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -45,10 +45,6 @@ _LET_WRITE_FEWER = (
     "once, as fewer files."
 )
 _BY_STREAM = " A streaming query writes them: with a longer trigger interval, they are fewer and larger."
-_OF_ALL_PARTITIONS = (
-    "All partitions of the table are read: if the filter on {by} needs a few of them only, add a condition "
-    "on the columns by which it is partitioned. "
-)
 _PLAIN, _OF_SINK = ("InMemoryFileIndex", "CatalogFileIndex"), "MetadataLogFileIndex"
 """How Spark finds files of a folder or a table of its own, and those that a streaming query has written."""
 TABLES = "fileTables"
@@ -77,6 +73,8 @@ def small_files(
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
+        if field == "Read" and any(map(reads_all_for_a_time, nodes)):
+            continue  # most of them should not be read at all
         folders = files.get(f"{field} Parts", 0)  # each of which needs a file
         advice = _to_read_fewer(nodes) if field == "Read" else _WRITE_FEWER + _BY_STREAM * of_query
         if field == "Read" and len(nodes) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(nodes):
@@ -115,6 +113,4 @@ def _to_read_fewer(scans: list[Node]) -> str:
     found_by = [scan.metadata.get("Location", "") for scan in scans]
     is_plain = bool(scans) and all(location.startswith((*_PLAIN, _OF_SINK)) for location in found_by)
     is_of_sink = any(location.startswith(_OF_SINK) for location in found_by)
-    by = next(filter(None, map(filter_beside_partitions, scans)), "")
-    of_all = _OF_ALL_PARTITIONS.format(by=by) if by else ""
-    return of_all + (_LET_WRITE_FEWER if is_plain else _COMPACT) + _BY_STREAM * is_of_sink
+    return (_LET_WRITE_FEWER if is_plain else _COMPACT) + _BY_STREAM * is_of_sink

@@ -41,6 +41,7 @@ _SHARES = {
     kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
     kinds.EXPANDED_ROWS: "goes to the additional rows that Spark makes of each for an aggregation",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
+    kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
     kinds.RECOMPUTATION: "may go to computing {what} again",
 }
 """What takes the time of issues of which nobody knows how long it would take otherwise."""

@@ -487,6 +487,36 @@ def test_no_full_scan(healthy: EndedExecution) -> None:
     assert told(full_scans, healthy) == {}
 
 
+def text_scan(
+    condition: str = "(ts#3 >= 2026-01-01 00:00:00)",
+    kind: str = "json",
+    partitions: int = 30,
+    rows: int = 100,
+) -> EndedExecution:
+    """Return the scan of a table of text, whose reader applies the filter itself."""
+    where = {"Location": "InMemoryFileIndex(1 paths)[s3a://lake/clicks]", "PartitionFilters": "[]"}
+    plan = Plan()(0, f"Filter (isnotnull(ts#3) AND {condition})", 1, rows=100)
+    plan(1, f"Scan {kind} [ts#3,day#4]", 1, where, rows=rows, number_of_partitions_read=partitions)
+    return executed(plan, s1=(0, 30))
+
+
+@pytest.mark.parametrize("condition", ["(ts#3 >= 2026-01-01 00:00:00)", "(at#3 = 2026-01-01)"])
+def test_a_scan_of_all_partitions_for_a_time(condition: str) -> None:
+    """How many rows its reader drops, nobody knows: it may be all but those of one partition."""
+    issue = told(full_scans, text_scan(condition))["full-scan"]
+    assert (issue.lost_ms, issue.share_ms) == (None, 29 * S)
+    assert "reads all 30 partitions of s3a://lake/clicks: the filter on" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [text_scan("(user#4 = 17)"), text_scan(kind="parquet"), text_scan(partitions=4), text_scan(rows=101)],
+    ids=["no time", "no text", "few partitions", "the reader drops nothing"],
+)
+def test_no_scan_for_a_time(healthy: EndedExecution) -> None:
+    assert told(full_scans, healthy) == {}
+
+
 def window(exchange: str, rows: int = 90_000, name: str = "Window") -> EndedExecution:
     plan = Plan()(0, f"{name} [row_number() AS n#5], [at#3 ASC NULLS FIRST]", 2)(
         1, "Sort [at#3 ASC NULLS FIRST]", 2, sort_time=5
@@ -987,8 +1017,13 @@ def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str],
     ("rows", "text", "said", "advice"),
     [
         (4_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 2.2 ms for each of 4,000 rows", "So long for a row"),
-        (45_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 200 µs for each of 45,000 rows", "So long for a row"),
-        (45_001, "BatchEvalPython [f(x#1)#2], [y#3]", ", 199 µs for each of 45,001 rows", "Use Spark's own"),
+        (
+            45_000,
+            "BatchEvalPython [f(x#1)#2], [y#3]",
+            ", 200 µs for each of 45,000 rows",
+            "So long for a row",
+        ),
+        (50_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 180 µs for each of 50,000 rows", "Use Spark's own"),
         (90_000, "BatchEvalPython [f(x#1)#2], [y#3]", ", 100 µs for each of 90,000 rows", "Use Spark's own"),
         (
             4_000,
@@ -1002,6 +1037,8 @@ def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str],
     ],
     ids=[
         "long for a row",
+        "as long as it takes to open a file",
+        "not so long",
         "quick",
         "in batches",
         "in groups",

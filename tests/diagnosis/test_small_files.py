@@ -105,19 +105,13 @@ def test_micro_batches_that_write_small_files_may_be_fewer(of_query: bool) -> No
     assert ("longer trigger interval" in issue.advice) is of_query
 
 
-@pytest.mark.parametrize(
-    ("conditions", "partitions", "told"),
-    [("[]", 116, True), ("[(day#4 = 2026-01-01)]", 4, False), ("[]", 1, False)],
-    ids=["all are read", "few are read", "there is one"],
-)
-def test_small_files_of_partitions_that_a_filter_may_not_need(
-    conditions: str, partitions: int, told: bool
-) -> None:
-    """Readers of text apply the filter themselves: nobody knows how many rows they left out."""
-    where = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/clicks]", "PartitionFilters": conditions}
-    plan = Plan()(0, "Filter (ts#3 >= 2026-01-01 00:00:00)", 1, rows=1_000)
-    figures = {"number_of_files_read": 500, "number_of_partitions_read": partitions, "rows": 1_000}
-    plan(1, "Scan json [ts#3,day#4]", 1, where, **figures)
+def test_files_of_partitions_that_should_not_be_read() -> None:
+    """They are told as such."""
+    where = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/clicks]", "PartitionFilters": "[]"}
     files = {"Read": 500, "Read Bytes": 500 * MIB}
-    (issue,) = small_files(files, executed(plan, s1=(0, 40)), Thresholds())
-    assert ("if the filter on ts needs a few of them only" in issue.advice) is told
+    for column, told in (("ts#3", 0), ("user#4", 1)):
+        value = "2026-01-01 00:00:00" if column == "ts#3" else "17"
+        plan = Plan()(0, f"Filter ({column} >= {value})", 1, rows=1_000)
+        figures = {"number_of_files_read": 500, "number_of_partitions_read": 116, "rows": 1_000}
+        plan(1, f"Scan json [{column},day#4]", 1, where, **figures)
+        assert len([*small_files(files, executed(plan, s1=(0, 40)), Thresholds())]) == told

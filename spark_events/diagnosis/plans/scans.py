@@ -14,6 +14,9 @@ _PARTITIONS = "number of partitions read"
 _IN_PYTHON = ("ArrowEvalPython", "BatchEvalPython")
 _RETURNED = re.compile(r"pythonUDF\d+#\d+", re.ASCII)
 """How Spark names what a function in Python returns."""
+_TEXTS, _MANY_PARTITIONS = ("Scan json", "Scan csv", "Scan xml"), 5
+_TIME = re.compile(r" (?:[<>]=?|=|IN) \(?\d{4}-\d\d-\d\d", re.ASCII)
+"""How a filter compares with a day, or a moment of one."""
 _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
@@ -24,10 +27,14 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
             continue
         read, filtered = node.rows or 0, _filter_above(node)
         kept = filtered.rows if filtered is not None else None
-        if filtered is None or kept is None or kept > thresholds.scan_kept * read:
+        if filtered is None or kept is None:
             continue
         partitions, by = node.metrics[_PARTITIONS], _condition(filtered)
         table = node.table()
+        if reads_all_for_a_time(node):
+            yield _of_a_time(node, by, execution)
+        if kept > thresholds.scan_kept * read:
+            continue
         yield Issue(
             FULL_SCAN,
             f"{FULL_SCAN} {table}",
@@ -47,11 +54,36 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
         )
 
 
-def filter_beside_partitions(scan: Node) -> str:
-    """Return what the filter of a scan of all partitions is on; empty if there is none, or few are read."""
-    if scan.metrics.get(_PARTITIONS, 0) < 2 or prunes(scan) or (filtered := _filter_above(scan)) is None:
-        return ""
-    return _condition(filtered)
+def reads_all_for_a_time(scan: Node) -> bool:
+    """Return whether a scan reads all partitions of text for a filter that names a time, but no partition.
+
+    Readers of text apply filters themselves, to the rows that they parse: nobody knows how many they drop.
+    """
+    if (
+        not scan.name.startswith(_TEXTS)
+        or scan.metrics.get(_PARTITIONS, 0) < _MANY_PARTITIONS
+        or prunes(scan)
+    ):
+        return False
+    filtered = _filter_above(scan)
+    return filtered is not None and filtered.rows == scan.rows and bool(_TIME.search(filtered.text))
+
+
+def _of_a_time(scan: Node, by: str, execution: EndedExecution) -> Issue:
+    partitions, table = scan.metrics[_PARTITIONS], scan.table()
+    return Issue(
+        FULL_SCAN,
+        f"{FULL_SCAN} {table}",
+        None,
+        None,
+        f"reads all {partitions:,} partitions{f' of {table}' if table else ''}: the filter on {by} names a "
+        "time, and no condition is on the columns by which the table is partitioned",
+        f"If the partitions are those of times, add a condition on their columns besides that on {by}: Spark "
+        "does not know how they belong together, and parses all files to see which rows the filter keeps.",
+        evidence={"scan.partitions": partitions, "scan.rows": scan.rows or 0, "scan.table": table},
+        stages=scan.stages,
+        share_ms=execution.wall_ms(scan.stages) * (partitions - 1) // partitions,
+    )
 
 
 def prunes(scan: Node) -> bool:
