@@ -1,7 +1,8 @@
 """What ``spark_events.attach`` takes of an application's start, in starts of a bare Spark session.
 
 Each round is a process of its own, as an application is: a session starts and counts a range, which is what a
-bare one takes, and then attaches. Most of that is Janino, which compiles the driver bridge while Python imports.
+bare one takes, and then attaches. Janino then compiles the driver bridge, while Python
+imports.
 """
 
 from __future__ import annotations
