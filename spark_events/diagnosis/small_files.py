@@ -8,7 +8,7 @@ from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
-from spark_events.diagnosis.plans.scans import reads_all_for_a_time
+from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -73,8 +73,9 @@ def small_files(
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
-        if field == "Read" and any(map(reads_all_for_a_time, nodes)):
-            continue  # most of them should not be read at all
+        unneeded = filter(reads_all_for_a_time, nodes) if field == "Read" else ()
+        if number <= _FILES_OF_A_FOLDER * sum(scan.metrics[PARTITIONS] for scan in unneeded):
+            continue  # as many files as partitions, most of which should not be read at all
         folders = files.get(f"{field} Parts", 0)  # each of which needs a file
         advice = _to_read_fewer(nodes) if field == "Read" else _WRITE_FEWER + _BY_STREAM * of_query
         if field == "Read" and len(nodes) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(nodes):

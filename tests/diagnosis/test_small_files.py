@@ -105,13 +105,20 @@ def test_micro_batches_that_write_small_files_may_be_fewer(of_query: bool) -> No
     assert ("longer trigger interval" in issue.advice) is of_query
 
 
-def test_files_of_partitions_that_should_not_be_read() -> None:
-    """They are told as such."""
+@pytest.mark.parametrize(
+    ("condition", "files", "told"),
+    [
+        ("ts#3 >= 2026-01-01 00:00:00", 232, 0),
+        ("ts#3 >= 2026-01-01 00:00:00", 233, 1),
+        ("user#4 >= 17", 232, 1),
+    ],
+    ids=["one or two in each partition", "more in each", "no time"],
+)
+def test_files_of_partitions_that_should_not_be_read(condition: str, files: int, told: int) -> None:
+    """They are told as such; but where partitions have many files, these are small whatever is read."""
     where = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/clicks]", "PartitionFilters": "[]"}
-    files = {"Read": 500, "Read Bytes": 500 * MIB}
-    for column, told in (("ts#3", 0), ("user#4", 1)):
-        value = "2026-01-01 00:00:00" if column == "ts#3" else "17"
-        plan = Plan()(0, f"Filter ({column} >= {value})", 1, rows=1_000)
-        figures = {"number_of_files_read": 500, "number_of_partitions_read": 116, "rows": 1_000}
-        plan(1, f"Scan json [{column},day#4]", 1, where, **figures)
-        assert len([*small_files(files, executed(plan, s1=(0, 40)), Thresholds())]) == told
+    plan = Plan()(0, f"Filter ({condition})", 1, rows=1_000)
+    figures = {"number_of_files_read": files, "number_of_partitions_read": 116, "rows": 1_000}
+    plan(1, "Scan json [ts#3,user#4,day#5]", 1, where, **figures)
+    read = {"Read": files, "Read Bytes": files * MIB}
+    assert len([*small_files(read, executed(plan, s1=(0, 40)), Thresholds())]) == told

@@ -417,14 +417,19 @@ def test_each_part_of_a_state_writes_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("above", "lost_ms"),
-    [("HashAggregate(keys=[k#1], functions=[count(1)])", 98 * S), ("MapInPandas f(k#1)", 24_500)],
-    ids=["nothing else takes long", "functions may"],
+    ("above", "rows", "lost_ms"),
+    [
+        ("HashAggregate(keys=[k#1], functions=[count(1)])", 20_000, 98 * S),
+        ("HashAggregate(keys=[k#1], functions=[count(1)])", 20_001, 24_500),
+        ("MapInPandas f(k#1)", 50, 24_500),
+    ],
+    ids=["nothing else takes long", "many rows, of which few change the state", "functions may"],
 )
-def test_all_of_the_stages_is_for_parts(above: str, lost_ms: int) -> None:
+def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> None:
     """Two hundred tasks do in 100 s what four would do in two; else only the commits are known."""
     plan = Plan()(0, above, 5, rows=9)(1, "StateStoreSave [k#1], state info [ x ], Update", 5, rows=9)
-    plan(2, "StateStoreRestore [k#1], state info [ x ]", 5)(3, "Exchange hashpartitioning(k#1, 200)")
+    plan(2, "StateStoreRestore [k#1], state info [ x ]", 5)
+    plan(3, "Exchange hashpartitioning(k#1, 200)", 4, shuffle_records_written=rows)
     plan(4, "Scan json [k#1] Batched: false", 4, rows=50)
     batch, rule = executed(plan, s4=(0, 9), s5=(9, 109)), ManyStateParts()
     of_state = replace(batch.stages[5], tasks=200)

@@ -68,9 +68,8 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
     taken: set[int] = set()
     for part in parts:
         if part.cached or not part.is_known or len(part.passes) < part.times:
-            if not taken.issuperset(
-                _stages(part)
-            ):  # else it is in a larger part, or around one that costs as much
+            # Else it is in a larger part, or around one that costs as much.
+            if not taken.issuperset(_stages(part)):
                 groups[part.digest] = PartGroup(part.digest, [part], part.lost_ms)
         else:
             stages = _stages_again(part)

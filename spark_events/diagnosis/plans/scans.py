@@ -10,7 +10,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node, columns, items
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 
-_PARTITIONS = "number of partitions read"
+PARTITIONS = "number of partitions read"
 _IN_PYTHON = ("ArrowEvalPython", "BatchEvalPython")
 _RETURNED = re.compile(r"pythonUDF\d+#\d+", re.ASCII)
 """How Spark names what a function in Python returns."""
@@ -23,13 +23,13 @@ _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each scan of all partitions of a table of which a filter keeps few rows."""
     for node in execution.nodes():
-        if node.metrics.get(_PARTITIONS, 0) < 2 or prunes(node):
+        if node.metrics.get(PARTITIONS, 0) < 2 or prunes(node):
             continue
         read, filtered = node.rows or 0, _filter_above(node)
         kept = filtered.rows if filtered is not None else None
         if filtered is None or kept is None:
             continue
-        partitions, by = node.metrics[_PARTITIONS], _condition(filtered)
+        partitions, by = node.metrics[PARTITIONS], _condition(filtered)
         table = node.table()
         if reads_all_for_a_time(node):
             yield _of_a_time(node, by, execution)
@@ -59,18 +59,14 @@ def reads_all_for_a_time(scan: Node) -> bool:
 
     Readers of text apply filters themselves, to the rows that they parse: nobody knows how many they drop.
     """
-    if (
-        not scan.name.startswith(_TEXTS)
-        or scan.metrics.get(_PARTITIONS, 0) < _MANY_PARTITIONS
-        or prunes(scan)
-    ):
+    if not scan.name.startswith(_TEXTS) or scan.metrics.get(PARTITIONS, 0) < _MANY_PARTITIONS or prunes(scan):
         return False
     filtered = _filter_above(scan)
     return filtered is not None and filtered.rows == scan.rows and bool(_TIME.search(filtered.text))
 
 
 def _of_a_time(scan: Node, by: str, execution: EndedExecution) -> Issue:
-    partitions, table = scan.metrics[_PARTITIONS], scan.table()
+    partitions, table = scan.metrics[PARTITIONS], scan.table()
     return Issue(
         FULL_SCAN,
         f"{FULL_SCAN} {table}",

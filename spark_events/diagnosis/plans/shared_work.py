@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_events.diagnosis.plans.node import FILES, Node
+from spark_events.diagnosis.plans.node import FILES, Node, without_plan_ids
 from spark_events.diagnosis.plans.work_in_stage import is_light
 
 _HANDING_ON = ("Project", "Exchange", "BroadcastExchange", "Sort", "AQEShuffleRead", "Coalesce", "LocalLimit")
@@ -18,7 +18,6 @@ _HANDING_ON = ("Project", "Exchange", "BroadcastExchange", "Sort", "AQEShuffleRe
 _COLUMNS_LAST = ("Generate", "BatchEvalPython", "ArrowEvalPython")
 """The names of nodes whose text ends with the columns that come out of them."""
 _HEAVY = re.compile(r"Join|Window|Aggregate|Generate|Python|InPandas|InArrow", re.ASCII)
-_PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
 _OUTPUT = ", output=["
 _PUSHED = ("Location", "PartitionFilters", "PushedFilters")
 
@@ -37,7 +36,7 @@ def work_of(node: Node) -> str:
     """Return what a node does, whatever columns it reads and hands on."""
     if node.name.startswith("Scan "):
         return "\n".join((node.name, *_read(node, node.metadata)))
-    text = _PLAN_ID.sub("", node.text).partition(_OUTPUT)[0]
+    text = without_plan_ids(node.text).partition(_OUTPUT)[0]
     return text.partition(", [")[0] if node.name in _COLUMNS_LAST else text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
@@ -38,11 +39,11 @@ class ManyStateParts:
     def ran(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch, before its progress.
 
-        If a stage keeps state, and does nothing else that may take long, all of it is for its tasks: to start
-        them, and to load and commit their parts.
+        If a stage keeps state, gets few rows, also of those that change none, and does nothing else that may
+        take long, all of it is for its tasks: to start them, and to load and commit their parts.
         """
         keep = [
-            execution.stages[number]
+            (execution.stages[number], _most_rows(nodes))
             for number, nodes in execution.nodes_by_stage().items()
             if number in execution.stages
             and any(node.name.startswith(_KEEPS) for node in nodes)
@@ -50,8 +51,8 @@ class ManyStateParts:
         ]
         self._stages_ms = sum(
             stage.wall_ms * (stage.tasks - execution.cores) // stage.tasks
-            for stage in keep
-            if 0 < _MANY_PARTS * execution.cores <= stage.tasks
+            for stage, rows in keep
+            if 0 < _MANY_PARTS * execution.cores <= stage.tasks and rows <= _FEW_ROWS * stage.tasks
         )
 
     def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
@@ -101,6 +102,11 @@ class ManyStateParts:
         assert isinstance(files, int)
         operators = progress.get("stateOperators") or ()
         return any(_is_many(each, cores) and _parts(each) // 2 < files <= _parts(each) for each in operators)
+
+
+def _most_rows(nodes: Iterable[Node]) -> int:
+    """Return how many rows go into a node of a stage, or come out of it, at most."""
+    return max((each.rows or 0 for node in nodes for each in (node, *node.children)), default=0)
 
 
 def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:
