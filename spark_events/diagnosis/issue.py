@@ -47,6 +47,11 @@ class Issue:
     driver_ms: int = 0
     driver_span_ms: tuple[int, int] = (0, 0)
 
+    @property
+    def time_ms(self) -> int:
+        """What it cost, or else how long what it is about took, in ms; 0 if neither is known."""
+        return self.lost_ms or self.share_ms or 0
+
     def plus(self, newer: Issue) -> Issue:
         """Return a newer issue of the same cause, with what both have cost."""
         return replace(

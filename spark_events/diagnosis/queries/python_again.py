@@ -29,9 +29,9 @@ def without_python_again(issues: Sequence[Issue], execution: EndedExecution) -> 
     own = [issue for issue in issues if issue.cause == PYTHON and issue.stages <= again.stages & called]
     if len(own) < 2:
         return [*issues]
-    once = max(own, key=_time_ms)
+    once = max(own, key=lambda issue: issue.time_ms)
     others = [issue for issue in own if issue is not once]
-    lost_ms = sum(map(_time_ms, others))
+    lost_ms = sum(issue.time_ms for issue in others)
     known = replace(again, lost_ms=lost_ms, share_ms=None, stages=again.stages - once.stages)
     instead = {id(again): known, **dict.fromkeys(map(id, others))}
     return [instead.get(id(issue), issue) for issue in issues]
@@ -50,7 +50,3 @@ def _called(execution: EndedExecution) -> frozenset[int]:
 
 def _is_call(node: Node) -> bool:
     return IN_PYTHON in node.metrics
-
-
-def _time_ms(issue: Issue) -> int:
-    return issue.lost_ms or issue.share_ms or 0

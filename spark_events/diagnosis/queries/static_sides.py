@@ -86,7 +86,7 @@ class StaticSides:
         """
         taken: set[int] = set()
         known_ms = share_ms = 0
-        for cause in sorted(causes, key=lambda cause: -_time_ms(again[cause])):
+        for cause in sorted(causes, key=lambda cause: -again[cause].time_ms):
             stages = self._stages.get(cause, frozenset())
             if taken.isdisjoint(stages):
                 known_ms += again[cause].lost_ms or 0
@@ -97,7 +97,3 @@ class StaticSides:
 
 def _cause(digest: str) -> str:
     return f"{RECOMPUTATION} {digest}"
-
-
-def _time_ms(issue: Issue) -> int:
-    return issue.lost_ms or issue.share_ms or 0
