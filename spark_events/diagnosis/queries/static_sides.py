@@ -12,6 +12,8 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")
+_MOST_UNKNOWN = 0.2
+"""Of a cost that is told as known: what else its stages do may take as much of that."""
 _ADVICE = (
     "If the table does not change while the query runs, cache() or persist() what is made of it before you "
     "start the query. If it does, write what is made of it to a table whenever it changes, and join that."
@@ -51,14 +53,15 @@ class StaticSides:
             by_whole.setdefault(whole, []).append(cause)
         for whole, causes in by_whole.items():
             known_ms, share_ms = self._cost(causes, again)
+            is_known = share_ms <= _MOST_UNKNOWN * (known_ms + share_ms)
             issue = again[whole]
             yield replace(
                 issue,
                 cause=f"{RECOMPUTATION} static {issue.cause}",
                 sentence=f"{issue.sentence} by micro-batches, though no new rows of the stream go into it",
                 advice=_ADVICE,
-                lost_ms=known_ms + share_ms if known_ms >= share_ms else None,
-                share_ms=None if known_ms >= share_ms else known_ms + share_ms,
+                lost_ms=known_ms + share_ms if is_known else None,
+                share_ms=None if is_known else known_ms + share_ms,
             )
 
     def _take_places(self, plan: Node, digests: Mapping[int, str]) -> None:
