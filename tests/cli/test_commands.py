@@ -41,6 +41,15 @@ def test_a_terminal_that_does_not_know_its_width(columns: str) -> None:
     assert "file_log" in run("plugins", COLUMNS=columns).stdout
 
 
+def test_a_script_that_is_not_on_the_path() -> None:
+    """The module runs the same command line."""
+    command = [sys.executable, "-m", "spark_events", "plugins", "--help"]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "-m spark_events plugins" in done.stdout
+
+
 def test_check_of_a_good_configuration(tmp_path: Path) -> None:
     """A good configuration exits 0 and says which reporters would start."""
     path = properties(tmp_path, GOOD.format(path=tmp_path / "x"))
