@@ -9,6 +9,7 @@ from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
+from spark_events.why.places import in_words
 from spark_events.why.shown import whole_percent
 
 ABSENCES = {
@@ -21,8 +22,8 @@ ABSENCES = {
     kinds.SMALL_FILES: "the small files of {about}",
     kinds.RETRIES: "the failed attempts of {about}",
     kinds.PYTHON: "Python functions{functions} of {about}",
-    kinds.EXPLODING_JOIN: "the rows that the join of {about} adds",
-    kinds.CROSS_JOIN: "the cross join of {about}",
+    kinds.EXPLODING_JOIN: "the rows that the join in {about} adds",
+    kinds.CROSS_JOIN: "the cross join in {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
     kinds.LARGE_BROADCAST: "the large broadcast of {about}",
     kinds.FULL_SCAN: "the scan of all partitions in {about}",
@@ -49,7 +50,7 @@ _SPECIAL = {
     "window.frameRows": "the sliding frames of the window in {about}",
     "cached.executorId": "the wait for the executor that has the cached partitions",
     "listing.path": "listing the files of {path} again",
-    "join.condition": "the comparisons of the join of {about}",
+    "join.condition": "the comparisons of the join in {about}",
     "schema.format": "reading files only for their schema",
     "executor": "the slow executor {executor} of {host}",
     "partitions": "fetching partitions one by one",
@@ -100,7 +101,7 @@ def answer(
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
         whole_ms, whole = costly.number("durationMs") or 0, f"The work of {costly.about}"
-        absence = absence.replace(costly.about, "its stages")
+        absence = absence.replace(in_words(costly.about), "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."
     if may_be_needed:
@@ -111,7 +112,7 @@ def answer(
     if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
         condition = "if all cores computed the partitions at once that it fetches one by one"
     elif costly.kind == kinds.TASK_COUNT:
-        stages = "its stages" if costly.about.startswith(_QUERY) else costly.about
+        stages = "its stages" if costly.about.startswith(_QUERY) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
 
@@ -122,7 +123,7 @@ def _absence(issue: FoundIssue) -> str:
     starts = issue.kind == kinds.PYTHON and _starts_again(issue)
     keys = issue.evidence.get("shuffle.keys")
     absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
-        about=issue.about,
+        about=in_words(issue.about),
         functions=_functions(issue),
         host=issue.evidence.get("host"),
         executor=issue.evidence.get("executor"),

@@ -19,12 +19,12 @@ from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.long_texts import shorten
 from spark_events.listeners.record_types import SQLExecutionEndRecord, StageCompletedRecord
 from spark_events.listeners.run import Job, Run
+from spark_events.why.places import with_article, with_ends_of_paths
 
 MOST_SHOWN = 3
 _LEAST_SHARE = 0.1
 """Of the run: what the stages of one place took at least, to be shown."""
-_LONG, _LONGEST = 100, 300
-_PATH = re.compile(r"(?<![^\s,])(?:[a-z][\w+.-]*:)?/[^\s,]*(/[^\s,/]+/[^\s,/]+)/?(?=[\s,]|$)", re.ASCII)
+_LONGEST = 300
 _MOST_NODES, _MOST_COLUMNS, _MOST_PLACES = 3, 4, 10_000
 _LONG_FOR_A_ROW_US = 200
 """What a stage takes for a row is told from here on: what computes a few columns takes less."""
@@ -77,8 +77,7 @@ class StagesOfPlace:
     def title(self) -> str:
         """What they are, for a sentence."""
         count = "a stage" if self.stages == 1 else f"{self.stages:,} stages"
-        the = "the " if self.name.startswith(("query of ", "query into ")) else ""
-        of = f" of {the}{self.name}" if self.name else ""
+        of = f" of {with_article(self.name)}" if self.name else ""
         return f"{count}{of}{f': {self.does}' if self.does else ''}{self.for_each_row}"
 
     @property
@@ -152,17 +151,12 @@ class LongestStages(Timeless):
         key = shorten(name, _LONGEST), " ← ".join(filter(None, (written, _what(nodes))))
         if key not in self._places and len(self._places) >= _MOST_PLACES:
             return
-        place = self._places.setdefault(key, StagesOfPlace(_with_ends_of_paths(key[0]), key[1]))
+        place = self._places.setdefault(key, StagesOfPlace(with_ends_of_paths(key[0]), key[1]))
         place.stages += 1
         place.tasks += stage.tasks
         place.run_ms += stage.run_ms
         place.rows += _rows(nodes)
         place.spans.append((stage.begun_ms, stage.ended_ms))
-
-
-def _with_ends_of_paths(name: str) -> str:
-    """Return a name in which paths begin with ``…`` if it is long: what tells them apart is at their ends."""
-    return name if len(name) <= _LONG else _PATH.sub(r"…\1", name)
 
 
 def _rows(nodes: Iterable[Node]) -> int:

@@ -16,7 +16,7 @@ ROOT = REPO / "spark_events"
 REPORTERS = sorted(path.parent for path in (REPO / "reporters").glob("*/spark_events_*/__init__.py"))
 SOURCES = sorted([*ROOT.rglob("*.py"), *(REPO / "reporters").rglob("*.py")])
 LAYERS = re.findall(
-    r'^  "([^"]+)",$', (REPO / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0], re.M
+    r'^  "(?!__main__)([^"]+)",$', (REPO / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0], re.M
 )
 TESTS = sorted((REPO / "tests").rglob("*.py"))
 
@@ -53,7 +53,7 @@ def test_the_page_draws_the_rooms_as_they_are() -> None:
 def test_at_the_root_stand_packages_and_the_public_entry_alone() -> None:
     files = {path.name for path in ROOT.iterdir() if path.is_file()}
 
-    assert files == {"__init__.py", "py.typed"}
+    assert files == {"__init__.py", "__main__.py", "py.typed"}
     assert {path.name for path in ROOT.iterdir() if path.is_dir()} - {"__pycache__"} == {
         name for layer in LAYERS for name in layer.split(" | ")
     }

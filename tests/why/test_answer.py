@@ -32,17 +32,17 @@ def issue(
 def test_what_costs_most() -> None:
     issues = [issue("spill", None), issue("skew", 28 * S), issue("gc", 2 * S)]
     assert answer(issues, 40 * S, {}) == (
-        "It would take 12.0 s instead of 40.0 s without the uneven data of stage 3.0 (count at a.py:1)."
+        "It would take 12.0 s instead of 40.0 s without the uneven data of the count at a.py:1 (stage 3.0)."
     )
 
 
 def test_the_columns_of_uneven_data() -> None:
     uneven = issue("skew", 28 * S, **{"shuffle.keys": "device, day"})
     assert answer([uneven], 40 * S, {}).endswith(
-        "without the uneven distribution of device, day in stage 3.0 (count at a.py:1)."
+        "without the uneven distribution of device, day in the count at a.py:1 (stage 3.0)."
     )
     late = issue("straggler", 28 * S, **{"shuffle.keys": "device"})
-    assert answer([late], 40 * S, {}).endswith("without the late task of stage 3.0 (count at a.py:1).")
+    assert answer([late], 40 * S, {}).endswith("without the late task of the count at a.py:1 (stage 3.0).")
 
 
 def test_of_a_streaming_query() -> None:
@@ -83,7 +83,7 @@ def test_what_needed_functions_take_is_no_time_that_could_be_saved() -> None:
         "The work of query 'orders' spends 25 % of its time, 30.0 s, in Python functions of its stages."
     )
     assert answer([issue("python", 30 * S)], 40 * S, {}, ended=False) == (
-        "It has spent 30.0 s so far in Python functions of stage 3.0 (count at a.py:1)."
+        "It has spent 30.0 s so far in Python functions of the count at a.py:1 (stage 3.0)."
     )
 
 
@@ -94,7 +94,7 @@ def test_what_may_be_needed_in_part() -> None:
         "Of its time, 49 %, 1 min 38 s, goes to the additional rows that Spark makes of each for an aggregation."
     )
     assert answer([issue("skew", 9 * S), *issues], 200 * S, {}).endswith(
-        "without the uneven data of stage 3.0 (count at a.py:1)."
+        "without the uneven data of the count at a.py:1 (stage 3.0)."
     )
 
 
@@ -114,10 +114,10 @@ def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
     if kind == "python":
         assert (
             sentence
-            == "It spends 25 % of its time, 1.0 s, in Python functions of stage 3.0 (count at a.py:1)."
+            == "It spends 25 % of its time, 1.0 s, in Python functions of the count at a.py:1 (stage 3.0)."
         )
         return
-    condition = "if stage 3.0 (count at a.py:1) had fewer tasks" if kind == "task-count" else "without "
+    condition = "if the count at a.py:1 (stage 3.0) had fewer tasks" if kind == "task-count" else "without "
     assert sentence.startswith(f"It would take 3.0 s instead of 4.0 s {condition}")
 
 
@@ -143,11 +143,11 @@ def test_too_few_tasks() -> None:
         ),
         (
             issue("exploding-join", S, **{"join.condition": "ts"}),
-            "without the comparisons of the join of stage",
+            "without the comparisons of the join in the count at a.py:1",
         ),
         (
             issue("python", S, pythonStartMs=9 * S),
-            "without starting Python workers, or loading functions, again for each task of stage 3.0",
+            "without starting Python workers, or loading functions, again for each task of the count at a.py:1",
         ),
         (
             issue("idle-cores", S, "query 'a'", durationMs=4 * S, **{"source.offsetsMs": S}),
@@ -163,7 +163,7 @@ def test_what_functions_do_is_not_said_of_their_workers() -> None:
     """Workers that start for each task are an issue of their own; the functions may be needed all the same."""
     of = replace(issue("python", S), advice="spark.python.worker.reuse=false lets each task …")
     assert answer([of], 4 * S, {}) == (
-        "It spends 25 % of its time, 1.0 s, in Python functions of stage 3.0 (count at a.py:1)."
+        "It spends 25 % of its time, 1.0 s, in Python functions of the count at a.py:1 (stage 3.0)."
     )
 
 
@@ -174,5 +174,5 @@ def test_no_other_kind_has_one() -> None:
 def test_of_an_application_whose_end_is_not_known() -> None:
     """It runs on, or only its issues are stored: what was seen of it is not how long it takes."""
     assert answer([issue("skew", 28 * S)], 40 * S, {}, ended=False) == (
-        "It has lost 28.0 s so far by the uneven data of stage 3.0 (count at a.py:1)."
+        "It has lost 28.0 s so far by the uneven data of the count at a.py:1 (stage 3.0)."
     )

@@ -33,7 +33,7 @@ def test_those_of_one_place_count_together() -> None:
         stages.on_stage_completed(completed(number, place, seconds), 0)
     first, second = stages.longest(30 * S)
     assert (first.name, first.wall_ms, first.stages, first.tasks) == ("count at a.py:3", 11 * S, 2, 8)
-    assert (first.title, second.title) == ("2 stages of count at a.py:3", "a stage of sum at a.py:9")
+    assert (first.title, second.title) == ("2 stages of the count at a.py:3", "a stage of the sum at a.py:9")
 
 
 def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
@@ -43,9 +43,9 @@ def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
         ended = {**info, "Submission Time": (1 + number) * S, "Completion Time": 11 * S}
         stages.on_stage_completed({"Event": "SparkListenerStageCompleted", "Stage Info": ended}, 0)
     (place,) = stages.longest(12 * S)
-    assert (place.wall_ms, place.title) == (10 * S, "3 stages of join at a.py:3")
+    assert (place.wall_ms, place.title) == (10 * S, "3 stages of the join at a.py:3")
     said = answer([], 12 * S, {"reading, computing and writing": 10 * S}, [place])
-    assert said.endswith("What took longest, 10.0 s, are 3 stages of join at a.py:3.")
+    assert said.endswith("What took longest, 10.0 s, are 3 stages of the join at a.py:3.")
 
 
 def test_what_a_stage_does() -> None:
@@ -113,7 +113,7 @@ def test_rows_that_nobody_has_counted_in_part() -> None:
 )
 def test_what_a_row_takes(rows: int, seconds: int, said: str) -> None:
     place = StagesOfPlace("sum at a.py:9", "Project (n)", 1, 4, rows, 120 * S, [(0, seconds * S)])
-    assert place.title == f"a stage of sum at a.py:9: Project (n){said}"
+    assert place.title == f"a stage of the sum at a.py:9: Project (n){said}"
 
 
 def test_the_answer_where_nothing_is_wrong() -> None:
@@ -121,7 +121,7 @@ def test_the_answer_where_nothing_is_wrong() -> None:
     said = answer([], 30 * S, {"driver alone": 9 * S, "reading, computing and writing": 21 * S}, longest)
     assert said == (
         'The largest part of its time, 70 %, is "reading, computing and writing". What took longest, 20.0 s, '
-        "is a stage of sum at a.py:9: Generate (words)."
+        "is a stage of the sum at a.py:9: Generate (words)."
     )
     said = answer([], 30 * S, {"driver alone": 21 * S, "reading, computing and writing": 9 * S}, longest)
     assert said == 'The largest part of its time, 70 %, is "driver alone".'

@@ -1,0 +1,44 @@
+"""What has an issue, or took long, in words: what people know it by first, then Spark's number of it."""
+
+from __future__ import annotations
+
+import re
+
+_LONG = 100
+_PATH = re.compile(r"(?<![^\s,])(?:[a-z][\w+.-]*:)?/[^\s,]*(/[^\s,/]+/[^\s,/]+)/?(?=[\s,]|$)", re.ASCII)
+_NUMBERED = re.compile(r"(stage [\d.]+|SQL execution \d+|\d+ stages) \((.+)\)(?:, (\S+:\d+))?")
+_OF_TABLES = re.compile(r"(\w+)( of .+?)?( into .+)?")
+_CALL_SITE = re.compile(r"\w+ at \S+:\d+")
+_WRITERS = frozenset(
+    ("parquet", "csv", "json", "orc", "text", "save", "saveAsTable", "insertInto", "jdbc", "append")
+)
+"""Methods of PySpark that write, by which Spark names an action."""
+
+
+def in_words(about: str) -> str:
+    """Return what has an issue, for a sentence.
+
+    Args:
+        about: such as ``stage 3.0 (parquet of file:/orders into file:/daily)``, or ``query 'orders'``.
+    """
+    numbered = _NUMBERED.fullmatch(about)
+    if numbered is None:
+        return with_ends_of_paths(about)
+    number, name, place = numbered.groups()
+    return f"{with_article(with_ends_of_paths(name))} ({', '.join(filter(None, (number, place)))})"
+
+
+def with_article(name: str) -> str:
+    """Return the name of an action: with an article where its tables or its place are known."""
+    if _CALL_SITE.fullmatch(name):
+        return f"the {name}"
+    tables = _OF_TABLES.fullmatch(name)
+    if tables is None or not (tables[2] or tables[3]):
+        return name
+    verb = "write" if tables[3] and tables[1] in _WRITERS else tables[1]
+    return f"the {verb}{tables[2] or ''}{tables[3] or ''}"
+
+
+def with_ends_of_paths(name: str) -> str:
+    """Return a name in which paths begin with ``…`` if it is long: what tells them apart is at their ends."""
+    return name if len(name) <= _LONG else _PATH.sub(r"…\1", name)

@@ -1,0 +1,37 @@
+"""What has an issue, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.why.places import in_words, with_article
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ("stage 3.0 (count at a.py:1)", "the count at a.py:1 (stage 3.0)"),
+        ("stage 3.0 (query of t into u)", "the query of t into u (stage 3.0)"),
+        ("stage 3.0 (query of t into u), etl.py:31", "the query of t into u (stage 3.0, etl.py:31)"),
+        ("SQL execution 2 (parquet of t, u into v)", "the write of t, u into v (SQL execution 2)"),
+        ("SQL execution 2 (parquet into v)", "the write into v (SQL execution 2)"),
+        ("SQL execution 2 (parquet of v)", "the parquet of v (SQL execution 2)"),
+        ("SQL execution 2 (count of t)", "the count of t (SQL execution 2)"),
+        ("3 stages (collect at a.py:1)", "the collect at a.py:1 (3 stages)"),
+        ("stage 3.0 (parquet)", "parquet (stage 3.0)"),
+        ("stage 3.0", "stage 3.0"),
+        ("query 'orders'", "query 'orders'"),
+        ("application 'nightly'", "application 'nightly'"),
+    ],
+)
+def test_the_name_that_people_know_comes_first(about: str, words: str) -> None:
+    assert in_words(about) == words
+
+
+def test_long_paths_keep_their_ends() -> None:
+    about = f"stage 3.0 (csv of file:/{'a' * 90}/raw/orders into file:/warehouse/daily/orders)"
+    assert in_words(about) == "the write of …/raw/orders into …/daily/orders (stage 3.0)"
+
+
+def test_an_action_of_which_only_the_method_is_known_has_no_article() -> None:
+    assert with_article("parquet") == "parquet"
