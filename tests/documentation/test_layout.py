@@ -16,7 +16,9 @@ ROOT = REPO / "spark_events"
 REPORTERS = sorted(path.parent for path in (REPO / "reporters").glob("*/spark_events_*/__init__.py"))
 SOURCES = sorted([*ROOT.rglob("*.py"), *(REPO / "reporters").rglob("*.py")])
 LAYERS = re.findall(
-    r'^  "(?!__main__)([^"]+)",$', (REPO / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0], re.M
+    r'^  "(?!__main__)([^"]+)",$',
+    (REPO / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0],
+    re.M,
 )
 TESTS = sorted((REPO / "tests").rglob("*.py"))
 
