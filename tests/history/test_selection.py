@@ -35,18 +35,32 @@ def stories() -> list[Story]:
     return [shop, nightly]
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Where the events, and a store of each kind and each database, are, once a test has asked for them."""
+    return {("log", ""): write(tmp_path_factory.mktemp("told") / "log", *stories())}
+
+
 @pytest.fixture(params=["files", "store", "store of parts"])
-def ask(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> Ask:
+def ask(
+    request: pytest.FixtureRequest,
+    database: Database,
+    written: dict[tuple[str, str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Ask:
     """Return the history of a selection, from files or from a store that holds the same."""
-    paths = [str(write(tmp_path / "log", *stories()))]
-    sla = Sla(2 * HOUR)
+    paths, sla = [str(written["log", ""])], Sla(2 * HOUR)
     if request.param == "files":
         return lambda selection: read_history(database, paths, sla, selection)[0]
-    store = HistoryStore(database, str(tmp_path / "store"))
-    store.add(paths, sla)
-    if request.param == "store of parts":
-        store.retain(DAY)
-    return lambda selection: store.history(sla, selection)
+    kind = (request.param, type(database).__name__)
+    if kind not in written:
+        folder = tmp_path_factory.mktemp("store")
+        store = HistoryStore(database, str(folder))
+        store.add(paths, sla)
+        if request.param == "store of parts":
+            store.retain(DAY)
+        written[kind] = folder
+    return lambda selection: HistoryStore(database, str(written[kind])).history(sla, selection)
 
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name not in ("empty", HALF_A_PAIR)])
