@@ -204,8 +204,9 @@ class Thresholds:
     explosion_factor: float = setting(
         "spark.events.issue.exploding-join.min-factor",
         types.FACTOR,
-        10.0,
-        "`exploding-join`: report a join that makes at least this many times the rows of its larger side.",
+        5.0,
+        "`exploding-join`: report a join that makes at least this many times the rows of its larger side; 2 "
+        "where duplicates are dropped afterwards.",
     )
     explosion_rows: int = setting(
         "spark.events.issue.exploding-join.min-rows",

@@ -55,4 +55,5 @@ def calls_light(text: str) -> bool:
 
 def of_tables(tables: list[str]) -> str:
     """Return the first tables that a join or a side of it reads, as a sentence goes on with them."""
-    return f" of {' and '.join(tables[:3])}" if tables else ""
+    first = tables[:3]
+    return f" of {' and '.join(filter(None, (', '.join(first[:-1]), first[-1])))}" if first else ""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.alternatives import advice_on_or
 from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_broadcast
+from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
@@ -26,6 +27,16 @@ _NOT_EXISTS = (
     "Write NOT EXISTS, or a left anti join, which compare equal values alone (NULL is equal to none); or "
     "leave out rows with NULL on both sides (IS NOT NULL) before NOT IN."
 )
+_FEWER_ROWS = (
+    "Many rows of both sides have the same {keys}: add what is missing to the condition, remove "
+    "duplicates from one side before the join, or aggregate before it."
+)
+_ONE_ROW_OF_EACH = (
+    "Many rows of one side have the same {keys}: keep one of them before the join (dropDuplicates, or a "
+    "filter on the row that is valid), instead of dropping the copies of the other side's rows after it. If "
+    "you need no column of that side, a left semi join adds no rows."
+)
+_FEW_ROWS = 10
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
 
@@ -47,26 +58,31 @@ def joins(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
 def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """A join whose keys repeat on both sides makes many more rows than it reads."""
     rows, read = node.rows, [child.rows for child in node.children]
-    if rows is None or len(read) != 2 or None in read:
+    if rows is None or len(read) != 2 or None in read or rows < thresholds.explosion_rows:
         return
-    most = max(1, *(side or 0 for side in read))
-    if rows < max(thresholds.explosion_factor * most, thresholds.explosion_rows):
+    most, dropped = max(1, *(side or 0 for side in read)), duplicates_dropped_of(node)
+    if rows < (min(FACTOR, thresholds.explosion_factor) if dropped else thresholds.explosion_factor) * most:
         return
     stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
+    left = (
+        f", of which {dropped.kept:,} are left once duplicates of {dropped.columns} are dropped"
+        if dropped
+        else ""
+    )
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
         execution.wall_ms(stages) * (rows - most) // rows,
         None,
-        f"the join{of_tables(tables)} on {keys} makes {rows:,} rows of {read[0]:,} and {read[1]:,}",
-        f"Many rows of both sides have the same {keys}: add what is missing to the condition, remove "
-        "duplicates from one side before the join, or aggregate before it.",
+        f"the join{of_tables(tables)} on {keys} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}",
+        (_ONE_ROW_OF_EACH if dropped else _FEWER_ROWS).format(keys=keys),
         evidence={
             "join.keys": keys,
             "join.rows": rows,
             "join.leftRows": read[0] or 0,
             "join.rightRows": read[1] or 0,
+            **({"join.keptRows": dropped.kept} if dropped else {}),
         },
         stages=stages,
     )
@@ -77,7 +93,7 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     left, right = (child.rows or 0 for child in node.children) if len(node.children) == 2 else (0, 0)
     pairs = left * right
     # To compare each row with a few others, such as a total, takes no longer than any condition.
-    if pairs < thresholds.explosion_rows or min(left, right) < thresholds.explosion_factor:
+    if pairs < thresholds.explosion_rows or min(left, right) < _FEW_ROWS:
         return
     tables, condition = node.tables(), _condition(node)
     because, advice = ", without a condition", _ON_EQUAL_COLUMNS

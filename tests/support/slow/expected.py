@@ -26,6 +26,7 @@ KINDS: dict[str, frozenset[str]] = {
         "planning": "idle-cores",
         "window-without-partition-by": "window",
         "exploding-join": "exploding-join",
+        "duplicates-dropped": "exploding-join",
         "cartesian": "cross-join",
         "nested-loop-join": "cross-join",
         "not-in": "cross-join",

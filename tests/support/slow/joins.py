@@ -25,6 +25,27 @@ def few_keys_on_both_sides(work: Work) -> None:
     both.selectExpr(rest, number).write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("duplicates-dropped")
+def all_versions_of_a_customer(work: Work) -> None:
+    """Each order is joined with all versions of its customer, of which one is kept afterwards."""
+    orders, versions = 2_000 * work.random.randrange(14, 19), work.random.randrange(4, 9)
+    pairs, every = orders * versions, 400
+    work.defect("duplicates-dropped", (pairs - orders) // every * 50 / work.cores, "customer_id", "order_id")
+    spark = work.begin()
+    sold = spark.range(0, orders, 1, 2 * work.cores).selectExpr("id AS order_id", "id % 2000 AS customer_id")
+    history = spark.range(0, 2_000 * versions, 1, 2).selectExpr(
+        "id % 2000 AS customer_id", "id DIV 2000 AS version", "uuid() AS email"
+    )
+    if not work.bad:
+        history = history.where(f"version = {versions - 1}")
+    number = f"order_id * {versions} + version"
+    both = sold.join(history, "customer_id").selectExpr(
+        "*", resting("50", f"({number}) % {every} = 0") + " AS rested"
+    )
+    kept = both.dropDuplicates(["order_id"])
+    kept.selectExpr("order_id", "email", "rested").write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("cartesian", conf={"spark.sql.autoBroadcastJoinThreshold": "-1"})
 def join_without_condition(work: Work) -> None:
     """Each row is paired with each other one, and nearly all pairs are thrown away afterwards."""
