@@ -56,6 +56,7 @@ class Explanation:
         least_ms: what an issue costs at least that is looked for, in ms; None if that is not known.
         failures: what was said of each failure of the application and of its jobs and queries, in order.
         longest: the stages that took longest, by place; empty as above.
+        unfinished: how many tasks ran when their stage, or the application, ended.
     """
 
     app_name: str
@@ -73,6 +74,7 @@ class Explanation:
     least_ms: int | None = None
     failures: Sequence[str] = ()
     longest: Sequence[StagesOfPlace] = ()
+    unfinished: int = 0
 
     @property
     def answer(self) -> str:
@@ -139,6 +141,16 @@ class Explanation:
             return ""
         more = f"{len(self.failures):,} failures, the last: " if len(self.failures) > 1 else ""
         return f"{more}{self.failures[-1]}"
+
+    @property
+    def never_ended(self) -> str:
+        """A sentence about tasks that did not end; empty if all did."""
+        if not self.unfinished:
+            return ""
+        tasks = "One task" if self.unfinished == 1 else f"{self.unfinished:,} tasks"
+        return (
+            f"{tasks} had not ended when the stage was given up or the log ends: what they did is not known."
+        )
 
     @property
     def none_found(self) -> str:
@@ -213,4 +225,5 @@ def explain(
         least_ms=worth_ms,
         failures=tuple(failures),
         longest=longest.longest(timeline.ended_ms - timeline.begun_ms),
+        unfinished=timeline.unfinished,
     )

@@ -220,6 +220,50 @@ def test_tasks_that_measured_nothing() -> None:
     }
 
 
+def test_tasks_that_never_end() -> None:
+    """Their application was stopped: they ran, and what they did nobody knows; they were not being scheduled."""
+    begun = {**r.stage("Submitted", 10 * S, 0)}
+    begun["Stage Info"] |= {"Submission Time": T0 + 10 * S}
+    ended = completed(0, 10 * S, 90 * S, [0])
+    ended[0] |= {"Running": 4, "Task Statistics": {**statistics([0]), "First Launch": 0, "Last Finish": 0}}
+    records = (
+        r.application_start(),
+        r.executor("Added", 0),
+        begun,
+        r.stage_tasks(12 * S, "ALL_RUNNING_OR_FINISHED", 1, Running=4),
+        *ended,
+        r.application_end(100 * S),
+    )
+    stopped = timeline(*records)
+    assert parts(*records) == {DRIVER: 20 * S, SCHEDULING: 2 * S, UNKNOWN: 78 * S}
+    assert stopped.unfinished == 4
+    assert [run.tasks.total_ms for run in model(stopped).stages if run.tasks] == [4 * 78 * S]
+
+
+def test_some_tasks_never_end() -> None:
+    """They run at least since the last of the others ended."""
+    ended = completed(0, 0, 90 * S, [10 * S] * 4, (0, 10 * S))
+    ended[0] |= {"Running": 2}
+    records = (r.application_start(), r.executor("Added", 0), *ended, r.application_end(90 * S))
+    booked = timeline(*records).booked()
+    assert sum(booked.core_ms.values()) == 4 * 90 * S
+    assert booked.core_ms[UNKNOWN] == pytest.approx(2 * 80 * S, abs=2)
+    assert booked.core_ms[COMPUTING] == pytest.approx(4 * 10 * S, abs=2)
+
+
+def test_a_log_that_ends_while_tasks_run() -> None:
+    """As of a driver that was killed: no stage has an end, and its tasks have the cores."""
+    begun = {**r.stage("Submitted", 10 * S, 0)}
+    begun["Stage Info"] |= {"Submission Time": T0 + 10 * S, "Number of Tasks": 40}
+    records = (r.application_start(), r.executor("Added", 0), r.job_start(5 * S), begun)
+    cut = timeline(*records, r.executor("Added", 60 * S, "2"))
+    assert {account: ms for account, ms in cut.booked().time_ms.items() if ms} == {
+        DRIVER: 5 * S,
+        QUERY: 5 * S,
+        UNKNOWN: 50 * S,
+    }
+
+
 def core_ms(records: list[dict[str, Any]], ended_ms: int) -> int:
     """Return for how long all cores were there, in ms: counted for each executor by itself."""
     whole_ms = 0

@@ -38,6 +38,8 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
         say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:
         show_table(_parts_table(explanation, out.width >= _WIDE or not has_width(out)), out)
+    if explanation.never_ended:
+        say(plain(explanation.never_ended), out)
     if explanation.core_time:
         say(f"[dim]{plain(explanation.core_time)}[/]", out)
     if explanation.had_cpu:

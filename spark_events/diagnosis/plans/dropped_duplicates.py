@@ -40,9 +40,9 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
     drops = _DROPS.match(node.text) if node is not None else None
     if node is None or drops is None:
         return None
-    kept, by = node.rows, columns(drops[1])
-    while (node := node.parent) is not None and (node.name in _BETWEEN or _DROPS.match(node.text)):
-        kept = node.rows
+    kept, by, above = node.rows, columns(drops[1]), node.parent
+    while above is not None and (above.name in _BETWEEN or _DROPS.match(above.text)):
+        kept, above = above.rows, above.parent
     if kept is None or kept * FACTOR > rows:
         return None
     more = ", …" if len(by) > _MOST_COLUMNS else ""

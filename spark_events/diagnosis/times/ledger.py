@@ -69,7 +69,7 @@ ACCOUNTS = {
     COMPUTING: Account(
         "timeUseMs.computing", "everything else tasks do; Spark does not break it down further"
     ),
-    UNKNOWN: Account("timeUseMs.unmeasured", "tasks run, and their metrics are zero"),
+    UNKNOWN: Account("timeUseMs.unmeasured", "tasks run that never end, or whose metrics are zero"),
 }
 """The accounts, in the order in which they are shown."""
 
@@ -283,8 +283,9 @@ def _accounts_of(stage: StageRun, tasks: TaskTimes) -> Iterator[tuple[str, int]]
         (COMPUTING, tasks.computing_ms),
     )
     yield REPEATED, tasks.repeated_ms
+    yield UNKNOWN, tasks.unfinished_ms
     if not any(time_ms for _, time_ms in spent):
-        yield UNKNOWN, tasks.total_ms
+        yield UNKNOWN, tasks.total_ms - tasks.unfinished_ms
     for account, time_ms in spent:
         yield REPEATED if stage.repeats else account, time_ms
 

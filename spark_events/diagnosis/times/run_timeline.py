@@ -11,8 +11,10 @@ class TaskTimes(NamedTuple):
 
     Attributes:
         first_ms, last_ms: when the first of them began, and the last ended, since the epoch.
-        longest_ms, total_ms: the duration of the longest, and of all that succeeded at their first attempt.
+        longest_ms, total_ms: the duration of the longest, and of all that succeeded at their first attempt or
+            have not ended.
         repeated_ms: of all attempts that failed or were killed.
+        unfinished_ms: of those that have not ended when the stage does, as far as that is known.
     """
 
     first_ms: int
@@ -27,6 +29,7 @@ class TaskTimes(NamedTuple):
     python_start_ms: int = 0
     python_ms: int = 0
     computing_ms: int = 0
+    unfinished_ms: int = 0
 
 
 class StageRun(NamedTuple):

@@ -20,6 +20,7 @@ from spark_events.diagnosis.times.ledger import ACCOUNTS, Booked, Ledger
 from spark_events.diagnosis.times.python_times import StagesInPython
 from spark_events.diagnosis.times.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.listeners import spark_records
+from spark_events.listeners.issues.running_tasks import RunningTasks
 from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
 from spark_events.listeners.spark_records import record_time_ms
@@ -58,16 +59,18 @@ class ApplicationTimeline(Timeless):
         begun_ms, ended_ms: its first and its latest moment, in ms since the epoch.
         jobs: how many have begun.
         cores: the most that there were at once; 0 if nobody knows.
+        unfinished: how many tasks ran when their stage, or the application, came to its end.
     """
 
     def __init__(self, bounded: bool) -> None:
         self.run: RunStages | None = RunStages()
         self.begun_ms = self.ended_ms = 0
-        self.jobs = self.cores = 0
+        self.jobs = self.cores = self.unfinished = 0
         self._bounded = bounded
         self._ledger = Ledger()
         self._executors: dict[str, int] = {}
-        self._submitted: dict[tuple[int, int], int] = {}
+        self._submitted: dict[tuple[int, int], Mapping[str, Any]] = {}
+        self._running = RunningTasks()
         self._measured: dict[tuple[int, int], TasksMeasured] = {}
         self._job_of_stage: dict[int, int] = {}
         self._repeated = RepeatedStages()
@@ -87,6 +90,7 @@ class ApplicationTimeline(Timeless):
         """Called with each record, in order."""
         name = record["Event"]
         if name == spark_records.STAGE_TASKS:
+            self._running.changed(record)
             if statistics := record.get("Task Statistics"):
                 self._measured[spark_records.stage_attempt(record)] = read_tasks_measured(statistics)
             return
@@ -102,7 +106,8 @@ class ApplicationTimeline(Timeless):
         elif name == spark_records.JOB_END:
             self._end_job(int(record["Job ID"]), time_ms)
         elif name == spark_records.STAGE_SUBMITTED:
-            self._submitted[spark_records.stage_attempt(record["Stage Info"])] = time_ms
+            info = record["Stage Info"]
+            self._submitted[spark_records.stage_attempt(info)] = {"Submission Time": time_ms, **info}
         elif name == spark_records.STAGE_COMPLETED:
             self._add_stage(record["Stage Info"], time_ms)
         elif name in (spark_records.EXECUTOR_ADDED, spark_records.EXECUTOR_REMOVED):
@@ -124,6 +129,9 @@ class ApplicationTimeline(Timeless):
 
     def end(self) -> None:
         """Called after the last record: what still runs ends with it."""
+        for key, info in list(self._submitted.items()):
+            self._running.assume(key, info, self._cores_now)
+            self._add_stage(info, self.ended_ms)
         for job in list(self._running_jobs):
             self._end_job(job, self.ended_ms)
         for run in self._queries:
@@ -203,15 +211,24 @@ class ApplicationTimeline(Timeless):
             self._executors[executor] = spark_records.total_cores(record.get("Executor Info") or {})
         else:
             self._executors.pop(executor, None)
-        cores = sum(self._executors.values())
+        cores = self._cores_now
         self.cores = max(self.cores, cores)
         self._ledger.cores(time_ms, cores)
+
+    @property
+    def _cores_now(self) -> int:
+        return sum(self._executors.values())
 
     def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
         key = stage, attempt = spark_records.stage_attempt(info)
         self._submitted.pop(key, None)
         measured = self._measured.pop(key, None)
         python = self._in_python.of_stage(info, measured)
+        tasks = _task_times(measured, python, info)
+        if unfinished := self._running.pop(key):
+            self.unfinished += unfinished.number
+            since_ms = tasks.last_ms if tasks is not None else min(unfinished.since_ms, time_ms)
+            tasks = _with_unfinished(tasks, unfinished.number, since_ms, time_ms)
         run = StageRun(
             stage,
             self._repeated.ended(stage, attempt, bool(info.get("Failure Reason"))),
@@ -219,7 +236,7 @@ class ApplicationTimeline(Timeless):
             tuple(int(parent) for parent in info.get("Parent IDs") or ()),
             int(info.get("Submission Time") or time_ms),
             time_ms,
-            _task_times(measured, python, info),
+            tasks,
         )
         self._ledger.stage(run)
         if self.run is not None:
@@ -229,9 +246,28 @@ class ApplicationTimeline(Timeless):
         """Forget what is settled; of stages that still run, nobody knows yet what their tasks do."""
         self.run = None
         self._job_of_stage.clear()
-        self._ledger.fold(self.begun_ms, min(self._submitted.values(), default=now_ms))
+        self._ledger.fold(
+            self.begun_ms,
+            min((int(info["Submission Time"]) for info in self._submitted.values()), default=now_ms),
+        )
         if self._ledger.pending > _MOST_UNSETTLED:
             self._ledger.fold(self.begun_ms, now_ms)
+
+
+def _with_unfinished(tasks: TaskTimes | None, number: int, since_ms: int, until_ms: int) -> TaskTimes:
+    """Return what tasks spent their time on, with those that run when their stage ends.
+
+    When each of them began is not known: they have a core at least since the last of the others ended.
+    """
+    each_ms = max(0, until_ms - since_ms)
+    if tasks is None:
+        tasks = TaskTimes(since_ms, until_ms, 0, 0)
+    return tasks._replace(
+        last_ms=until_ms,
+        longest_ms=max(tasks.longest_ms, each_ms),
+        total_ms=tasks.total_ms + number * each_ms,
+        unfinished_ms=number * each_ms,
+    )
 
 
 def _task_times(
