@@ -419,11 +419,23 @@ def test_each_part_of_a_state_writes_a_file() -> None:
 @pytest.mark.parametrize(
     ("above", "rows", "lost_ms"),
     [
-        ("HashAggregate(keys=[k#1], functions=[count(1)])", 20_000, 98 * S),
-        ("HashAggregate(keys=[k#1], functions=[count(1)])", 20_001, 24_500),
+        ("HashAggregate(keys=[k#1], functions=[count(1)])", 50, 98 * S * (400 * S - 2) // (400 * S)),
+        ("HashAggregate(keys=[k#1], functions=[count(1)])", 2_000_000, 98 * S * 3 // 4),
+        ("HashAggregate(keys=[k#1], functions=[count(1)])", 2_700_000, 24_500),
+        (
+            "ObjectHashAggregate(keys=[k#1], functions=[approx_count_distinct(u#2)])",
+            1_000_000,
+            98 * S * 3 // 4,
+        ),
         ("MapInPandas f(k#1)", 50, 24_500),
     ],
-    ids=["nothing else takes long", "many rows, of which few change the state", "functions may"],
+    ids=[
+        "nothing else takes long",
+        "rows that need a quarter",
+        "rows that need a third",
+        "rows to add up",
+        "functions may",
+    ],
 )
 def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> None:
     """Two hundred tasks do in 100 s what four would do in two; else only the commits are known."""
@@ -445,8 +457,8 @@ def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> 
 )
 def test_files_that_are_not_for_parts_of_a_state(files: int, parts: int, rows: int, cores: int) -> None:
     progress = parts_of(parts, rows, 100 * S)
-    assert not ManyStateParts.makes(written(files, S), progress, cores)
-    assert ManyStateParts.makes(written(195, S), parts_of(200, 50, 100 * S), 4)
+    assert not ManyStateParts().makes(written(files, S), progress, cores)
+    assert ManyStateParts().makes(written(195, S), parts_of(200, 50, 100 * S), 4)
 
 
 def test_a_join_of_streams_has_four_stores_in_each_part() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from spark_events.api.toolkit.formatting import duration
@@ -14,6 +14,9 @@ from spark_events.diagnosis.thresholds import TASK_COUNT
 
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
+_ROW_US, _LEAST_SHARE = 50, 3
+"""What a row takes at most in a state, and in an aggregation; tasks that take three times as long as all of
+their rows take most of that for themselves."""
 _KEEPS = (
     "StateStoreSave",
     "SessionWindowStateStoreSave",
@@ -39,20 +42,27 @@ class ManyStateParts:
     def ran(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch, before its progress.
 
-        If a stage keeps state, gets few rows, also of those that change none, and does nothing else that may
-        take long, all of it is for its tasks: to start them, and to load and commit their parts.
+        If a stage keeps state, takes far longer than its rows need, and does nothing else that may take long,
+        the rest is for its tasks: to start them, and to load and commit their parts.
         """
         keep = [
-            (execution.stages[number], _most_rows(nodes))
+            (execution.stages[number], _rows_ms(nodes))
             for number, nodes in execution.nodes_by_stage().items()
             if number in execution.stages
             and any(node.name.startswith(_KEEPS) for node in nodes)
-            and all(node.name.startswith(_OF_STREAMS) or is_accounted_for(node) for node in nodes)
+            and all(
+                node.name.startswith(_OF_STREAMS) or _is_aggregation(node) or is_accounted_for(node)
+                for node in nodes
+            )
         ]
         self._stages_ms = sum(
-            stage.wall_ms * (stage.tasks - execution.cores) // stage.tasks
-            for stage, rows in keep
-            if 0 < _MANY_PARTS * execution.cores <= stage.tasks and rows <= _FEW_ROWS * stage.tasks
+            stage.wall_ms
+            * (stage.run_ms - rows_ms)
+            // stage.run_ms
+            * (stage.tasks - execution.cores)
+            // stage.tasks
+            for stage, rows_ms in keep
+            if 0 < _MANY_PARTS * execution.cores <= stage.tasks and 0 < _LEAST_SHARE * rows_ms <= stage.run_ms
         )
 
     def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
@@ -63,7 +73,7 @@ class ManyStateParts:
             cores: of all executors; 0 if unknown.
             files: that the micro-batch has written many small files of such parts; see ``makes``.
         """
-        many = [each for each in progress.get("stateOperators") or () if _is_many(each, cores)]
+        many = [each for each in progress.get("stateOperators") or () if self._is_needless(each, cores)]
         if not many:
             return None
         # Of all micro-batches: the last one may be empty.
@@ -89,8 +99,7 @@ class ManyStateParts:
             evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
         )
 
-    @staticmethod
-    def makes(written: Issue, progress: Mapping[str, Any], cores: int) -> bool:
+    def makes(self, written: Issue, progress: Mapping[str, Any], cores: int) -> bool:
         """Return whether small files are one of nearly each part of a state that has too many.
 
         Args:
@@ -101,12 +110,24 @@ class ManyStateParts:
         files = written.evidence["files"]
         assert isinstance(files, int)
         operators = progress.get("stateOperators") or ()
-        return any(_is_many(each, cores) and _parts(each) // 2 < files <= _parts(each) for each in operators)
+        return any(
+            self._is_needless(each, cores) and _parts(each) // 2 < files <= _parts(each) for each in operators
+        )
+
+    def _is_needless(self, operator: Mapping[str, Any], cores: int) -> bool:
+        """Return whether an operator has far too many parts: its rows are few, or need little of its time."""
+        return _is_many(operator, cores) if not self._stages_ms else _has_many_parts(operator, cores)
 
 
-def _most_rows(nodes: Iterable[Node]) -> int:
-    """Return how many rows go into a node of a stage, or come out of it, at most."""
-    return max((each.rows or 0 for node in nodes for each in (node, *node.children)), default=0)
+def _rows_ms(nodes: Collection[Node]) -> int:
+    """Return what the rows of a stage may take at most, in ms, by the most that go into a node or leave it."""
+    rows = max((each.rows or 0 for node in nodes for each in (node, *node.children)), default=0)
+    steps = 2 if any(_is_aggregation(node) and not is_accounted_for(node) for node in nodes) else 1
+    return rows * steps * _ROW_US // 1_000
+
+
+def _is_aggregation(node: Node) -> bool:
+    return node.name.endswith("HashAggregate") or node.name == "SortAggregate"
 
 
 def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:
@@ -127,7 +148,11 @@ def _has_few_rows(operator: Mapping[str, Any]) -> bool:
 
 def _is_many(operator: Mapping[str, Any], cores: int) -> bool:
     """Return whether an operator has several times as many parts as cores, and little to do for each."""
-    return 0 < _MANY_PARTS * cores <= _parts(operator) and _has_few_rows(operator)
+    return _has_many_parts(operator, cores) and _has_few_rows(operator)
+
+
+def _has_many_parts(operator: Mapping[str, Any], cores: int) -> bool:
+    return 0 < _MANY_PARTS * cores <= _parts(operator)
 
 
 def _parts(operator: Mapping[str, Any]) -> int:

@@ -206,7 +206,7 @@ class QueryIssues(Timeless):
         yield from query.state_growth.take(progress)
         yield from query.state_rows.take(progress)
         cores = self._cores()
-        of_parts = [each for each in query.files if ManyStateParts.makes(each[0], progress, cores)]
+        of_parts = [each for each in query.files if query.state_parts.makes(each[0], progress, cores)]
         query.files = [each for each in query.files if each not in of_parts]
         yield query.state_parts.take(progress, cores, [issue for issue, _ in of_parts])
 
