@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.plans.node import FILES, Node
 from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
@@ -32,9 +32,16 @@ _FEWER_FOLDERS = (
     "of partitionBy, or take a coarser one (a day, a bucket); filters on it then use the statistics of files."
 )
 _FIELDS = (("Read", "reads"), ("Written", "writes"))
+_COARSER_FOLDERS = (
+    " The {folders:,} partitions hold only {each} each, too: leave the column that has most values out of "
+    "partitionBy, or take a coarser one (a day, a bucket)."
+)
+_ONE_OF_EACH = (
+    "Repartition by the columns of partitionBy before the write, so that one task writes each partition; in "
+    "SQL, DISTRIBUTE BY them."
+)
 _WRITE_FEWER = (
-    "Write fewer files: repartition by the columns of partitionBy before the write, or coalesce(); in SQL, "
-    "the hint /*+ REBALANCE */."
+    "Write fewer files: coalesce() or repartition() before the write; in SQL, the hint /*+ REBALANCE */."
 )
 _COMPACT = (
     "Compact the table (OPTIMIZE in Delta, rewrite_data_files in Iceberg), or let those who write it write "
@@ -44,7 +51,10 @@ _LET_WRITE_FEWER = (
     "Let those who write these files write fewer: repartition before the write. Rewrite those that exist "
     "once, as fewer files."
 )
-_BY_STREAM = " A streaming query writes them: with a longer trigger interval, they are fewer and larger."
+_BY_STREAM = (
+    " A streaming query writes them, one for each task of a micro-batch: with fewer shuffle partitions, or "
+    "larger micro-batches, they are fewer and larger."
+)
 _PLAIN, _OF_SINK = ("InMemoryFileIndex", "CatalogFileIndex"), "MetadataLogFileIndex"
 """How Spark finds files of a folder or a table of its own, and those that a streaming query has written."""
 TABLES = "fileTables"
@@ -69,26 +79,32 @@ def small_files(
     """
     for field, verb in _FIELDS:
         number, total = files.get(field, 0), files.get(f"{field} Bytes", 0)
+        nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
+        if field == "Read" and (small := _with_small_files(nodes, number, total, thresholds)):
+            nodes = small
+            number, total = (sum(node.metrics[name] for node in nodes) for name in FILES)
         # A size that is missing is not a measurement.
         if number <= thresholds.many_files or not 0 < total < thresholds.small_file_bytes * number:
             continue
-        nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
         unneeded = filter(reads_all_for_a_time, nodes) if field == "Read" else ()
         if number <= _FILES_OF_A_FOLDER * sum(scan.metrics[PARTITIONS] for scan in unneeded):
             continue  # as many files as partitions, most of which should not be read at all
         folders = files.get(f"{field} Parts", 0)  # each of which needs a file
-        advice = _to_read_fewer(nodes) if field == "Read" else _WRITE_FEWER + _BY_STREAM * of_query
+        write_fewer = (_ONE_OF_EACH if folders > 1 else _WRITE_FEWER) + _BY_STREAM * of_query
+        advice = _to_read_fewer(nodes) if field == "Read" else write_fewer
         if field == "Read" and len(nodes) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(nodes):
             advice = _FEWER_SCANS.format(scans=len(nodes))
         if _FILES_OF_A_FOLDER * folders > number and folders > thresholds.many_files:
             advice, folders = _FEWER_FOLDERS.format(folders=folders), 0
-        enough = min(number, max(-(-total // _LARGE_BYTES), folders))
+        elif folders > thresholds.many_files and total < _OPENING_BYTES * folders:
+            advice += _COARSER_FOLDERS.format(folders=folders, each=size(total / folders))
+        tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
+        enough = min(number, max(-(-total // _LARGE_BYTES), folders, len(tables)))
         saved_bytes = (number - enough) * _OPENING_BYTES
         # The sink of a streaming query is in no plan: it writes what comes out of that of the micro-batch.
         top = nodes or execution.plans[:1]
         stages = frozenset().union(*(node.stages for node in top))
         wall_ms = execution.wall_ms(stages)
-        tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
         of_tables = f" of {', '.join(tables[:3])}" if tables else ""
         share_ms = wall_ms * min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
         yield Issue(
@@ -97,7 +113,7 @@ def small_files(
             round(min(share_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
-            f"{enough:,} would do",
+            f"{enough:,} would do{', one for each partition' if folders > 1 else ''}",
             advice,
             evidence={
                 "files": number,
@@ -107,6 +123,19 @@ def small_files(
             },
             stages=stages,
         )
+
+
+def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Thresholds) -> list[Node]:
+    """Return the scans of many whose files are small; empty where nobody knows the files of each."""
+    if any(name not in scan.metrics for scan in scans for name in FILES):
+        return []
+    of_all = tuple(sum(scan.metrics[name] for scan in scans) for name in FILES)
+    if of_all != (number, total):
+        return []  # some files are in no scan
+    files, of_bytes = FILES
+    return [
+        scan for scan in scans if scan.metrics[of_bytes] < thresholds.small_file_bytes * scan.metrics[files]
+    ]
 
 
 def _to_read_fewer(scans: list[Node]) -> str:

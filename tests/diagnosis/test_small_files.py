@@ -36,9 +36,30 @@ def test_both_ways() -> None:
 def test_a_table_with_partitions_needs_a_file_for_each() -> None:
     issue = written(1_200, 30, "Execute InsertIntoHadoopFsRelationCommand file:/out/by_store")
     assert (
-        issue.sentence == "writes 1,200 files of file:/out/by_store, of 85.3 KiB each on average; 30 would do"
+        issue.sentence
+        == "writes 1,200 files of file:/out/by_store, of 85.3 KiB each on average; 30 would do, "
+        "one for each partition"
     )
-    assert issue.advice.startswith("Write fewer files: repartition by the columns of partitionBy")
+    assert issue.advice.startswith("Repartition by the columns of partitionBy")
+
+
+def test_partitions_that_are_small_themselves() -> None:
+    """One file for each leaves many small files."""
+    issue = written(1_200, 400, "Execute InsertIntoHadoopFsRelationCommand file:/out/by_store")
+    assert issue.sentence.endswith("; 400 would do, one for each partition")
+    assert issue.advice.startswith("Repartition by the columns of partitionBy")
+    assert "The 400 partitions hold only 256 KiB each, too" in issue.advice
+
+
+def test_a_table_of_large_files_beside_one_of_small_files() -> None:
+    """Their mean says nothing of either."""
+    plan = Plan()(0, "SortMergeJoin [a#1], [b#2], Inner", 1, rows=9)
+    for table, files, mib in (("calls", 8, 40), ("cells", 289, 2)):
+        plan(1, f"Scan parquet db.{table} [a#1]", 1, number_of_files_read=files, size_of_files_read=mib * MIB)
+    execution = executed(plan, s1=(0, 30))
+    (issue,) = small_files({"Read": 297, "Read Bytes": 42 * MIB}, execution, Thresholds())
+    assert issue.sentence == "reads 289 files of db.cells, of 7.1 KiB each on average; 1 would do"
+    assert issue.evidence["files"] == 289
 
 
 @pytest.mark.parametrize("top", ["Execute InsertIntoHadoopFsRelationCommand file:/out/t", "Project [id#1L]"])
@@ -90,19 +111,19 @@ def test_files_of_as_many_scans(scans: int, told: bool) -> None:
     ],
 )
 def test_who_wrote_files_decides_what_to_do(location: str, has_format: bool, of_stream: bool) -> None:
-    """OPTIMIZE is for tables that may have it, a longer trigger interval for streaming queries."""
+    """OPTIMIZE is for tables that may have it, a larger micro-batches for streaming queries."""
     at = {"Location": location} if location else {}
     plan = Plan()(0, "Project [id#1L]", 1)(1, "Scan parquet [id#1L]", 1, at, number_of_files_read=500)
     (issue,) = small_files({"Read": 500, "Read Bytes": MIB}, executed(plan, s1=(0, 30)), Thresholds())
     assert ("OPTIMIZE" in issue.advice) is has_format
-    assert ("longer trigger interval" in issue.advice) is of_stream
+    assert ("larger micro-batches" in issue.advice) is of_stream
     assert issue.evidence.get("fileTables") == ("file:/out/t" if location else None)
 
 
 @pytest.mark.parametrize("of_query", [True, False])
 def test_micro_batches_that_write_small_files_may_be_fewer(of_query: bool) -> None:
     (issue,) = small_files({"Written": 500, "Written Bytes": MIB}, NO_PLAN, Thresholds(), of_query)
-    assert ("longer trigger interval" in issue.advice) is of_query
+    assert ("larger micro-batches" in issue.advice) is of_query
 
 
 @pytest.mark.parametrize(

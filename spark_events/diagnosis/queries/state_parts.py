@@ -120,7 +120,7 @@ class ManyStateParts:
 
 
 def _rows_ms(nodes: Collection[Node]) -> int:
-    """Return what the rows of a stage may take at most, in ms, by the most that go into a node or leave it."""
+    """Return what the rows of a stage may take at most, in ms, by the most that one of its nodes has."""
     rows = max((each.rows or 0 for node in nodes for each in (node, *node.children)), default=0)
     steps = 2 if any(_is_aggregation(node) and not is_accounted_for(node) for node in nodes) else 1
     return rows * steps * _ROW_US // 1_000
