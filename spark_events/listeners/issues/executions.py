@@ -16,6 +16,7 @@ from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.parsed_again import parsed_again
+from spark_events.diagnosis.plans.projections import projections
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.sliding_frames import sliding_frames
@@ -55,6 +56,7 @@ _RULES = (
     rewrites,
     parsed_again,
     called_twice,
+    projections,
     foreach_writers,
 )
 

@@ -27,6 +27,7 @@ KINDS: dict[str, frozenset[str]] = {
         "window-without-partition-by": "window",
         "exploding-join": "exploding-join",
         "duplicates-dropped": "exploding-join",
+        "columns-one-by-one": "recomputation",
         "cartesian": "cross-join",
         "nested-loop-join": "cross-join",
         "not-in": "cross-join",

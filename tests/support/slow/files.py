@@ -110,6 +110,37 @@ def field_after_field(work: Work) -> None:
     parsed.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("columns-one-by-one")
+def cleaned_one_by_one(work: Work) -> None:
+    """Answers are cleaned in a loop, three columns of which each is made of the one before, question by question."""
+    from pyspark.sql.functions import col, lower, trim, when
+
+    questions, rows = work.random.randrange(36, 44), 20_000
+    folder = work.folder / "answers"
+    answers = [str(number % 9) for number in range(1_000)] * (rows // 1_000)
+    write_parquet(folder, {f"q{n}": answers for n in range(questions)}, 2 * work.cores)
+    work.defect("columns-one-by-one", None, "answers")
+    spark = work.begin()
+    cleaned = spark.read.parquet(str(folder))
+    steps = (
+        lambda name: when(lower(trim(col(name))) == "n/a", None).otherwise(trim(col(name))),
+        lambda name: col(name).cast("int") + 1,
+        lambda name: when(col(name) > 5, 5).otherwise(col(name)),
+    )
+    names = [f"q{n}" for n in range(questions)]
+    if work.bad:
+        for name in names:
+            for step in steps:
+                cleaned = cleaned.withColumn(name, step(name))
+            cleaned = cleaned.withColumn(f"{name}_missing", col(name).isNull())
+    else:
+        for step in steps:
+            cleaned = cleaned.withColumns({name: step(name) for name in names})
+        cleaned = cleaned.withColumns({f"{name}_missing": col(name).isNull() for name in names})
+    missing = " + ".join(f"CAST({name}_missing AS INT)" for name in names)
+    cleaned.selectExpr("*", f"{missing} AS missing").write.format("noop").mode("overwrite").save()  # slow
+
+
 def _write_days(folder: Path, day: int, rows: int) -> None:
     """Write what was measured on one day, in no order."""
     import numpy
