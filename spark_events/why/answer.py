@@ -58,6 +58,8 @@ _SPECIAL = {
 }
 """By what only some issues of a kind have as evidence."""
 _QUERY = "query "
+_FAR, _LEAST_SHARE = 4, 0.3
+"""Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
 WAITED_FOR = "disks, other systems, or a CPU that other programs used"
@@ -93,6 +95,11 @@ def answer(
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
         return (_most(duration_ms, parts, longest, had_cpu) + of_state).strip()
+    return _told(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
+
+
+def _told(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
+    """Return what the issue that cost most means for the whole."""
     absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if not ended:
@@ -160,10 +167,22 @@ def _most(
         share = whole_percent(100 * parts.get(COMPUTING, 0) / duration_ms)
         most += f' Of "{COMPUTING}", {share}, tasks had a CPU for {had_cpu}, and otherwise waited for '
         most += f"{WAITED_FOR}."
-    if not longest or largest in _WITHOUT_STAGES:
-        return most
+    return most if largest in _WITHOUT_STAGES else most + _took_longest(longest)
+
+
+def _far_longer(costly: FoundIssue, duration_ms: int, longest: Sequence[StagesOfPlace]) -> str:
+    """Return what took far longer than the costliest issue, whatever that is for; empty if nothing did."""
+    if not longest or longest[0].wall_ms < max(_FAR * (costly.lost_ms or 0), _LEAST_SHARE * duration_ms):
+        return ""
+    return _took_longest(longest)
+
+
+def _took_longest(longest: Sequence[StagesOfPlace]) -> str:
+    """Return a further sentence about the stages that took longest; empty if none are known."""
+    if not longest:
+        return ""
     verb = "is" if longest[0].stages == 1 else "are"
-    return f"{most} What took longest, {duration(longest[0].wall_ms)}, {verb} {longest[0].title}."
+    return f" What took longest, {duration(longest[0].wall_ms)}, {verb} {longest[0].title}."
 
 
 def _functions(issue: FoundIssue) -> str:

@@ -10,6 +10,7 @@ import pytest
 from spark_events.diagnosis.thresholds import KINDS
 from spark_events.why.answer import ABSENCES, answer
 from spark_events.why.found_issue import FoundIssue
+from spark_events.why.longest_stages import StagesOfPlace
 
 S = 1_000
 COST_NO_TIME = {
@@ -43,6 +44,14 @@ def test_the_columns_of_uneven_data() -> None:
     )
     late = issue("straggler", 28 * S, **{"shuffle.keys": "device"})
     assert answer([late], 40 * S, {}).endswith("without the late task of the count at a.py:1 (stage 3.0).")
+
+
+@pytest.mark.parametrize(("lost_s", "wall_s", "told"), [(5, 31, True), (5, 19, False), (9, 31, False)])
+def test_stages_that_take_far_longer_than_what_is_known(lost_s: int, wall_s: int, told: bool) -> None:
+    """A small issue is not all that there is to say; nobody knows what the rest is for."""
+    stages = StagesOfPlace("count at a.py:9", "", stages=1, spans=[(0, wall_s * S)])
+    said = answer([issue("gc", lost_s * S)], 60 * S, {}, [stages])
+    assert said.endswith(f" What took longest, {wall_s}.0 s, is a stage of the count at a.py:9.") is told
 
 
 def test_of_a_streaming_query() -> None:
