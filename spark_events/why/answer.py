@@ -23,7 +23,7 @@ ABSENCES = {
     kinds.RETRIES: "the failed attempts of {about}",
     kinds.PYTHON: "Python functions{functions} of {about}",
     kinds.EXPLODING_JOIN: "the rows that the join in {about} adds",
-    kinds.CROSS_JOIN: "the cross join in {about}",
+    kinds.CROSS_JOIN: "comparing all pairs of rows in {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
     kinds.LARGE_BROADCAST: "the large broadcast of {about}",
     kinds.FULL_SCAN: "the scan of all partitions in {about}",

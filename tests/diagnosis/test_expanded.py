@@ -54,6 +54,14 @@ def test_grouping_sets() -> None:
     assert issue.stages == {1}  # then, few rows are left
 
 
+def test_grouping_sets_with_distinct_values() -> None:
+    """They are aggregated by those values too, which are in all copies of a row and in no set."""
+    by_both = BY_SETS.replace("spark_grouping_id", "v#1, spark_grouping_id")
+    (issue,) = told(CUBE.replace("a#2", "a#4").replace("b#3", "b#5"), by_both, 4_000_000, left=1_000)
+    assert "grouping sets (CUBE, ROLLUP) of a, b, Spark makes 4,000,000 rows" in issue.sentence
+    assert "Counts of distinct values, of v, cannot be added up so" in issue.advice
+
+
 def test_sliding_windows() -> None:
     (issue,) = told(WINDOWS, BY_WINDOWS, 6_000_000, left=500)
     assert "sliding windows of seen_at, Spark makes 6,000,000 rows of 1,000,000" in issue.sentence

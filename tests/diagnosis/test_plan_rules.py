@@ -741,7 +741,7 @@ def test_what_is_sorted_above_is_the_time_of_the_sort() -> None:
         return executed(plan(2, "Scan parquet db.t [id#1]", number, rows=9), **{f"s{number}": (0, 20)})
 
     (issue,) = again(*map(execution, (1, 2, 3)))
-    assert "the same Project of db.t is computed 3 times" in issue.sentence
+    assert "the same Sort of db.t is computed 3 times" in issue.sentence
     assert issue.lost_ms == 2 * 5 * S
 
 
@@ -813,7 +813,7 @@ def test_plans_that_are_deeper_than_calls_of_python_may_be() -> None:
     def deep(stage: int) -> EndedExecution:
         plan = Plan()
         for depth in range(998):
-            plan(depth, f"Project [k#{stage} AS k{depth}#{stage}]")
+            plan(depth, f"Sort [k#{stage} AS k{depth}#{stage}]")
         return executed(plan(998, "Scan parquet db.t", stage, rows=9), **{f"s{stage}": (0, 20)})
 
     execution = deep(1)
@@ -823,7 +823,7 @@ def test_plans_that_are_deeper_than_calls_of_python_may_be() -> None:
     assert len(execution.plans[0].signature().splitlines()) == 999
     assert len(list(execution.plans[0].within_stage())) == 999
     (issue,) = again(deep(1), deep(2), deep(3))
-    assert "the same Project of db.t is computed 3 times" in issue.sentence
+    assert "the same Sort of db.t is computed 3 times" in issue.sentence
 
 
 @pytest.mark.parametrize(
@@ -862,7 +862,7 @@ def test_what_is_written_again() -> None:
         return executed(plan, **{f"s{stage}": (0, 20)})
 
     (issue,) = again(written(1), written(2), written(3))
-    assert "the same Project of db.t is computed 3 times" in issue.sentence
+    assert "the same Sort of db.t is computed 3 times" in issue.sentence
 
 
 def test_the_same_action_three_times() -> None:

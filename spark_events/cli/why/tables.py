@@ -98,13 +98,16 @@ def _heap_sentence(heap_byte_s: Mapping[str, int]) -> str:
 
 def _print_issues(issues: list[FoundIssue], out: Console) -> None:
     say("\n[bold]What made it slow, the costliest first[/]", out)
+    advised: set[str] = set()
     for issue in issues[:_MOST_ISSUES]:
         color = _COLORS.get(issue.severity, "yellow")
         say(f"\n[{color}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
         if description := issue.evidence.get("description"):
             _indented(f"[dim]{plain(str(description))}[/]", out)
         _indented(plain(issue.sentence), out)
-        _indented(f"[green]→[/] {plain(issue.advice)}", out)
+        advice = "as above" if issue.advice in advised else issue.advice
+        advised.add(issue.advice)
+        _indented(f"[green]→[/] {plain(advice)}", out)
     if len(issues) > _MOST_ISSUES:
         say(f"\n… and {len(issues) - _MOST_ISSUES:,} more: --json and --html have all", out)
 

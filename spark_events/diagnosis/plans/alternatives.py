@@ -12,9 +12,12 @@ _CONDITION = re.compile(r"^\w+(?: Build\w+, (\w+)(?:\([^)]*\))?,)? (\(.+\)|.+ IN
 _OR, _AND, _EQUAL, _IN = " OR ", " AND ", (" = ", " <=> "), " IN "
 _UNION = (
     "Write one join for each equality: such joins look rows up, and compare no pairs. Combine the results by "
-    "UNION, not UNION ALL, so that a pair that fulfills several counts once"
+    "UNION (in PySpark, union() and then distinct()), so that a pair that fulfills several counts once"
 )
-_ONE_JOIN_EACH = f"{_UNION}; where rows may repeat, combine the keys of both tables so, and join by them."
+_ONE_JOIN_EACH = (
+    f"{_UNION}. If the tables themselves have equal rows, take the UNION of only the pairs of keys, and join "
+    "both tables by these."
+)
 _OF_OUTER = f"{_UNION}: the keys of both tables, by which the outer side is then joined."
 _OF_ANTI = (
     "Write one anti join (NOT EXISTS) for each equality, one after the other: such joins look rows up, and "

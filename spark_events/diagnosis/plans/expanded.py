@@ -22,6 +22,10 @@ _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
 _MARKS = ("gid", "spark_grouping_id")
 """What Spark calls the column that tells the copies of a row apart."""
+_NOT_ADDED_UP = (
+    " Counts of distinct values, of {columns}, cannot be added up so; sketches of them can (hll_sketch_agg, "
+    "hll_union_agg)."
+)
 _OF_WINDOWS = re.compile(r"^Expand \[\[named_struct\(start, .*?\(([A-Za-z_][\w.]*)#\d+", re.ASCII)
 
 
@@ -82,11 +86,13 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
             "column with few values. Filter before, and count no column of which nobody needs it.",
         )
     if _OF_SETS.search(around):
+        distinct = [name for name in columns(_keys(node)) if name not in (*names, *_MARKS)]
+        not_added = _NOT_ADDED_UP.format(columns=", ".join(distinct)) if distinct else ""
         return (
             f"for the grouping sets (CUBE, ROLLUP) of {what}, Spark makes {made:,} rows of {of:,} before it "
             "aggregates them",
             "Where far fewer rows are left then, group by all of these columns first, and make the grouping "
-            "sets of the result: sums of sums, and sums of counts.",
+            f"sets of the result: sums of sums, and sums of counts.{not_added}",
         )
     return None
 
@@ -95,12 +101,18 @@ def _names(node: Node) -> list[str]:
     """Return the columns that are in some of the copies of a row and not in all; or the time of windows."""
     if windows := _OF_WINDOWS.search(node.text):
         return [windows[1]]
-    keys = node.parent.text.partition("keys=[")[2].partition("]")[0] if node.parent is not None else ""
-    if _OF_SETS.search(keys):
-        return [name for name in columns(keys) if name not in _MARKS]
     copies = [columns(item) for item in items(node.text) if item.endswith("]")]
     in_all = set(copies[0]).intersection(*copies) if copies else set()
+    if _OF_SETS.search(keys := _keys(node)):
+        of_sets = [name for name in columns(keys) if name not in _MARKS]
+        # The others are columns whose distinct values are counted.
+        return [name for name in of_sets if name not in in_all] or of_sets
     return sorted({name for names in copies for name in names} - in_all - {*_MARKS})
+
+
+def _keys(node: Node) -> str:
+    """Return by what the rows are aggregated."""
+    return node.parent.text.partition("keys=[")[2].partition("]")[0] if node.parent is not None else ""
 
 
 def _time_ms(node: Node, stages: frozenset[int], execution: EndedExecution) -> float:
