@@ -93,9 +93,16 @@ def test_a_join_whose_duplicates_are_dropped(steps: str) -> None:
         deduplicated(2_000, rows=199_999),
         deduplicated(200_000),
         deduplicated(2_000, steps="sum(day#3)"),
+        deduplicated(2_000, steps="first(day#3, false), sum(price#5)"),
         deduplicated(2_000, above=100_000),
     ],
-    ids=["few more rows", "most are kept", "all are needed", "a filter leaves some out"],
+    ids=[
+        "few more rows",
+        "most are kept",
+        "all are needed",
+        "all are needed for a sum",
+        "a filter leaves some out",
+    ],
 )
 def test_a_join_of_whose_rows_most_are_needed(plan: Plan) -> None:
     assert "exploding-join" not in told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 35)))
@@ -741,7 +748,7 @@ def test_what_is_sorted_above_is_the_time_of_the_sort() -> None:
         return executed(plan(2, "Scan parquet db.t [id#1]", number, rows=9), **{f"s{number}": (0, 20)})
 
     (issue,) = again(*map(execution, (1, 2, 3)))
-    assert "the same Sort of db.t is computed 3 times" in issue.sentence
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
     assert issue.lost_ms == 2 * 5 * S
 
 
@@ -862,7 +869,7 @@ def test_what_is_written_again() -> None:
         return executed(plan, **{f"s{stage}": (0, 20)})
 
     (issue,) = again(written(1), written(2), written(3))
-    assert "the same Sort of db.t is computed 3 times" in issue.sentence
+    assert "the same Project of db.t is computed 3 times" in issue.sentence
 
 
 def test_the_same_action_three_times() -> None:

@@ -450,6 +450,22 @@ def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> 
     assert [issue and issue.lost_ms for issue in issues] == [lost_ms, lost_ms + 24_500]
 
 
+def test_a_large_state_is_not_for_its_parts() -> None:
+    """To look at each of its rows, for those that are too old, takes as long in a few parts."""
+    plan = Plan()(0, "StateStoreSave [k#1], state info [ x ], Update", 5, rows=9)
+    plan(1, "Exchange hashpartitioning(k#1, 200)", 4, shuffle_records_written=30_000)
+    batch = executed(plan(2, "Scan json [k#1] Batched: false", 4, rows=50), s4=(0, 9), s5=(9, 109))
+    batch = replace(batch, stages={**batch.stages, 5: replace(batch.stages[5], tasks=200)})
+    of_parts = parts_of(200, 30_000, 10 * S)
+    told = []
+    for kept in (1_000_000, 30_000_000):
+        of_parts["stateOperators"][0]["numRowsTotal"] = kept
+        rule = ManyStateParts()
+        rule.ran(batch)
+        told.append(rule.take(of_parts, 4) is not None)
+    assert told == [True, False]
+
+
 @pytest.mark.parametrize(
     ("files", "parts", "rows", "cores"),
     [(100, 200, 50, 4), (201, 200, 50, 4), (195, 200, 20_001, 4), (195, 200, 50, 0), (15, 15, 50, 4)],

@@ -264,6 +264,14 @@ def test_a_log_that_ends_while_tasks_run() -> None:
     }
 
 
+def test_a_stage_whose_end_was_lost_does_not_run_for_ever() -> None:
+    """Its job has ended, so it has; Spark drops events while its queue is full."""
+    begun = r.stage("Submitted", 10 * S, 0)
+    begun["Stage Info"] |= {"Submission Time": T0 + 10 * S}
+    records = (r.application_start(), r.executor("Added", 0), r.job_start(5 * S), begun, r.job_end(20 * S))
+    assert parts(*records, r.application_end(100 * S)) == {DRIVER: 85 * S, QUERY: 15 * S}
+
+
 def core_ms(records: list[dict[str, Any]], ended_ms: int) -> int:
     """Return for how long all cores were there, in ms: counted for each executor by itself."""
     whole_ms = 0

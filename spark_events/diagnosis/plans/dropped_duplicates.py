@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
+from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns, items
 
 FACTOR = 2
 """How many times the rows that are kept a join makes at least."""
 _MOST_COLUMNS = 3
-_DROPS = re.compile(
-    r"^\w*Aggregate\(keys?=\[(.*?)\], functions=\[(?:(?:partial_|merge_)?first\(|\])", re.DOTALL
-)
-"""What Spark makes of dropDuplicates, which keeps the first row of each key, and of DISTINCT."""
+_AGGREGATE = re.compile(r"^\w*Aggregate\(keys?=\[(.*?)\], functions=(\[.*)", re.DOTALL)
+_FIRST = re.compile(r"\s*(?:(?:partial_|merge_)?first\(|\.\.\. |$)")
+"""What Spark makes of dropDuplicates, which keeps the first row of each key; DISTINCT has no functions."""
 _BETWEEN = (EXCHANGE, "AQEShuffleRead", "Sort")
 """Nodes between the two steps of an aggregation."""
 
@@ -37,13 +36,19 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
         if not rows // FACTOR < (node.rows or 0) < rows * FACTOR:
             return None
         node = node.parent
-    drops = _DROPS.match(node.text) if node is not None else None
-    if node is None or drops is None:
+    by = _dropped_by(node) if node is not None else None
+    if node is None or by is None:
         return None
-    kept, by, above = node.rows, columns(drops[1]), node.parent
-    while above is not None and (above.name in _BETWEEN or _DROPS.match(above.text)):
+    kept, above = node.rows, node.parent
+    while above is not None and (above.name in _BETWEEN or _dropped_by(above) is not None):
         kept, above = above.rows, above.parent
     if kept is None or kept * FACTOR > rows:
         return None
     more = ", …" if len(by) > _MOST_COLUMNS else ""
     return DroppedDuplicates(f"{', '.join(by[:_MOST_COLUMNS])}{more}", kept)
+
+
+def _dropped_by(node: Node) -> list[str] | None:
+    """Return by which columns a node drops duplicates; None if it does something else."""
+    match = _AGGREGATE.match(node.text)
+    return columns(match[1]) if match is not None and all(map(_FIRST.match, items(match[2]))) else None

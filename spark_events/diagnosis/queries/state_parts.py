@@ -7,16 +7,16 @@ from typing import Any
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
-_ROW_US, _LEAST_SHARE = 50, 3
-"""What a row takes at most in a state, and in an aggregation; tasks that take three times as long as all of
-their rows take most of that for themselves."""
+_ROW_US, _KEPT_ROW_US, _LEAST_SHARE = 50, 5, 3
+"""What a row takes at most in a state, and in an aggregation, and one that is only looked at, in µs; tasks that
+take three times as long as all of their rows take most of that for themselves."""
 _KEEPS = (
     "StateStoreSave",
     "SessionWindowStateStoreSave",
@@ -37,16 +37,14 @@ class ManyStateParts:
     def __init__(self) -> None:
         self._lost_ms = 0
         self._longest: Mapping[str, Any] = {}
-        self._stages_ms = 0
+        self._keep: list[tuple[ExecutedStage, int]] = []
+        self._cores = 0
 
     def ran(self, execution: EndedExecution) -> None:
-        """Called with the SQL execution of each micro-batch, before its progress.
-
-        If a stage keeps state, takes far longer than its rows need, and does nothing else that may take long,
-        the rest is for its tasks: to start them, and to load and commit their parts.
-        """
-        keep = [
-            (execution.stages[number], _rows_ms(nodes))
+        """Called with the SQL execution of each micro-batch, before its progress."""
+        self._cores = execution.cores
+        self._keep = [
+            (execution.stages[number], _rows_us(nodes))
             for number, nodes in execution.nodes_by_stage().items()
             if number in execution.stages
             and any(node.name.startswith(_KEEPS) for node in nodes)
@@ -55,15 +53,25 @@ class ManyStateParts:
                 for node in nodes
             )
         ]
-        self._stages_ms = sum(
-            stage.wall_ms
-            * (stage.run_ms - rows_ms)
-            // stage.run_ms
-            * (stage.tasks - execution.cores)
-            // stage.tasks
-            for stage, rows_ms in keep
-            if 0 < _MANY_PARTS * execution.cores <= stage.tasks and 0 < _LEAST_SHARE * rows_ms <= stage.run_ms
-        )
+
+    def _for_parts_ms(self, progress: Mapping[str, Any]) -> int:
+        """Return how much shorter the stages of a micro-batch would be with a part for each core, in ms.
+
+        If a stage keeps state, takes far longer than its rows need, and does nothing else that may take long,
+        the rest is for its tasks: to start them, and to load and commit their parts.
+        """
+        kept = sum(int(each.get("numRowsTotal") or 0) for each in progress.get("stateOperators") or ())
+        lost_ms = 0
+        for stage, rows_us in self._keep:
+            rows_ms = (rows_us + kept * _KEPT_ROW_US) // 1_000
+            if (
+                stage.run_ms
+                and 0 < _MANY_PARTS * self._cores <= stage.tasks
+                and _LEAST_SHARE * rows_ms <= stage.run_ms
+            ):
+                own_ms = stage.wall_ms * (stage.run_ms - rows_ms) // stage.run_ms
+                lost_ms += own_ms * (stage.tasks - self._cores) // stage.tasks
+        return lost_ms
 
     def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
         """Return what the parts have cost so far that are not needed, as far as that is known.
@@ -73,7 +81,11 @@ class ManyStateParts:
             cores: of all executors; 0 if unknown.
             files: that the micro-batch has written many small files of such parts; see ``makes``.
         """
-        many = [each for each in progress.get("stateOperators") or () if self._is_needless(each, cores)]
+        for_parts_ms = self._for_parts_ms(progress)
+        many = [
+            each for each in progress.get("stateOperators") or () if _is_needless(each, cores, for_parts_ms)
+        ]
+        self._keep = []
         if not many:
             return None
         # Of all micro-batches: the last one may be empty.
@@ -83,8 +95,7 @@ class ManyStateParts:
         commits_ms = sum(_commit_ms(each) // cores * (_parts(each) - cores) // _parts(each) for each in many)
         files_ms = (written.lost_ms or 0) * (parts - cores) // parts if written else 0
         # The same stages commit the state and write the files.
-        self._lost_ms += max(commits_ms, files_ms, self._stages_ms)
-        self._stages_ms = 0
+        self._lost_ms += max(commits_ms, files_ms, for_parts_ms)
         of_files = f"; {written.evidence['files']} of them write a file each" if written else ""
         return Issue(
             TASK_COUNT,
@@ -110,20 +121,17 @@ class ManyStateParts:
         files = written.evidence["files"]
         assert isinstance(files, int)
         operators = progress.get("stateOperators") or ()
+        ms = self._for_parts_ms(progress)
         return any(
-            self._is_needless(each, cores) and _parts(each) // 2 < files <= _parts(each) for each in operators
+            _is_needless(each, cores, ms) and _parts(each) // 2 < files <= _parts(each) for each in operators
         )
 
-    def _is_needless(self, operator: Mapping[str, Any], cores: int) -> bool:
-        """Return whether an operator has far too many parts: its rows are few, or need little of its time."""
-        return _is_many(operator, cores) if not self._stages_ms else _has_many_parts(operator, cores)
 
-
-def _rows_ms(nodes: Collection[Node]) -> int:
-    """Return what the rows of a stage may take at most, in ms, by the most that one of its nodes has."""
+def _rows_us(nodes: Collection[Node]) -> int:
+    """Return what the rows of a stage may take at most, in µs, by the most that one of its nodes has."""
     rows = max((each.rows or 0 for node in nodes for each in (node, *node.children)), default=0)
     steps = 2 if any(_is_aggregation(node) and not is_accounted_for(node) for node in nodes) else 1
-    return rows * steps * _ROW_US // 1_000
+    return rows * steps * _ROW_US
 
 
 def _is_aggregation(node: Node) -> bool:
@@ -149,6 +157,11 @@ def _has_few_rows(operator: Mapping[str, Any]) -> bool:
 def _is_many(operator: Mapping[str, Any], cores: int) -> bool:
     """Return whether an operator has several times as many parts as cores, and little to do for each."""
     return _has_many_parts(operator, cores) and _has_few_rows(operator)
+
+
+def _is_needless(operator: Mapping[str, Any], cores: int, for_parts_ms: int) -> bool:
+    """Return whether an operator has far too many parts: for its few rows, or for what its stage does."""
+    return _has_many_parts(operator, cores) if for_parts_ms else _is_many(operator, cores)
 
 
 def _has_many_parts(operator: Mapping[str, Any], cores: int) -> bool:

@@ -130,6 +130,8 @@ class ApplicationTimeline(Timeless):
     def end(self) -> None:
         """Called after the last record: what still runs ends with it."""
         for key, info in list(self._submitted.items()):
+            if not self._may_run(key[0]):
+                continue  # its end was lost
             self._running.assume(key, info, self._cores_now)
             self._add_stage(info, self.ended_ms)
         for job in list(self._running_jobs):
@@ -142,6 +144,11 @@ class ApplicationTimeline(Timeless):
             self._end_execution(execution, self.ended_ms)
         if self.run is not None:
             self.run.begun_ms, self.run.ended_ms, self.run.cores = self.begun_ms, self.ended_ms, self.cores
+
+    def _may_run(self, stage: int) -> bool:
+        """Return whether a job runs that a stage may be one of."""
+        job = self._job_of_stage.get(stage)
+        return job in self._running_jobs if job is not None else bool(self._running_jobs)
 
     def booked(self) -> Booked:
         """Return what is booked to each account: the application's time, and that of its cores."""
