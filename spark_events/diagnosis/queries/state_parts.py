@@ -15,8 +15,8 @@ from spark_events.diagnosis.thresholds import TASK_COUNT
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
 _ROW_US, _KEPT_ROW_US, _LEAST_SHARE = 50, 5, 3
-"""What a row takes at most in a state, and in an aggregation, and one that is only looked at, in µs; tasks that
-take three times as long as all of their rows take most of that for themselves."""
+"""What a row takes at most in a state, and in an aggregation, and one that is only looked at, in µs; tasks
+that take three times as long as all of their rows take most of that for themselves."""
 _KEEPS = (
     "StateStoreSave",
     "SessionWindowStateStoreSave",
