@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.small_files import TABLES
-from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SMALL_FILES, SPILL, UNREAD_CACHE
+from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SMALL_FILES, SPILL, TASK_COUNT, UNREAD_CACHE
 from spark_events.why.found_issue import FoundIssue, order
 
 _TAKE_MEMORY = {UNREAD_CACHE: "cache.stages", EXPANDED_ROWS: "expand.stages"}
@@ -34,18 +35,29 @@ def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 def _wrote(writing: FoundIssue, reading: FoundIssue) -> bool:
     """Return whether an issue is about writing the files that another one is about reading."""
-    if {writing.kind, reading.kind} != {SMALL_FILES} or not reading.lost_ms:
+    if writing.kind != SMALL_FILES or not writing.sentence.startswith("writes ") or not reading.lost_ms:
         return False
     wrote, read = writing.number(_EXECUTION), reading.number(_EXECUTION)
-    tables = str(reading.evidence.get(TABLES) or "")
-    is_same = bool(tables) and writing.evidence.get(TABLES) == tables
-    are_such = writing.sentence.startswith("writes ") and reading.sentence.startswith("reads ")
-    return is_same and are_such and wrote is not None and read is not None and wrote < read
+    tables = str(writing.evidence.get(TABLES) or "")
+    return (
+        bool(tables) and _reads(reading, tables) and wrote is not None and read is not None and wrote < read
+    )
+
+
+def _reads(reading: FoundIssue, tables: str) -> bool:
+    """Return whether an issue is about reading small files of some tables, or about the many tasks for it."""
+    if reading.kind == SMALL_FILES:
+        return reading.sentence.startswith("reads ") and reading.evidence.get(TABLES) == tables
+    has_too_many = reading.kind == TASK_COUNT and not reading.evidence.get("fewTasks")
+    return has_too_many and re.search(rf" of {re.escape(tables)}(?: into .*)?\)$", reading.about) is not None
 
 
 def _with_reads(writing: FoundIssue, reads: list[FoundIssue]) -> FoundIssue:
     read_ms = sum(read.lost_ms or 0 for read in reads)
-    where = reads[0].about if len(reads) == 1 else f"{len(reads)} SQL executions"
+    executions = {read.number(_EXECUTION) for read in reads}
+    where = reads[0].about if len(reads) == 1 else f"{len(executions)} SQL executions"
+    if len(reads) > 1 == len(executions):
+        where = f"SQL execution {executions.pop()}"
     return replace(
         writing,
         sentence=f"{writing.sentence}. Of the cost, {duration(read_ms)} is for reading these files again, "

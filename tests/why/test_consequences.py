@@ -60,6 +60,33 @@ def test_files_that_are_read_again_are_told_with_those_that_were_written() -> No
     assert second == other
 
 
+def tasks(execution: int, name: str, few: bool = False) -> FoundIssue:
+    evidence = {"sql_execution_id": str(execution), **({"fewTasks": True} if few else {})}
+    return FoundIssue("task-count", "WARN", f"stage 7.0 ({name})", "…", "…", 4 * S, None, evidence)
+
+
+def test_tasks_that_read_such_files_are_told_with_them() -> None:
+    """There are many because the files are many."""
+    both = [files("writes", 1, 55), files("reads", 3, 11), tasks(3, "query of file:/lake into file:/out")]
+    (issue,) = with_reads(both)
+    assert issue.lost_ms == 70 * S
+    assert issue.sentence.endswith("Of the cost, 15.0 s is for reading these files again, in SQL execution 3")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        tasks(3, "query of file:/lake", few=True),
+        tasks(3, "query of file:/lake, file:/other"),
+        tasks(3, "query of file:/other into file:/lake"),
+        tasks(0, "query of file:/lake"),
+    ],
+    ids=["too few", "of other tables, too", "that write them", "before"],
+)
+def test_other_tasks_are_told_alone(other: FoundIssue) -> None:
+    assert with_reads([files("writes", 1, 55), other]) == [files("writes", 1, 55), other]
+
+
 @pytest.mark.parametrize(
     "told",
     [
