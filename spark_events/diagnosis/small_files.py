@@ -99,7 +99,8 @@ def small_files(
         elif folders > thresholds.many_files and total < _OPENING_BYTES * folders:
             advice += _COARSER_FOLDERS.format(folders=folders, each=size(total / folders))
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
-        enough = min(number, max(-(-total // _LARGE_BYTES), folders, len(tables)))
+        of_each = len(tables) if len(nodes) < _MANY_SCANS else 1  # many are folders of one table
+        enough = min(number, max(-(-total // _LARGE_BYTES), folders, of_each))
         saved_bytes = (number - enough) * _OPENING_BYTES
         # The sink of a streaming query is in no plan: it writes what comes out of that of the micro-batch.
         top = nodes or execution.plans[:1]
