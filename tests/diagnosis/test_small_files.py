@@ -90,16 +90,16 @@ def test_few_large_or_unmeasured(number: int, size: int) -> None:
     assert sentences(Read=number, Read_Bytes=size) == []
 
 
-@pytest.mark.parametrize(("scans", "told"), [(60, True), (40, False)])
+@pytest.mark.parametrize(("scans", "told"), [(120, True), (40, False)])
 def test_files_of_as_many_scans(scans: int, told: bool) -> None:
     """As of a loop with union(): Spark puts together what one scan reads."""
     plan = Plan()(0, "Union")
     for number in range(scans):
-        files = {"number_of_files_read": 2, "size_of_files_read": 9_000}
+        files = {"number_of_files_read": 120 // scans, "size_of_files_read": 9_000}
         plan(1, f"Scan parquet db.day_{number} [id#1L]", 1, rows=9, **files)
-    read = {"Read": 120 if told else 110, "Read Bytes": scans * 9_000}
+    read = {"Read": 120, "Read Bytes": scans * 9_000}
     (issue,) = small_files(read, executed(plan, s1=(0, 30)), Thresholds())
-    assert issue.advice.startswith("They are read by 60 scans") is told
+    assert issue.advice.startswith("They are read by 120 scans") is told
     assert issue.lost_ms
     assert issue.lost_ms > 5_000
 
