@@ -133,7 +133,7 @@ class ApplicationTimeline(Timeless):
             if not self._may_run(key[0]):
                 continue  # its end was lost
             self._running.assume(key, info, self._cores_now)
-            self._add_stage(info, self.ended_ms)
+            self._add_stage(info, self.ended_ms, cut=True)
         for job in list(self._running_jobs):
             self._end_job(job, self.ended_ms)
         for run in self._queries:
@@ -226,13 +226,15 @@ class ApplicationTimeline(Timeless):
     def _cores_now(self) -> int:
         return sum(self._executors.values())
 
-    def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
+    def _add_stage(self, info: Mapping[str, Any], time_ms: int, cut: bool = False) -> None:
         key = stage, attempt = spark_records.stage_attempt(info)
         self._submitted.pop(key, None)
         measured = self._measured.pop(key, None)
         python = self._in_python.of_stage(info, measured)
         tasks = _task_times(measured, python, info)
-        if unfinished := self._running.pop(key):
+        unfinished = self._running.pop(key)
+        # Of a stage that succeeds, only copies of tasks may still run.
+        if unfinished is not None and (cut or info.get("Failure Reason")):
             self.unfinished += unfinished.number
             since_ms = tasks.last_ms if tasks is not None else min(unfinished.since_ms, time_ms)
             tasks = _with_unfinished(tasks, unfinished.number, since_ms, time_ms)
