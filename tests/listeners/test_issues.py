@@ -518,20 +518,31 @@ def test_a_source_that_takes_half_of_each_micro_batch() -> None:
     assert "its source s3a://lake/clicks takes 32.2 s" in found["summary"]
 
 
-def code_in_batches(*code_s: int) -> int | None:
-    """Return what code costs that takes so long in each micro-batch, besides a job of 10 s."""
+def code_in_batches(*code_s: int, result: int = 0, **properties: str) -> dict[str, Any] | None:
+    """Return what is told of code that takes so long in each micro-batch, besides a job of 10 s.
+
+    Args:
+        result: how many bytes that job sends to the driver.
+        properties: its own.
+    """
     feed, now_ms = Feed()(r.application_start(), r.executor("Added", 0), r.query_started(0)), S
     for number, each_s in enumerate(code_s):
         lasted_ms = (10 + each_s) * S
         begun = r.batch_begins(now_ms, number)
         end = r.execution("End", now_ms + lasted_ms, int(begun["executionId"]))
-        batch_job = job(now_ms, [S], 10 * S, job=0, group="run-1", stage_id=number)
+        batch_job = list(job(now_ms, [S], 10 * S, job=0, group="run-1", stage_id=number))
+        for record in batch_job:
+            if "Stage Info" in record and result:
+                sent = {"Name": "internal.metrics.resultSize", "Value": result}
+                record["Stage Info"]["Accumulables"] = [sent]
+            if "Properties" in record:
+                record["Properties"] |= properties
         sink = {"description": "ForeachBatchSink"}
         feed(begun, *batch_job, end, r.progress(now_ms, number, lasted_ms, sink=sink))
         now_ms += lasted_ms
     told = [event.attributes for event in issues(feed(r.terminated()))]
     of_code = [attributes for attributes in told if attributes["issue"] == "foreach-batch"]
-    return int(str(of_code[-1]["lostMs"])) if of_code else None
+    return dict(of_code[-1]) if of_code else None
 
 
 @pytest.mark.parametrize(
@@ -540,7 +551,28 @@ def code_in_batches(*code_s: int) -> int | None:
     ids=["in each", "there is one only", "the first one loads classes", "the others have no code"],
 )
 def test_code_in_foreach_batch(code_s: tuple[int, ...], lost_ms: int | None) -> None:
-    assert code_in_batches(*code_s) == lost_ms
+    told = code_in_batches(*code_s)
+    assert (told["lostMs"] if told else None) == lost_ms
+    assert told is None or "foreachPartition of the batch" in str(told["advice"])
+
+
+@pytest.mark.parametrize(
+    ("result", "properties", "told"),
+    [
+        (40 << 20, {}, True),
+        (900_000, {}, False),
+        (40 << 20, {"spark.job.description": "broadcast exchange (runId 7)"}, False),
+    ],
+    ids=["large", "small", "of a broadcast"],
+)
+def test_rows_that_foreach_batch_brings_to_the_driver(
+    result: int, properties: dict[str, str], told: bool
+) -> None:
+    found = code_in_batches(40, 40, result=result, **properties)
+    assert found is not None
+    assert ("which bring up to 40 MiB of rows to the driver each time" in str(found["summary"])) is told
+    assert ("Instead of bringing rows there" in str(found["advice"])) is told
+    assert ("foreachBatch.collectedBytes" in found) is told
 
 
 def of_batches(kind: str, number: int, *actions: Plan, busy_ms: int = 5 * S) -> dict[str, Any] | None:

@@ -228,6 +228,8 @@ class IssueListener(Timeless):
         self._application.stage_completed(key, _work(stage, executed, pause_ms), time_ms)
         if told_ms is None:
             told_ms = self._takes_unplanned(key, stage, executed, info)
+        if job is not None and job.run.group in self._queries and not job.run.of_broadcast:
+            self._queries.stage_ended(job.run.group, executed.collected_bytes)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
         kept = [int(rdd["RDD ID"]) for rdd in kept_rdds(info)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_events.api.toolkit.formatting import duration, percent
+from spark_events.api.toolkit.formatting import duration, percent, size
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.batches import OF_BATCH
@@ -38,6 +38,16 @@ from spark_events.listeners.record_types import (
 _MOST_OF_ONE = 100
 _FOREACH = "ForeachBatchSink"
 _LEAST_SHARE = 0.25
+_LARGE_RESULT_BYTES = 1 << 20
+_WORK_IN_SPARK = (
+    "Only the driver works in that time: do in Spark, before the sink, what can be done per row (foreach, "
+    "mapInPandas, or foreachPartition of the batch), and collect nothing large."
+)
+_COLLECT_NOTHING = (
+    "Only the driver works in that time. Instead of bringing rows there (collect(), toPandas()), compute in "
+    "Spark: with window functions or applyInPandas what depends on several rows of a key, with built-in "
+    "functions or mapInPandas what depends on one."
+)
 
 
 @dataclass(slots=True)
@@ -47,6 +57,8 @@ class _Query:
     Attributes:
         first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
             micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
+        collected_bytes, most_collected_bytes: the size of the rows that stages of the micro-batch that runs
+            have sent to the driver, and of those of one at most.
         of_plans: what the plans of all its micro-batches say so far.
         has_written: whether the code of ``foreach`` has written rows.
         files: that the micro-batch whose progress is not there yet has written many small files, and where.
@@ -66,6 +78,8 @@ class _Query:
     first_code_ms: int | None = None
     most_code_ms: int | None = None
     later_code_ms: int = 0
+    collected_bytes: int = 0
+    most_collected_bytes: int = 0
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
@@ -130,6 +144,10 @@ class QueryIssues(Timeless):
         for run_id in list(self._queries):
             self._end(run_id, time_ms)
 
+    def stage_ended(self, run_id: str, collected_bytes: int) -> None:
+        """Called when a stage of a query has ended, with the size of the rows that it sent to the driver."""
+        self._queries[run_id].collected_bytes += collected_bytes
+
     def job_ended(self, run_id: str, lasted_ms: int) -> None:
         """Called when a job of a query has ended."""
         query = self._queries[run_id]
@@ -189,7 +207,7 @@ class QueryIssues(Timeless):
         rows, begun_ms = input_rows(progress), _begun_ms(progress)
         query.sources = sources_of(progress)
         of_batches = list(_of_batches(query, progress, rows, begun_ms))
-        query.jobs_ms, query.own_ms, query.work = 0, 0, None
+        query.jobs_ms, query.own_ms, query.work, query.collected_bytes = 0, 0, None, 0
         if progress.get("stateOperators"):
             self._take(query, run_id, self._of_state(query, progress), time_ms)
         self._take_files(query, run_id, time_ms)
@@ -234,6 +252,7 @@ class QueryIssues(Timeless):
     ) -> None:
         """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
         query.batches_ms += add_ms
+        query.most_collected_bytes = max(query.most_collected_bytes, query.collected_bytes)
         if not _is_for_each_batch(progress):
             return
         if query.first_code_ms is None:
@@ -248,16 +267,21 @@ class QueryIssues(Timeless):
         share = code_ms / max(1, query.batches_ms)
         if share < _LEAST_SHARE:
             return
+        collected, collects = query.most_collected_bytes, query.most_collected_bytes >= _LARGE_RESULT_BYTES
+        brings = f", which bring up to {size(collected)} of rows to the driver each time" if collects else ""
         issue = Issue(
             FOREACH_BATCH,
             FOREACH_BATCH,
             code_ms,
             None,
-            f"code in foreachBatch takes {duration(code_ms)} in the driver, besides the jobs that it runs: "
-            f"{percent(100 * share)} of its micro-batches' time",
-            "Only the driver works in that time: do in Spark, before the sink, what can be done per row "
-            "(foreach, mapInPandas, or foreachPartition of the batch), and collect nothing large.",
-            evidence={"foreachBatch.codeMs": code_ms, "foreachBatch.batchesMs": query.batches_ms},
+            f"code in foreachBatch takes {duration(code_ms)} in the driver, besides the jobs that it runs"
+            f"{brings}: {percent(100 * share)} of its micro-batches' time",
+            _COLLECT_NOTHING if collects else _WORK_IN_SPARK,
+            evidence={
+                "foreachBatch.codeMs": code_ms,
+                "foreachBatch.batchesMs": query.batches_ms,
+                **({"foreachBatch.collectedBytes": collected} if collects else {}),
+            },
         )
         subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
         query.growing.take(issue, subject, time_ms)
