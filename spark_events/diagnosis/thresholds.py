@@ -204,7 +204,7 @@ class Thresholds:
     explosion_factor: float = setting(
         "spark.events.issue.exploding-join.min-factor",
         types.FACTOR,
-        5.0,
+        10.0,
         "`exploding-join`: report a join that makes at least this many times the rows of its larger side; 2 "
         "where duplicates are dropped afterwards.",
     )

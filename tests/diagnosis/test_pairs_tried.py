@@ -86,7 +86,7 @@ def test_where_another_function_may_take_it_the_time_is_a_share() -> None:
     "healthy",
     [
         priced(cpu_s=4),
-        priced(rows=900_000, other=150_000, cpu_s=10),
+        priced(rows=1_900_000, other=150_000, cpu_s=20),
         priced(cpu_s=0),
         priced(rows=10_000, read=10_000, other=5_000, cpu_s=2),
         priced(other=9),

@@ -82,9 +82,34 @@ def test_a_join_whose_duplicates_are_dropped(steps: str) -> None:
     lasted = {"s1": (0, 5), "s2": (0, 5), "s3": (5, 35), "s5": (35, 36)}
     issue = told(joins, executed(deduplicated(2_000, steps=steps), **lasted))["exploding-join"]
     assert issue.lost_ms == 31 * S * 2 // 3
-    assert issue.sentence.endswith("of which 2,000 are left once duplicates of line are dropped")
+    assert issue.sentence.endswith("of which 2,000 are left once one of each line is kept")
     assert "dropDuplicates" in issue.advice
     assert issue.evidence["join.keptRows"] == 2_000
+
+
+@pytest.mark.parametrize(
+    ("condition", "told_so"),
+    [("", True), (", (valid_from#6 <= day#3)", False)],
+    ids=["equal", "until a time"],
+)
+def test_a_join_of_whose_rows_the_first_by_a_window_is_kept(condition: str, told_so: bool) -> None:
+    """The last row until a time is found no other way."""
+    limit = "WindowGroupLimit [line#4], [version#5 DESC NULLS LAST], row_number(), 1, "
+    plan = Plan()(0, "Filter (rn#7 = 1)", 5, rows=2_000)(
+        1, "Window [row_number() windowspecdefinition(line#4)]", 5
+    )
+    plan = plan(2, f"{limit}Final", 5)(
+        3, "Exchange hashpartitioning(line#4, 8)", 4, shuffle_records_written=2_000
+    )
+    plan = plan(4, f"{limit}Partial", 3, rows=2_000)(5, "Sort [line#4 ASC NULLS FIRST], false, 0", 3)
+    plan = plan(6, f"SortMergeJoin [key#1L], [id#2L], Inner{condition}", 3, rows=300_000)
+    for number, rows in ((1, 2_000), (2, 100_000)):
+        plan = plan(7, f"Exchange hashpartitioning(k#{number}, 8)", number, shuffle_records_written=rows)
+        plan = plan(8, f"Scan parquet db.t{number} [k#{number}]", number, rows=rows)
+    found = told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 35)))
+    assert ("exploding-join" in found) is told_so
+    if told_so:
+        assert found["exploding-join"].sentence.endswith("2,000 are left once one of each line is kept")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +142,7 @@ def test_a_join_of_all_with_few() -> None:
     assert "cross-join" not in told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 45)))
 
 
-@pytest.mark.parametrize(("rows", "right"), [(1_000_000, 200_001), (99_999, 10)])
+@pytest.mark.parametrize(("rows", "right"), [(19_999, 1_000), (1_000_000, 100_001), (99_999, 10)])
 def test_a_join_that_makes_few_rows_more(rows: int, right: int) -> None:
     assert "exploding-join" not in told(joins, executed(join(rows, right=right), s3=(5, 45)))
 

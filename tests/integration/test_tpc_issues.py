@@ -24,8 +24,12 @@ TRUE: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "missing-broadcast": lambda told: 1_000 * told["join.smallBytes"] < told["join.largeBytes"],
     # ROLLUP, CUBE, and distinct counts of several columns.
     "expanded-rows": lambda told: told["expand.rows"] >= 3 * told["expand.ofRows"],
-    # Whatever is joined last is computed for a sample as well, where all rows are sorted.
-    "recomputation": lambda told: told["recomputation.what"].startswith("what is sorted by"),
+    # Whatever is joined last is computed for a sample as well, where all rows are sorted. Queries 4, 11 and
+    # 74 join the sales of a year with customers.
+    "recomputation": lambda told: (
+        told["recomputation.what"].startswith("what is sorted by")
+        or (told["recomputation.times"] > 1 and "customer" in told["recomputation.what"])
+    ),
     # Of Parquet files that have one row group, or a few.
     "skew": lambda told: told["task.readRows"] > 2 * told["median.readRows"],
     # Adaptive execution puts partitions together by their size, whatever is computed of them.
@@ -64,7 +68,8 @@ def test_what_is_told(name: str, java: str, tmp_path: Path) -> None:
     }
     run = App(cli("run", "--master", "local[2]", str(APPS / "tpc.py"), str(data)), conf, tmp_path).end(1_200)
     assert run.code == 0, run.err[-3000:]
-    assert run.out.split() == [str(number) for number in suite.queries]
+    done = [line for line in run.out.splitlines() if line.isdigit()]  # the JVM may warn there, too
+    assert done == [str(number) for number in suite.queries]
     events = file_events(tmp_path / "live")
     assert len(of_name(events, "JobStatusChangeEvent", newJobStatus="FINISHED")) > len(suite.queries)
     judge(event["attributes"] for event in of_name(events, "PerformanceIssueEvent"))

@@ -13,6 +13,9 @@ _MOST_COLUMNS = 3
 _AGGREGATE = re.compile(r"^\w*Aggregate\(keys?=\[(.*?)\], functions=(\[.*)", re.DOTALL)
 _FIRST = re.compile(r"\s*(?:(?:partial_|merge_)?first\(|\.\.\. |$)")
 """What Spark makes of dropDuplicates, which keeps the first row of each key; DISTINCT has no functions."""
+_FIRST_BY_WINDOW = re.compile(r"^WindowGroupLimit (\[[^\]]*\]), .*row_number\(\), 1, ", re.DOTALL)
+"""What Spark makes of a filter for the first row by row_number() of each key."""
+_CONDITION = ", ("
 _BETWEEN = (EXCHANGE, "AQEShuffleRead", "Sort")
 """Nodes between the two steps of an aggregation."""
 
@@ -21,7 +24,7 @@ class DroppedDuplicates(NamedTuple):
     """What is left of a join's rows.
 
     Attributes:
-        columns: by which duplicates are dropped, for a sentence.
+        columns: of which one row of each value is left, for a sentence.
         kept: how many rows are left.
     """
 
@@ -32,13 +35,13 @@ class DroppedDuplicates(NamedTuple):
 def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
     """Return what is left of a join's rows once duplicates are dropped; None if that is most of them."""
     rows, node = join.rows or 0, join.parent
-    while node is not None and "Aggregate" not in node.name:
+    while node is not None and not ("Aggregate" in node.name or node.name == "WindowGroupLimit"):
         if not rows // FACTOR < (node.rows or 0) < rows * FACTOR:
             return None
         node = node.parent
     by = _dropped_by(node) if node is not None else None
-    if node is None or by is None:
-        return None
+    if node is None or by is None or (node.name == "WindowGroupLimit" and _CONDITION in join.text):
+        return None  # it may look for the last row until a time, for which it needs all
     kept, above = node.rows, node.parent
     while above is not None and (above.name in _BETWEEN or _dropped_by(above) is not None):
         kept, above = above.rows, above.parent
@@ -50,5 +53,7 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
 
 def _dropped_by(node: Node) -> list[str] | None:
     """Return by which columns a node drops duplicates; None if it does something else."""
+    if by_window := _FIRST_BY_WINDOW.match(node.text):
+        return columns(by_window[1])
     match = _AGGREGATE.match(node.text)
     return columns(match[1]) if match is not None and all(map(_FIRST.match, items(match[2]))) else None

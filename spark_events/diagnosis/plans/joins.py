@@ -66,9 +66,7 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
     left = (
-        f", of which {dropped.kept:,} are left once duplicates of {dropped.columns} are dropped"
-        if dropped
-        else ""
+        f", of which {dropped.kept:,} are left once one of each {dropped.columns} is kept" if dropped else ""
     )
     yield Issue(
         EXPLODING_JOIN,
