@@ -555,15 +555,23 @@ def test_a_scan_of_all_partitions() -> None:
 @pytest.mark.parametrize(
     "healthy",
     [
-        scan(201),
+        scan(501),
+        scan(201, partitions=4),
         scan(100, "[isnotnull(day#4), (day#4 > 3)]"),
         scan(100, "[isnotnull(day#4), dynamicpruningexpression(day#4 IN dynamicpruning#9)]"),
         scan(100, partitions=1),
     ],
-    ids=["keeps a fifth", "a condition on a partition", "pruned by a join", "one partition"],
+    ids=["keeps a half", "few partitions", "a condition on a partition", "pruned by a join", "one partition"],
 )
 def test_no_full_scan(healthy: EndedExecution) -> None:
     assert told(full_scans, healthy) == {}
+
+
+def test_a_scan_of_all_partitions_for_a_part_of_the_time() -> None:
+    """What a condition on partitions would leave out is not known, for nothing says what these are of."""
+    issue = told(full_scans, scan(250))["full-scan"]
+    assert (issue.lost_ms, issue.share_ms) == (None, 30 * S)
+    assert "of its 1,000 rows, the filter on ts, which names a time, keeps 250" in issue.sentence
 
 
 def text_scan(

@@ -17,6 +17,7 @@ _RETURNED = re.compile(r"pythonUDF\d+#\d+", re.ASCII)
 _TEXTS, _MANY_PARTITIONS = ("Scan json", "Scan csv", "Scan xml"), 5
 _TIME = re.compile(r" (?:[<>]=?|=|IN) \(?\d{4}-\d\d-\d\d", re.ASCII)
 """How a filter compares with a day, or a moment of one."""
+_FEW_OF_A_TIME = 0.5
 _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
@@ -32,8 +33,13 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
         partitions, by = node.metrics[PARTITIONS], _condition(filtered)
         table = node.table()
         if reads_all_for_a_time(node):
-            yield _of_a_time(node, by, execution)
+            yield _of_a_time(
+                node, by, execution, f"the filter on {by} names a time", (partitions - 1) / partitions
+            )
         if kept > thresholds.scan_kept * read:
+            if _is_for_a_time(node, filtered) and kept <= _FEW_OF_A_TIME * read:
+                what = f"of its {read:,} rows, the filter on {by}, which names a time, keeps {kept:,}"
+                yield _of_a_time(node, by, execution, what, (read - kept) / read)
             continue
         yield Issue(
             FULL_SCAN,
@@ -59,26 +65,32 @@ def reads_all_for_a_time(scan: Node) -> bool:
 
     Readers of text apply filters themselves, to the rows that they parse: nobody knows how many they drop.
     """
-    if not scan.name.startswith(_TEXTS) or scan.metrics.get(PARTITIONS, 0) < _MANY_PARTITIONS or prunes(scan):
-        return False
     filtered = _filter_above(scan)
-    return filtered is not None and filtered.rows == scan.rows and bool(_TIME.search(filtered.text))
+    if not scan.name.startswith(_TEXTS) or filtered is None or prunes(scan):
+        return False
+    return filtered.rows == scan.rows and _is_for_a_time(scan, filtered)
 
 
-def _of_a_time(scan: Node, by: str, execution: EndedExecution) -> Issue:
+def _is_for_a_time(scan: Node, filtered: Node) -> bool:
+    """Return whether a filter that names a time is above a scan of many partitions."""
+    return scan.metrics.get(PARTITIONS, 0) >= _MANY_PARTITIONS and bool(_TIME.search(filtered.text))
+
+
+def _of_a_time(scan: Node, by: str, execution: EndedExecution, what: str, share: float) -> Issue:
+    """Return that partitions are read of times that may not be asked for; nobody knows what they are of."""
     partitions, table = scan.metrics[PARTITIONS], scan.table()
     return Issue(
         FULL_SCAN,
         f"{FULL_SCAN} {table}",
         None,
         None,
-        f"reads all {partitions:,} partitions{f' of {table}' if table else ''}: the filter on {by} names a "
-        "time, and no condition is on the columns by which the table is partitioned",
+        f"reads all {partitions:,} partitions{f' of {table}' if table else ''}: {what}, and no condition is "
+        "on the columns by which the table is partitioned",
         f"If the partitions are those of times, add a condition on their columns besides that on {by}: Spark "
-        "does not know how they belong together, and parses all files to see which rows the filter keeps.",
+        "does not know how they belong together, and reads all files to see which rows the filter keeps.",
         evidence={"scan.partitions": partitions, "scan.rows": scan.rows or 0, "scan.table": table},
         stages=scan.stages,
-        share_ms=execution.wall_ms(scan.stages) * (partitions - 1) // partitions,
+        share_ms=int(execution.wall_ms(scan.stages) * share),
     )
 
 
