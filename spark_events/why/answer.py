@@ -95,10 +95,10 @@ def answer(
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
         return (_most(duration_ms, parts, longest, had_cpu) + of_state).strip()
-    return _told(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
+    return _of_costliest(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
 
 
-def _told(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
+def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
     """Return what the issue that cost most means for the whole."""
     absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
