@@ -87,10 +87,37 @@ def test_a_join_whose_duplicates_are_dropped(steps: str) -> None:
     assert issue.evidence["join.keptRows"] == 2_000
 
 
+def pairs(kept: int, by: str) -> EndedExecution:
+    """Return a join of a table of 100,000 lines of orders with itself, whose pairs are told apart by columns."""
+    plan = Plan()(0, f"HashAggregate(keys=[{by}], functions=[])", 4, rows=kept)
+    plan = plan(1, "Exchange hashpartitioning(p#2, 8)", 3, shuffle_records_written=kept)
+    plan = plan(2, f"HashAggregate(keys=[{by}], functions=[])", 3, rows=kept)
+    plan = plan(3, "SortMergeJoin [order#1], [order#3], Inner", 3, rows=500_000)
+    for number, side in ((1, "order#1,p#2"), (2, "order#3,p#4")):
+        plan = plan(4, "Exchange hashpartitioning(order, 8)", number, shuffle_records_written=100_000)
+        plan = plan(5, f"Scan parquet db.lines [{side}]", number, rows=100_000)
+    return executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 35))
+
+
+@pytest.mark.parametrize(
+    ("kept", "by", "told_so"),
+    [
+        (60_000, "p#2, p#4", False),
+        (60_000, "order#1, p#2", True),
+        (95_000, "p#2, p#4", True),
+        (60_000, "", False),
+    ],
+    ids=["pairs of both", "of one side", "as many as one side has", "by nothing"],
+)
+def test_pairs_that_are_asked_for_are_no_copies(kept: int, by: str, told_so: bool) -> None:
+    """Which products are bought together: no line can be left out before the join."""
+    assert ("exploding-join" in told(joins, pairs(kept, by))) is told_so
+
+
 @pytest.mark.parametrize(
     ("condition", "told_so"),
-    [("", True), (", (valid_from#6 <= day#3)", False)],
-    ids=["equal", "until a time"],
+    [("", True), (", NOT (a#8 = b#9)", False), (", (valid_from#6 <= day#3)", False)],
+    ids=["equal", "another condition", "until a time"],
 )
 def test_a_join_of_whose_rows_the_first_by_a_window_is_kept(condition: str, told_so: bool) -> None:
     """The last row until a time is found no other way."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from spark_events.diagnosis.plans.join_keys import ids_below, ids_of
 from spark_events.diagnosis.plans.node import Node
 
-_ID = re.compile(r"#(\d+)", re.ASCII)
 _CONDITION = re.compile(r"^\w+(?: Build\w+, (\w+)(?:\([^)]*\))?,)? (\(.+\)|.+ IN \(.+\))", re.DOTALL)
 _OR, _AND, _EQUAL, _IN = " OR ", " AND ", (" = ", " <=> "), " IN "
 _UNION = (
@@ -30,7 +30,7 @@ def advice_on_or(join: Node) -> str:
     match = _CONDITION.match(join.text)
     if match is None:
         return ""
-    sides = [set(_ids_below(child)) for child in join.children]
+    sides = [ids_below(child) for child in join.children]
     if not any(_is_alternative(part, sides) for part in _parts(match[2], _AND)):
         return ""
     kind = match[1] or ""
@@ -55,15 +55,10 @@ def _is_equality(text: str, sides: list[set[str]]) -> bool:
     if len(_parts(text, _OR)) > 1:
         return _is_alternative(text, sides)
     for sign in (*_EQUAL, _IN):
-        operands = [set(_ID.findall(part)) for part in _parts(text, sign)]
+        operands = [ids_of(part) for part in _parts(text, sign)]
         if len(operands) == 2:
             return all(operands) and not any(operands[0] | operands[1] <= side for side in sides)
     return False
-
-
-def _ids_below(node: Node) -> Iterator[str]:
-    for below in node.walk():
-        yield from _ID.findall(below.text)
 
 
 def _parts(text: str, sign: str) -> list[str]:

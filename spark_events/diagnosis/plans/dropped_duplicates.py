@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from spark_events.diagnosis.plans.join_keys import has_further_condition, ids_below, ids_of
 from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns, items
 
 FACTOR = 2
@@ -15,7 +16,7 @@ _FIRST = re.compile(r"\s*(?:(?:partial_|merge_)?first\(|\.\.\. |$)")
 """What Spark makes of dropDuplicates, which keeps the first row of each key; DISTINCT has no functions."""
 _FIRST_BY_WINDOW = re.compile(r"^WindowGroupLimit (\[[^\]]*\]), .*row_number\(\), 1, ", re.DOTALL)
 """What Spark makes of a filter for the first row by row_number() of each key."""
-_CONDITION = ", ("
+_NEARLY_ALL = 0.9
 _BETWEEN = (EXCHANGE, "AQEShuffleRead", "Sort")
 """Nodes between the two steps of an aggregation."""
 
@@ -33,27 +34,39 @@ class DroppedDuplicates(NamedTuple):
 
 
 def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
-    """Return what is left of a join's rows once duplicates are dropped; None if that is most of them."""
+    """Return what is left of a join's rows once duplicates are dropped; None if that is most of them.
+
+    They have to be copies of one side's rows. Who asks for pairs of products that are bought together, say,
+    joins a table with itself and drops pairs that occur again: no row can be left out before that join.
+    """
     rows, node = join.rows or 0, join.parent
     while node is not None and not ("Aggregate" in node.name or node.name == "WindowGroupLimit"):
         if not rows // FACTOR < (node.rows or 0) < rows * FACTOR:
             return None
         node = node.parent
-    by = _dropped_by(node) if node is not None else None
-    if node is None or by is None or (node.name == "WindowGroupLimit" and _CONDITION in join.text):
+    keys = _dropped_by(node) if node is not None else ""
+    if node is None or not keys or (node.name == "WindowGroupLimit" and has_further_condition(join)):
         return None  # it may look for the last row until a time, for which it needs all
     kept, above = node.rows, node.parent
-    while above is not None and (above.name in _BETWEEN or _dropped_by(above) is not None):
+    while above is not None and (above.name in _BETWEEN or _dropped_by(above)):
         kept, above = above.rows, above.parent
-    if kept is None or kept * FACTOR > rows:
+    if kept is None or kept * FACTOR > rows or not any(_are_of(side, keys, kept) for side in join.children):
         return None
+    by = columns(keys)
     more = ", …" if len(by) > _MOST_COLUMNS else ""
     return DroppedDuplicates(f"{', '.join(by[:_MOST_COLUMNS])}{more}", kept)
 
 
-def _dropped_by(node: Node) -> list[str] | None:
-    """Return by which columns a node drops duplicates; None if it does something else."""
+def _dropped_by(node: Node) -> str:
+    """Return by which columns a node drops duplicates, as its text has them; empty if it does not."""
     if by_window := _FIRST_BY_WINDOW.match(node.text):
-        return columns(by_window[1])
+        return by_window[1]
     match = _AGGREGATE.match(node.text)
-    return columns(match[1]) if match is not None and all(map(_FIRST.match, items(match[2]))) else None
+    return match[1] if match is not None and all(map(_FIRST.match, items(match[2]))) else ""
+
+
+def _are_of(side: Node, keys: str, kept: int) -> bool:
+    """Return whether rows that are kept are those of one side: it has all their keys, or as many rows."""
+    if _NEARLY_ALL * (side.rows or 0) <= kept <= (side.rows or 0):
+        return True
+    return ids_of(keys) <= ids_below(side)

@@ -26,12 +26,28 @@ def join_keys(node: Node) -> str:
     return sides[0] if sides[0] == sides[1] else f"{sides[0]} = {sides[1]}"
 
 
+def has_further_condition(node: Node) -> bool:
+    """Return whether a join compares more than keys, or nothing says that it does not."""
+    match = _KEYS.match(node.text)
+    return match is None or "(" in node.text[match.end() :]
+
+
 def key_ids(node: Node) -> set[str] | None:
     """Return the ids of the columns by which a join compares; None if these may take long to compute."""
     match = _KEYS.match(node.text)
     if match is None or not calls_light(node.text[: match.end()]):
         return None
-    return set(_ID.findall(match[0]))
+    return ids_of(match[0])
+
+
+def ids_of(text: str) -> set[str]:
+    """Return the ids of the columns in a part of a node's text."""
+    return set(_ID.findall(text))
+
+
+def ids_below(node: Node) -> set[str]:
+    """Return the ids of the columns that a node and those below it name."""
+    return {number for below in node.walk() for number in ids_of(below.text)}
 
 
 def made_of(keys: set[str], project: Node) -> set[str] | None:

@@ -60,8 +60,9 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     rows, read = node.rows, [child.rows for child in node.children]
     if rows is None or len(read) != 2 or None in read or rows < thresholds.explosion_rows:
         return
-    most, dropped = max(1, *(side or 0 for side in read)), duplicates_dropped_of(node)
-    if rows < (min(FACTOR, thresholds.explosion_factor) if dropped else thresholds.explosion_factor) * most:
+    most, factor = max(1, *(side or 0 for side in read)), thresholds.explosion_factor
+    dropped = duplicates_dropped_of(node) if rows >= min(FACTOR, factor) * most else None
+    if dropped is None and rows < factor * most:
         return
     stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
