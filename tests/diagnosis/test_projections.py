@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from spark_events.diagnosis.issue import Issue
@@ -16,17 +14,21 @@ S = 1_000
 ROWS, COLUMNS = 100_000, 30
 
 
-def chain(number: int, cpu_s: float = 10, between: str = "") -> EndedExecution:
+def chain(
+    number: int, between: str = "", rows: int = ROWS, above: str = "", **of_above: int
+) -> EndedExecution:
     """Return a stage of 40 s in which four tasks go through projections, and read for a fifth of the time."""
     plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out", 1)
+    if above:
+        plan = plan(1, above, 1, rows=rows, **of_above)
     text = (
         "Project [" + ", ".join(f"a#{item}" for item in range(24)) + f", b#1, ... {COLUMNS - 25} more fields]"
     )
-    for depth in range(1, number + 1):
-        name = between if between and depth == number // 2 else text
-        plan = plan(depth, name, 1, rows=ROWS)
-    execution = executed(plan(number + 1, "Scan csv [a#1]", 1, rows=ROWS, scan_time=32 * S), s1=(0, 40))
-    return replace(execution, stages={1: replace(execution.stages[1], cpu_ms=round(cpu_s * S))})
+    counted = {"rows": rows} if rows else {}
+    for depth in range(2, number + 2):
+        name = between if between and depth == number // 2 + 1 else text
+        plan = plan(depth, name, 1, **counted)
+    return executed(plan(number + 2, "Scan csv [a#1]", 1, **counted, scan_time=32 * S), s1=(0, 40))
 
 
 def told(execution: EndedExecution) -> list[Issue]:
@@ -34,19 +36,24 @@ def told(execution: EndedExecution) -> list[Issue]:
 
 
 def test_columns_that_are_added_one_by_one() -> None:
-    """Of 40 projections, five may be needed; reading stays."""
+    """Of 40 projections, five may be needed; reading stays. What else they compute, their text may hide."""
     (issue,) = told(chain(40))
-    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("recomputation", 40 * S * 4 // 5 * 35 // 40, None)
+    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("recomputation", None, 40 * S * 4 // 5 * 35 // 40)
     assert issue.sentence == "40 projections, one after the other, copy up to 30 columns of 100,000 rows"
     assert "withColumns" in issue.advice
     assert issue.stages == {1}
 
 
-@pytest.mark.parametrize("cpu_s", [25, 0], ids=["what they compute takes long", "nobody measured a CPU"])
-def test_how_much_of_the_stage_is_for_copies_may_not_be_known(cpu_s: float) -> None:
-    """Copies of 30 columns of 100,000 rows, 40 times, take 24 s of a CPU at most."""
-    (issue,) = told(chain(40, cpu_s))
-    assert (issue.lost_ms, issue.share_ms) == (None, 28 * S)
+def test_what_functions_in_python_take_is_not_for_copies() -> None:
+    """They are called for the rows that come out of the chain, in the same stage."""
+    calls = "ArrowEvalPython [score(a#1)#7], [pythonUDF0#8], 200"
+    (issue,) = told(chain(40, above=calls, time_to_run_Python_workers=112 * S))
+    assert issue.share_ms == round(40 * S * (1 - (112 + 32) / 160) * 35 / 40)
+
+
+def test_rows_that_nobody_counted() -> None:
+    (issue,) = told(chain(40, rows=0))
+    assert issue.sentence == "40 projections, one after the other, copy up to 30 columns"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import ROWS, Node, columns, items
-from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, WorkInStages, stages_of_rows
+from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_of_rows
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 _EXPAND = "Expand"
@@ -47,6 +47,7 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
 
 def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tuple[str, str]) -> Issue:
     stages = stages_of_rows(node, made)
+    below = (each for child in node.children for each in child.within_stage())
     sentence, advice = said
     return Issue(
         EXPANDED_ROWS,
@@ -61,7 +62,7 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
             "expand.columns": ", ".join(_names(node)),
             "expand.stages": ", ".join(map(str, sorted(stages)[:_MOST_STAGES])),
         },
-        share_ms=round(_time_ms(node, stages, execution) * (made - of) / made),
+        share_ms=round(freed_besides_ms(execution, stages, below) * (made - of) / made),
         stages=stages,
     )
 
@@ -113,12 +114,3 @@ def _names(node: Node) -> list[str]:
 def _keys(node: Node) -> str:
     """Return by what the rows are aggregated."""
     return node.parent.text.partition("keys=[")[2].partition("]")[0] if node.parent is not None else ""
-
-
-def _time_ms(node: Node, stages: frozenset[int], execution: EndedExecution) -> float:
-    """Return how long the rows are dealt with, in ms, without what is known of reading for them."""
-    all_ms = WorkInStages(execution).freed_ms(stages)
-    run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
-    below = (each for child in node.children for each in child.within_stage())
-    read_ms = sum(each.metrics.get(name, 0) for each in below for name in MEASURED_TIMES)
-    return all_ms * (1 - min(read_ms, run_ms) / run_ms) if run_ms else all_ms

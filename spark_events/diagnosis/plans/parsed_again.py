@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node
-from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, WorkInStages
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, freed_besides_ms
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _NODES = ("Project", "Filter")
@@ -37,11 +37,7 @@ def parsed_again(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
 
 
 def _issue(node: Node, function: str, column: str, fields: int, execution: EndedExecution) -> Issue:
-    stages = [execution.stages[stage] for stage in node.stages if stage in execution.stages]
-    run_ms = sum(stage.run_ms for stage in stages)
-    read_ms = min(run_ms, sum(below.metrics.get(SCAN_TIME, 0) for below in node.within_stage()))
-    freed_ms = WorkInStages(execution).freed_ms(node.stages)
-    rest = 1 - read_ms / run_ms if run_ms else 1.0
+    parsed_ms = freed_besides_ms(execution, node.stages, node.within_stage(), (SCAN_TIME,))
     is_cut = CUT in node.text or len(node.text) >= LONGEST_TEXT
     instead = "from_json" if function == _OF_JSON else "from_xml (since Spark 4)"
     return Issue(
@@ -53,6 +49,6 @@ def _issue(node: Node, function: str, column: str, fields: int, execution: Ended
         f"{instead}, with a schema, {_ALL_AT_ONCE}.",
         evidence={"recomputation.times": fields, "recomputation.what": f"what {column} holds"},
         # Of how many fields in all, nobody knows where the list is cut.
-        share_ms=int(freed_ms * rest if is_cut else freed_ms * rest * (fields - 1) / fields),
+        share_ms=int(parsed_ms if is_cut else parsed_ms * (fields - 1) / fields),
         stages=node.stages,
     )
