@@ -428,6 +428,8 @@ def test_each_part_of_a_state_writes_a_file() -> None:
             98 * S * 3 // 4,
         ),
         ("MapInPandas f(k#1)", 50, 24_500),
+        ("ObjectHashAggregate(keys=[k#1], functions=[count(1), collect_list(u#2, 0, 0)])", 50, 24_500),
+        ("ObjectHashAggregate(keys=[k#1], functions=[sum(u#2), ... 3 more fields])", 50, 24_500),
     ],
     ids=[
         "nothing else takes long",
@@ -435,6 +437,8 @@ def test_each_part_of_a_state_writes_a_file() -> None:
         "rows that need a third",
         "rows to add up",
         "functions may",
+        "lists that grow",
+        "functions that are cut",
     ],
 )
 def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> None:
@@ -448,6 +452,23 @@ def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> 
     rule.ran(replace(batch, stages={**batch.stages, 5: of_state}))
     issues = [rule.take(parts_of(200, 50, 100 * S), 4) for _ in range(2)]
     assert [issue and issue.lost_ms for issue in issues] == [lost_ms, lost_ms + 24_500]
+
+
+def test_commits_of_many_rows_are_not_for_parts() -> None:
+    """Of two states of a query, one changes few rows, and its stage is for its parts; the other changes many."""
+    plan = Plan()(0, "StreamingDeduplicate [k#1], state info [ x ]", 5, rows=50)
+    plan(1, "Exchange hashpartitioning(k#1, 200)", 4, shuffle_records_written=50)
+    batch = executed(plan(2, "Scan json [k#1] Batched: false", 4, rows=50), s4=(0, 9), s5=(9, 19))
+    batch = replace(batch, stages={**batch.stages, 5: replace(batch.stages[5], tasks=200)})
+    (few,), (many,) = (
+        parts_of(200, rows, commit_s * S)["stateOperators"] for rows, commit_s in ((50, 4), (1_000_000, 200))
+    )
+    rule = ManyStateParts()
+    rule.ran(batch)
+    issue = rule.take({"stateOperators": [{**few, "operatorName": "dedupe"}, many]}, 4)
+    assert issue is not None
+    assert issue.lost_ms == (10 * S - 1) * 196 // 200
+    assert "the state of dedupe is kept in 200 parts" in issue.sentence
 
 
 def test_a_large_state_is_not_for_its_parts() -> None:

@@ -66,7 +66,12 @@ def made_of(keys: set[str], project: Node) -> set[str] | None:
 
 def calls_light(text: str) -> bool:
     """Return whether no function is called that might take long."""
-    return all(function in _LIGHT for function in _CALLED.findall(text))
+    return all(function in _LIGHT for function in functions_of(text))
+
+
+def functions_of(text: str) -> list[str]:
+    """Return the names of the functions that a part of a node's text calls."""
+    return _CALLED.findall(text)
 
 
 def of_tables(tables: list[str]) -> str:

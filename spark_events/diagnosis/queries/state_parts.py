@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
-from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.plans.join_keys import functions_of
+from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node
 from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
@@ -27,6 +29,16 @@ _OF_STREAMS = (*_KEEPS, "StateStoreRestore", "SessionWindowStateStoreRestore", "
 """How the names of nodes begin that keep the state of streams, and that do next to nothing else for a row."""
 
 
+_STEP = re.compile("^(?:partial|merge)_")
+_QUICK = frozenset((
+    "any_value", "approx_count_distinct", "avg", "bool_and", "bool_or", "cast", "coalesce", "corr", "count",
+    "count_if", "covar_pop", "covar_samp", "first", "if", "isnotnull", "isnull", "kurtosis", "last", "max",
+    "max_by", "min", "min_by", "skewness", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop",
+    "var_samp", "variance",
+))  # fmt: skip
+"""Functions in an aggregation that take no longer for a row the more rows there were."""
+
+
 class ManyStateParts:
     """Finds state that is divided into far more parts than there are cores, for few rows.
 
@@ -38,23 +50,21 @@ class ManyStateParts:
         self._lost_ms = 0
         self._longest: Mapping[str, Any] = {}
         self._keep: list[tuple[ExecutedStage, int]] = []
-        self._cores = 0
 
     def ran(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch, before its progress."""
-        self._cores = execution.cores
         self._keep = [
             (execution.stages[number], _rows_us(nodes))
             for number, nodes in execution.nodes_by_stage().items()
             if number in execution.stages
             and any(node.name.startswith(_KEEPS) for node in nodes)
             and all(
-                node.name.startswith(_OF_STREAMS) or _is_aggregation(node) or is_accounted_for(node)
+                node.name.startswith(_OF_STREAMS) or is_accounted_for(node) or _is_quick_aggregation(node)
                 for node in nodes
             )
         ]
 
-    def _for_parts_ms(self, progress: Mapping[str, Any]) -> int:
+    def _for_parts_ms(self, progress: Mapping[str, Any], cores: int) -> int:
         """Return how much shorter the stages of a micro-batch would be with a part for each core, in ms.
 
         If a stage keeps state, takes far longer than its rows need, and does nothing else that may take long,
@@ -66,11 +76,11 @@ class ManyStateParts:
             rows_ms = (rows_us + kept * _KEPT_ROW_US) // 1_000
             if (
                 stage.run_ms
-                and 0 < _MANY_PARTS * self._cores <= stage.tasks
+                and 0 < _MANY_PARTS * cores <= stage.tasks
                 and _LEAST_SHARE * rows_ms <= stage.run_ms
             ):
                 own_ms = stage.wall_ms * (stage.run_ms - rows_ms) // stage.run_ms
-                lost_ms += own_ms * (stage.tasks - self._cores) // stage.tasks
+                lost_ms += own_ms * (stage.tasks - cores) // stage.tasks
         return lost_ms
 
     def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:
@@ -81,7 +91,7 @@ class ManyStateParts:
             cores: of all executors; 0 if unknown.
             files: that the micro-batch has written many small files of such parts; see ``makes``.
         """
-        for_parts_ms = self._for_parts_ms(progress)
+        for_parts_ms = self._for_parts_ms(progress, cores)
         many = [
             each for each in progress.get("stateOperators") or () if _is_needless(each, cores, for_parts_ms)
         ]
@@ -89,10 +99,12 @@ class ManyStateParts:
         if not many:
             return None
         # Of all micro-batches: the last one may be empty.
-        worst = self._longest = max(self._longest, *many, key=_commit_ms)
+        # Where many rows change, commits are for these, too.
+        few = [each for each in many if _has_few_rows(each)]
+        worst = self._longest = max(self._longest, *(few or many), key=_commit_ms)
         parts, rows = _parts(worst), int(worst.get("numRowsUpdated") or 0)
         written = next(iter(files), None)
-        commits_ms = sum(_commit_ms(each) // cores * (_parts(each) - cores) // _parts(each) for each in many)
+        commits_ms = sum(_commit_ms(each) // cores * (_parts(each) - cores) // _parts(each) for each in few)
         files_ms = (written.lost_ms or 0) * (parts - cores) // parts if written else 0
         # The same stages commit the state and write the files.
         self._lost_ms += max(commits_ms, files_ms, for_parts_ms)
@@ -121,7 +133,7 @@ class ManyStateParts:
         files = written.evidence["files"]
         assert isinstance(files, int)
         operators = progress.get("stateOperators") or ()
-        ms = self._for_parts_ms(progress)
+        ms = self._for_parts_ms(progress, cores)
         return any(
             _is_needless(each, cores, ms) and _parts(each) // 2 < files <= _parts(each) for each in operators
         )
@@ -130,12 +142,16 @@ class ManyStateParts:
 def _rows_us(nodes: Collection[Node]) -> int:
     """Return what the rows of a stage may take at most, in µs, by the most that one of its nodes has."""
     rows = max((each.rows or 0 for node in nodes for each in (node, *node.children)), default=0)
-    steps = 2 if any(_is_aggregation(node) and not is_accounted_for(node) for node in nodes) else 1
+    steps = 1 if all(node.name.startswith(_OF_STREAMS) or is_accounted_for(node) for node in nodes) else 2
     return rows * steps * _ROW_US
 
 
-def _is_aggregation(node: Node) -> bool:
-    return node.name.endswith("HashAggregate") or node.name == "SortAggregate"
+def _is_quick_aggregation(node: Node) -> bool:
+    """Return whether a node adds rows up by functions that take as long for the last row as for the first."""
+    if "Aggregate(" not in node.text or CUT in node.text or len(node.text) >= LONGEST_TEXT:
+        return False
+    called = {_STEP.sub("", function) for function in functions_of(node.text.partition("(")[2])}
+    return called <= _QUICK
 
 
 def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:
