@@ -79,6 +79,8 @@ def small_files(
     """
     for field, verb in _FIELDS:
         number, total = files.get(field, 0), files.get(f"{field} Bytes", 0)
+        if number <= thresholds.many_files:
+            continue
         nodes = [node for node in execution.nodes() if node.metrics.get(_METRICS[field])]
         if field == "Read" and (small := _with_small_files(nodes, number, total, thresholds)):
             nodes = small
@@ -89,15 +91,10 @@ def small_files(
         unneeded = filter(reads_all_for_a_time, nodes) if field == "Read" else ()
         if number <= _FILES_OF_A_FOLDER * sum(scan.metrics[PARTITIONS] for scan in unneeded):
             continue  # as many files as partitions, most of which should not be read at all
-        folders = files.get(f"{field} Parts", 0)  # each of which needs a file
-        write_fewer = (_ONE_OF_EACH if folders > 1 else _WRITE_FEWER) + _BY_STREAM * of_query
-        advice = _to_read_fewer(nodes) if field == "Read" else write_fewer
-        if field == "Read" and len(nodes) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(nodes):
-            advice = _FEWER_SCANS.format(scans=len(nodes))
-        if _FILES_OF_A_FOLDER * folders > number and folders > thresholds.many_files:
-            advice, folders = _FEWER_FOLDERS.format(folders=folders), 0
-        elif folders > thresholds.many_files and total < _OPENING_BYTES * folders:
-            advice += _COARSER_FOLDERS.format(folders=folders, each=size(total / folders))
+        advice, folders = _to_read_fewer(nodes, number), 0
+        if field == "Written":
+            folders = files.get("Written Parts", 0)
+            advice, folders = _to_write_fewer(number, total, folders, thresholds.many_files, of_query)
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
         of_each = len(tables) if len(nodes) < _MANY_SCANS else 1  # many are folders of one table
         enough = min(number, max(-(-total // _LARGE_BYTES), folders, of_each))
@@ -114,7 +111,7 @@ def small_files(
             round(min(share_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
-            f"{enough:,} would do{', one for each partition' if folders > 1 else ''}",
+            f"{enough:,} would do{', one for each partition' if 1 < folders == enough else ''}",
             advice,
             evidence={
                 "files": number,
@@ -139,8 +136,22 @@ def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Th
     ]
 
 
-def _to_read_fewer(scans: list[Node]) -> str:
+def _to_write_fewer(number: int, total: int, folders: int, many: int, of_query: bool) -> tuple[str, int]:
+    """Return what to do about small files that are written, and how many partitions need one each."""
+    if folders > many and _FILES_OF_A_FOLDER * folders > number:
+        return _FEWER_FOLDERS.format(folders=folders), 0
+    by_stream = _BY_STREAM * of_query
+    if folders < 2 or folders * _LARGE_BYTES < total:
+        return _WRITE_FEWER + by_stream, folders
+    are_small = folders > many and total < _OPENING_BYTES * folders
+    coarser = _COARSER_FOLDERS.format(folders=folders, each=size(total / folders)) if are_small else ""
+    return _ONE_OF_EACH + by_stream + coarser, folders
+
+
+def _to_read_fewer(scans: list[Node], number: int) -> str:
     """Return what to do about small files that are read, by how Spark finds them."""
+    if len(scans) >= _MANY_SCANS and number < _FILES_OF_A_FOLDER * len(scans):
+        return _FEWER_SCANS.format(scans=len(scans))
     found_by = [scan.metadata.get("Location", "") for scan in scans]
     is_plain = bool(scans) and all(location.startswith((*_PLAIN, _OF_SINK)) for location in found_by)
     is_of_sink = any(location.startswith(_OF_SINK) for location in found_by)

@@ -43,6 +43,17 @@ def test_a_table_with_partitions_needs_a_file_for_each() -> None:
     assert issue.advice.startswith("Repartition by the columns of partitionBy")
 
 
+def test_partitions_that_need_several_files_each() -> None:
+    """Three partitions of 3 GiB: a task for each would write one file that is far too large."""
+    plan = Plan()(
+        0, "Execute InsertIntoHadoopFsRelationCommand file:/out/t", 1, number_of_written_files=4_000
+    )
+    files = {"Written": 4_000, "Written Bytes": 9_216 * MIB, "Written Parts": 3}
+    (issue,) = small_files(files, executed(plan, s1=(0, 30)), Thresholds())
+    assert issue.sentence.endswith("; 72 would do")
+    assert issue.advice.startswith("Write fewer files: coalesce() or repartition()")
+
+
 def test_partitions_that_are_small_themselves() -> None:
     """One file for each leaves many small files."""
     issue = written(1_200, 400, "Execute InsertIntoHadoopFsRelationCommand file:/out/by_store")
