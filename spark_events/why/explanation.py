@@ -56,7 +56,7 @@ class Explanation:
         least_ms: what an issue costs at least that is looked for, in ms; None if that is not known.
         failures: what was said of each failure of the application and of its jobs and queries, in order.
         longest: the stages that took longest, by place; empty as above.
-        unfinished: how many tasks ran when their stage, or the application, ended.
+        unfinished: how many tasks ran when their stage ended; None if some did where the log ends.
     """
 
     app_name: str
@@ -74,7 +74,7 @@ class Explanation:
     least_ms: int | None = None
     failures: Sequence[str] = ()
     longest: Sequence[StagesOfPlace] = ()
-    unfinished: int = 0
+    unfinished: int | None = 0
 
     @property
     def answer(self) -> str:
@@ -145,9 +145,12 @@ class Explanation:
     @property
     def never_ended(self) -> str:
         """A sentence about tasks that did not end; empty if all did."""
-        if not self.unfinished:
+        if self.unfinished == 0:
             return ""
-        tasks = "One task" if self.unfinished == 1 else f"{self.unfinished:,} tasks"
+        if self.unfinished is None:
+            tasks = "Tasks"
+        else:
+            tasks = "One task" if self.unfinished == 1 else f"{self.unfinished:,} tasks"
         return (
             f"{tasks} had not ended when the stage was given up or the log ends: what they did is not known."
         )

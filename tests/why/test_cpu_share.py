@@ -22,6 +22,16 @@ RUN = Explanation(
 )
 
 
+@pytest.mark.parametrize(
+    ("unfinished", "tasks"), [(0, ""), (1, "One task had"), (4_000, "4,000 tasks had"), (None, "Tasks had")]
+)
+def test_tasks_that_did_not_end(unfinished: int | None, tasks: str) -> None:
+    """How many there are where the log ends, nobody knows."""
+    told = replace(RUN, unfinished=unfinished).never_ended
+    said = f"{tasks} not ended when the stage was given up or the log ends: what they did is not known."
+    assert told == (said if tasks else "")
+
+
 def test_tasks_that_wait() -> None:
     assert RUN.cpu_share == 0.25
     assert RUN.had_cpu == (

@@ -59,13 +59,15 @@ class ApplicationTimeline(Timeless):
         begun_ms, ended_ms: its first and its latest moment, in ms since the epoch.
         jobs: how many have begun.
         cores: the most that there were at once; 0 if nobody knows.
-        unfinished: how many tasks ran when their stage, or the application, came to its end.
+        unfinished: how many tasks ran when their stage came to its end; None if some did where the records
+            end, and nobody knows how many.
     """
 
     def __init__(self, bounded: bool) -> None:
         self.run: RunStages | None = RunStages()
         self.begun_ms = self.ended_ms = 0
-        self.jobs = self.cores = self.unfinished = 0
+        self.jobs = self.cores = 0
+        self.unfinished: int | None = 0
         self._bounded = bounded
         self._ledger = Ledger()
         self._executors: dict[str, int] = {}
@@ -235,7 +237,7 @@ class ApplicationTimeline(Timeless):
         unfinished = self._running.pop(key)
         # Of a stage that succeeds, only copies of tasks may still run.
         if unfinished is not None and (cut or info.get("Failure Reason")):
-            self.unfinished += unfinished.number
+            self.unfinished = None if cut or self.unfinished is None else self.unfinished + unfinished.number
             since_ms = tasks.last_ms if tasks is not None else min(unfinished.since_ms, time_ms)
             tasks = _with_unfinished(tasks, unfinished.number, since_ms, time_ms)
         run = StageRun(
