@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SMALL_FILES, SPILL, TASK_COUNT, UNREAD_CACHE
 from spark_events.why.found_issue import FoundIssue, order
+from spark_events.why.places import name_in
 
 _TAKE_MEMORY = {UNREAD_CACHE: "cache.stages", EXPANDED_ROWS: "expand.stages"}
 """The issues that take memory, and which evidence says of which stages."""
@@ -49,7 +49,7 @@ def _reads(reading: FoundIssue, tables: str) -> bool:
     if reading.kind == SMALL_FILES:
         return reading.sentence.startswith("reads ") and reading.evidence.get(TABLES) == tables
     has_too_many = reading.kind == TASK_COUNT and not reading.evidence.get("fewTasks")
-    return has_too_many and re.search(rf" of {re.escape(tables)}(?: into .*)?\)$", reading.about) is not None
+    return has_too_many and name_in(reading.about).partition(" into ")[0].endswith(f" of {tables}")
 
 
 def _with_reads(writing: FoundIssue, reads: list[FoundIssue]) -> FoundIssue:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.why.found_issue import FoundIssue, order
+from spark_events.why.places import name_in
 
 _OF_STAGES = (
     kinds.GC,
@@ -43,8 +44,8 @@ def _place(issue: FoundIssue) -> str:
     """Return the query or the place in the code that a stage's issue is about; empty if nobody knows it."""
     if _is_of_query(issue):
         return issue.about
-    stage, _, name = issue.about.partition(" (")
-    return name.rpartition(")")[0] if stage.startswith("stage ") and " at " in name else ""
+    name = name_in(issue.about)
+    return name if issue.about.startswith("stage ") and " at " in name else ""
 
 
 def _is_of_query(issue: FoundIssue) -> bool:

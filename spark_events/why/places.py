@@ -28,6 +28,12 @@ def in_words(about: str) -> str:
     return f"{with_article(with_ends_of_paths(name))} ({', '.join(filter(None, (number, place)))})"
 
 
+def name_in(about: str) -> str:
+    """Return the name of the action in what has an issue, without number and place; empty if it has none."""
+    numbered = _NUMBERED.fullmatch(about)
+    return numbered[2] if numbered is not None else ""
+
+
 def with_article(name: str) -> str:
     """Return the name of an action: with an article where its tables or its place are known."""
     if _CALL_SITE.fullmatch(name):

@@ -954,6 +954,17 @@ def test_what_measurements_of_tasks_are_is_no_result() -> None:
     assert read_stage({**info, "Number of Tasks": 1}, 0).collected_bytes == 5_000 * 2_048 - (8 << 10)
 
 
+def test_what_tasks_say_of_files_that_they_wrote_is_no_result() -> None:
+    """A table of many partitions: each task names the files that the driver has to commit."""
+    measured = [
+        {"Name": f"internal.metrics.{name}", "Value": value}
+        for name, value in (("resultSize", 40 << 20), ("output.bytesWritten", 9 << 20))
+    ]
+    info = {"Stage ID": 1, "Number of Tasks": 4, "Accumulables": measured}
+    assert read_stage(info, 0).collected_bytes == 0
+    assert read_stage({**info, "Accumulables": measured[:1]}, 0).collected_bytes > 0
+
+
 def test_what_tasks_of_a_stage_waited_for_is_read() -> None:
     waits = {"jvmGCTime": 300, "shuffle.read.fetchWaitTime": 20, "resultSerializationTime": 7}
     measured = [{"Name": f"internal.metrics.{name}", "Value": value} for name, value in waits.items()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_events.why.answer import answer
@@ -65,9 +67,11 @@ def tasks(execution: int, name: str, few: bool = False) -> FoundIssue:
     return FoundIssue("task-count", "WARN", f"stage 7.0 ({name})", "…", "…", 4 * S, None, evidence)
 
 
-def test_tasks_that_read_such_files_are_told_with_them() -> None:
+@pytest.mark.parametrize("place", ["", ", etl.py:31"], ids=["of a log", "of a live driver"])
+def test_tasks_that_read_such_files_are_told_with_them(place: str) -> None:
     """There are many because the files are many."""
-    both = [files("writes", 1, 55), files("reads", 3, 11), tasks(3, "query of file:/lake into file:/out")]
+    of_tasks = tasks(3, "query of file:/lake into file:/out")
+    both = [files("writes", 1, 55), files("reads", 3, 11), replace(of_tasks, about=of_tasks.about + place)]
     (issue,) = with_reads(both)
     assert issue.lost_ms == 70 * S
     assert issue.sentence.endswith("Of the cost, 15.0 s is for reading these files again, in SQL execution 3")

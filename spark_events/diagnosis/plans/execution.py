@@ -14,6 +14,7 @@ _INTERNAL = "internal.metrics."
 _MEASURED_BYTES = 8 << 10
 _RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
 _READ = _INTERNAL + "input.bytesRead"
+_WRITTEN = _INTERNAL + "output.bytesWritten"
 _CPU_NS = _INTERNAL + "executorCpuTime"
 _WAITS = (_INTERNAL + "jvmGCTime", _INTERNAL + "shuffle.read.fetchWaitTime")
 _SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
@@ -28,7 +29,7 @@ class ExecutedStage:
         begun_ms, ended_ms: since the epoch.
         run_ms: how long its tasks ran, in all.
         shuffle_write_ms: how much of that they wrote for shuffles.
-        result_bytes: what they sent to the driver.
+        result_bytes: what they sent to the driver; 0 if they wrote files, for then they say which.
         read_bytes: what they read from sources.
         kept: the RDDs in it that are kept in memory or on disk, by their ids.
         longest_ms: how long the longest task ran; 0 if unknown.
@@ -163,7 +164,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
         ended_ms,
         sums.get(_RUN, 0),
         sums.get(_SHUFFLE_WRITE_NS, 0) // 1_000_000,
-        sums.get(_RESULT, 0),
+        0 if sums.get(_WRITTEN) else sums.get(_RESULT, 0),
         sums.get(_READ, 0),
         frozenset(int(rdd["RDD ID"]) for rdd in kept_rdds(info)),
         cpu_ms=sums.get(_CPU_NS, 0) // 1_000_000,
