@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from spark_events.api.toolkit.formatting import micros
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
-from spark_events.diagnosis.plans.node import Node, columns
+from spark_events.diagnosis.plans.node import Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import is_light
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.covered import covered_ms
@@ -186,8 +186,7 @@ def _what(nodes: Sequence[Node]) -> str:
         if is_light(node) or node.name.startswith(_OF_NO_INTEREST):
             continue
         of = columns(node.text)
-        more = ", …" if len(of) > _MOST_COLUMNS else ""
         calls = list(dict.fromkeys(name for name in _CALLED.findall(node.text) if name.lower() in _SLOW))
         calling = f"; {', '.join(calls[:_MOST_CALLS])}" if node.name in _COMPUTE and calls else ""
-        does.append(f"{node.name} ({', '.join(of[:_MOST_COLUMNS])}{more}{calling})" if of else node.name)
+        does.append(f"{node.name} ({first_of(of, _MOST_COLUMNS)}{calling})" if of else node.name)
     return " ← ".join(dict.fromkeys(does[:_MOST_NODES]))

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from spark_events.diagnosis.plans.join_keys import has_further_condition, ids_below, ids_of
-from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns, items
+from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns, first_of, items
 
 FACTOR = 2
 """How many times the rows that are kept a join makes at least."""
@@ -52,9 +52,7 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
         kept, above = above.rows, above.parent
     if kept is None or kept * FACTOR > rows or not any(_are_of(side, keys, kept) for side in join.children):
         return None
-    by = columns(keys)
-    more = ", …" if len(by) > _MOST_COLUMNS else ""
-    return DroppedDuplicates(f"{', '.join(by[:_MOST_COLUMNS])}{more}", kept)
+    return DroppedDuplicates(first_of(columns(keys), _MOST_COLUMNS), kept)
 
 
 def _dropped_by(node: Node) -> str:

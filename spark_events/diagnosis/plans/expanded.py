@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import ROWS, Node, columns, items
+from spark_events.diagnosis.plans.node import ROWS, Node, columns, first_of, items
 from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_of_rows
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
@@ -70,7 +70,7 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
 def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     """Return a sentence and what to do; None where nothing says what the rows are made for."""
     names = _names(node)
-    what = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+    what = first_of(names, _MOST_NAMES)
     around = f"{node.text} {node.parent.text if node.parent is not None else ''}"
     if _OF_WINDOWS.search(node.text):
         return (

@@ -226,6 +226,11 @@ def columns(text: str) -> list[str]:
     return list(dict.fromkeys(_COLUMN.findall(text)))
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return the first of some names, for a sentence, with ``…`` if there are more."""
+    return f"{', '.join(names[:most])}{', …' if len(names) > most else ''}"
+
+
 def listed(text: str) -> list[str]:
     """Return the columns that a node's text lists first, such as ``k#4L``, without their expressions."""
     return [names[-1] for item in items(text) if (names := _NAMED.findall(item))]
