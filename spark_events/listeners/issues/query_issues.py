@@ -252,9 +252,9 @@ class QueryIssues(Timeless):
     ) -> None:
         """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
         query.batches_ms += add_ms
-        query.most_collected_bytes = max(query.most_collected_bytes, query.collected_bytes)
         if not _is_for_each_batch(progress):
             return
+        query.most_collected_bytes = max(query.most_collected_bytes, query.collected_bytes)
         if query.first_code_ms is None:
             query.first_code_ms = query.own_ms
             return  # until others are known, for the first one also loads classes
