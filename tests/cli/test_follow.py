@@ -114,6 +114,7 @@ def test_an_application_from_its_start_to_its_end(daemon: Daemon, tmp_path: Path
     assert len(found) - len(set(found)) < 10
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("daemon", ["12s"], indirect=True)
 def test_an_application_that_is_killed(daemon: Daemon, tmp_path: Path, java: str) -> None:
     """Nobody tells that it died: its log rests without an end."""

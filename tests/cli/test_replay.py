@@ -305,6 +305,7 @@ def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str)
     assert "Traceback" not in again.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_executors_without_the_package(logs: Path, tmp_path: Path, java: str) -> None:
     """One sentence says what is missing there, and what to do."""

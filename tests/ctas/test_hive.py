@@ -12,7 +12,7 @@ from tests.support.applications import App
 from tests.support.ctas_catalogs import configuration
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 
 @pytest.fixture(scope="module")

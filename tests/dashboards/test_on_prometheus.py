@@ -403,6 +403,7 @@ def moments(
         yield row["metric"], [int(at) for at, _ in row["values"]]
 
 
+@pytest.mark.extended
 def test_alerts() -> None:
     """The alerts' own unit tests."""
     need("promtool", "prometheus")

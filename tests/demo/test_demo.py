@@ -158,6 +158,7 @@ def test_collector_away(tmp_path: Path) -> None:
     assert re.search(r"event reporter 'otel' lost \d+ items?: the destination did not take", text)
 
 
+@pytest.mark.extended
 def test_ctrl_c(tmp_path: Path) -> None:
     """Ctrl-C in the middle ends it soon, with a word and no traceback, and the events so far are there."""
     process = start_demo(tmp_path, "--output", "kept", "--prometheus-port", "0")

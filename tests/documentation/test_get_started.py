@@ -145,6 +145,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     reader.close()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "name", ["streaming", "event-log", pytest.param("batch", marks=pytest.mark.thorough)]
 )

@@ -130,6 +130,7 @@ def replay(log: Path, conf: dict[str, str]) -> None:
     registry.close(5_000)
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 @pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.soak)])
 @pytest.mark.timeout(900)

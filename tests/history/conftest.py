@@ -34,7 +34,7 @@ def duckdb() -> Iterator[DuckDb]:
     database.close()
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.extended])])
 def database(request: pytest.FixtureRequest) -> Iterator[Database]:
     """Each of the two."""
     if request.param == "duckdb":

@@ -14,6 +14,7 @@ from tests.support.paths import APPS
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
+@pytest.mark.extended
 def test_what_runs_already_is_taken_up(tmp_path: Path) -> None:
     """The query and the job that ran before are followed to their ends, and no count goes below zero."""
     conf = {

@@ -61,6 +61,7 @@ def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
     assert lines[3:] == ["True 0"]
 
 
+@pytest.mark.extended
 def test_attaching_that_is_interrupted(tmp_path: Path) -> None:
     """What the program's own code raises in the middle of ``attach`` leaves nothing open: the next one works."""
     ended = run(
@@ -99,6 +100,7 @@ def test_attaching_that_is_interrupted(tmp_path: Path) -> None:
     assert statuses(file_events(tmp_path / "events"), "application")[-1] == "FINISHED"
 
 
+@pytest.mark.extended
 def test_no_thread_to_be_had(tmp_path: Path) -> None:
     """As where processes are limited: the program goes on, and nobody is told of what will have no end."""
     ended = run(
@@ -158,6 +160,7 @@ def test_the_bridge_is_compiled_meanwhile(tmp_path: Path) -> None:
     assert "of this Spark" not in ended.err
 
 
+@pytest.mark.extended
 def test_attaching_within_attach(tmp_path: Path) -> None:
     """A signal handler that attaches, and interrupts ``attach``, is told so; it does not wait for itself."""
     ended = run(
@@ -177,6 +180,7 @@ def test_attaching_within_attach(tmp_path: Path) -> None:
     assert ended.err.count("attach was called in the middle of attach") == 1
 
 
+@pytest.mark.extended
 def test_a_driver_that_has_too_many_open_files(tmp_path: Path) -> None:
     """Spark's JVM that cannot be reached for that is not gone: what it has is told once there is room."""
     ended = run(

@@ -87,6 +87,7 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
     assert unsigned == []
 
 
+@pytest.mark.extended
 def test_strict_attach_raises_all_mistakes(tmp_path: Path) -> None:
     """``attach(strict=True)`` names all mistakes in one error."""
     script = tmp_path / "strict.py"
@@ -115,6 +116,7 @@ def test_strict_attach_raises_all_mistakes(tmp_path: Path) -> None:
     assert run.out.splitlines() == ["ConfigError 3", "stopped"]
 
 
+@pytest.mark.extended
 def test_attaching_once_more(tmp_path: Path) -> None:
     """A second configuration is taken, or it is said that it is not; without a reporter nothing is attached."""
     script = tmp_path / "again.py"
@@ -167,6 +169,7 @@ def test_attaching_once_more(tmp_path: Path) -> None:
     assert statuses(file_events(tmp_path / "b"), "application") == ["CREATED", "RUNNING", "FINISHED"]
 
 
+@pytest.mark.extended
 def test_a_configuration_of_other_types(tmp_path: Path) -> None:
     """Booleans and numbers are texts as with Spark; the rest is named, and what is right goes on."""
     script = tmp_path / "other_types.py"

@@ -14,6 +14,7 @@ from tests.support.paths import APPS
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
+@pytest.mark.extended
 def test_full(tmp_path: Path) -> None:
     """Routine records are dropped, the oldest of them, and counted."""
     run = App([sys.executable, str(APPS / "bridge_queue.py")], {}, tmp_path).end()

@@ -17,10 +17,18 @@ from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+ALWAYS = ("os._exit(n)", "SIGKILL of Python")
+
+
+def how_often(way: Way, started: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a way to end: each takes half a minute."""
+    if started != way.sample:
+        return [pytest.mark.thorough]
+    return [] if way.name.strip("`") in ALWAYS else [pytest.mark.extended]
+
+
 CASES = [
-    pytest.param(
-        way, started, id=f"{started}: {way.name}", marks=[pytest.mark.thorough] * (started != way.sample)
-    )
+    pytest.param(way, started, id=f"{started}: {way.name}", marks=how_often(way, started))
     for way in WAYS
     for started in way.told
 ]

@@ -91,6 +91,7 @@ def is_lost(where: str | Path) -> bool:
     )
 
 
+@pytest.mark.extended
 def test_it_is_lost_until_the_next_one(
     java: str, tmp_path: Path, pushgateway: Pushgateway, prometheus: Callable[[int], PrometheusServer]
 ) -> None:

@@ -58,6 +58,7 @@ def ids(events: list[Event], name: str) -> list[tuple[str, str]]:
     return [(event["eventId"], event["body"]) for event in of_name(events, name)]
 
 
+@pytest.mark.extended
 def test_idle_then_continued_elsewhere(tmp_path: Path) -> None:
     """Idle, it owes no checkpoint; killed and started on a copy of its checkpoint, it is restarted."""
     first, second = tmp_path / "first", tmp_path / "second"

@@ -35,11 +35,13 @@ def command_for(way: str, how: str) -> list[str]:
     return [sys.executable, app, how, "--attach"] if way == "attach" else cli("run", app, how)
 
 
-SAMPLE = [
-    # way, how, exit code, last status of the application, exception
-    ("attach", "finally", 1, "FAILED", "ValueError"),
-    ("run", "finally-exit-3", 3, "FAILED", None),
+# way, how, exit code, last status of the application, exception
+ALWAYS = [
     ("attach", "atexit", 1, "FAILED", "ValueError"),
+    ("run", "finally-exit-3", 3, "FAILED", None),
+]
+SAMPLE = [
+    ("attach", "finally", 1, "FAILED", "ValueError"),
     ("run", "atexit-exit-3", 3, "FAILED", None),
     ("attach", "own-hook", 1, "FAILED", "ValueError"),
     ("attach", "no-stop", 0, "FINISHED", None),
@@ -58,8 +60,13 @@ REST = [
     ("attach", "slowly", 1, "FAILED", "ValueError"),
     ("attach", "handled", 0, "FINISHED", None),
 ]
+extended = pytest.mark.extended
 thorough = pytest.mark.thorough
-CASES = [*SAMPLE, *(pytest.param(*case, marks=thorough) for case in REST)]
+CASES = [
+    *ALWAYS,
+    *(pytest.param(*case, marks=extended) for case in SAMPLE),
+    *(pytest.param(*case, marks=thorough) for case in REST),
+]
 STOPPED_UNSEEN = ("slowly",)
 """The program stops Spark past PySpark, so the log has no mark."""
 HANDLED_LATER = ("handled",)
@@ -118,6 +125,7 @@ def of_application(logs: Path) -> list[Any]:
     return [event for event in read(log).events if event.attributes["job_kind"] == "application"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("way", ["a terminal", pytest.param("-i", marks=thorough)])
 def test_an_exception_at_the_prompt_is_no_failure(tmp_path: Path, way: str) -> None:
     """Python goes on after it; only what ends the process is its failure."""
@@ -151,7 +159,7 @@ def test_an_exception_at_the_prompt_is_no_failure(tmp_path: Path, way: str) -> N
     assert not of_name(events, "JobFailureEvent")
 
 
-@pytest.mark.parametrize("way", [pytest.param("attach", marks=thorough), "run"])
+@pytest.mark.parametrize("way", [pytest.param("attach", marks=thorough), pytest.param("run", marks=extended)])
 def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
     """After ``spark.stop()`` a new session is a new application, with files of its own."""
     run = App(command_for(way, "two-sessions"), conf_for(tmp_path), tmp_path).end()

@@ -25,6 +25,7 @@ spark.stop()
 """
 
 
+@pytest.mark.extended
 def test_it_says_where_it_reports_to_or_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line names each reporter, its destination and its port; a misspelled option is a warning beside it."""
     app, port = tmp_path / "app.py", free_port()

@@ -144,6 +144,7 @@ def test_time_in_foreach_batch_is_the_micro_batchs(told: Told, tmp_path: Path) -
     assert parts["driver in a micro-batch"] >= 3_000
 
 
+@pytest.mark.extended
 def test_a_stage_that_could_not_fetch_names_the_executor(fetched: Told) -> None:
     """And says why, as far as Spark does."""
     assert fetched.run.out.splitlines()[1] == "read again: [(0, 25), (1, 25), (2, 25), (3, 25)]"

@@ -21,7 +21,7 @@ SLACK_S = 1.0
 @pytest.mark.parametrize(
     "seeds",
     [
-        range(2),
+        pytest.param(range(2), marks=pytest.mark.extended),
         pytest.param(range(2, 8), marks=pytest.mark.thorough),
         pytest.param(range(8, 100), marks=pytest.mark.soak),
     ],

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.spark
 THRESHOLDS = {"spark.events.issue.min-duration": "1ms", "spark.events.issue.min-ratio": "0.01"}
 
 
+@pytest.mark.extended
 def test_it_is_not_said_to_be_lost(tmp_path: Path) -> None:
     """Live, and from its event log."""
     (tmp_path / "logs").mkdir()

@@ -20,6 +20,7 @@ for needed in ("pandas", "pyarrow", "grpc_status"):
     pytest.importorskip(needed)
 
 
+@pytest.mark.extended
 def test_the_driver_that_serves_them_tells_their_lineage(java: str, tmp_path: Path) -> None:
     conf = {
         **listeners(tmp_path),

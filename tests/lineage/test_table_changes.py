@@ -134,7 +134,7 @@ OF_ICEBERG = (*[ALTERED] * 5, Told("insert.mem.shop.t", "", "/shop/t", BASE), *[
     ("of_format", "expected"),
     [
         pytest.param("files", OF_SPARK, id="files"),
-        pytest.param("hive", OF_SPARK, id="hive"),
+        pytest.param("hive", OF_SPARK, id="hive", marks=pytest.mark.extended),
         pytest.param("delta", of_connector("shop.t", PLACE, RENAMED, PLACE), id="delta", marks=CONNECTORS),
         # Such a table stays where it is: only its name is another one.
         pytest.param(
@@ -168,6 +168,7 @@ def test_statements_are_not_disturbed(java: str, tmp_path: Path) -> None:
     assert [column["name"] for column in dataset["schema"]] == ["id", "day"]
 
 
+@pytest.mark.extended
 @CONNECTORS
 def test_a_new_name_with_that_of_the_catalog(java: str, tmp_path: Path) -> None:
     """Spark hands all of it to the catalog; Iceberg's of Hive takes its own name off, others refuse it."""

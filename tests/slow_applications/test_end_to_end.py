@@ -19,6 +19,7 @@ def nobody(lines: Sequence[str]) -> None:
     """Writes nothing."""
 
 
+@pytest.mark.extended
 def test_one_case(tmp_path: Path, java: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Its truth is what took longer than the twin; the table has it, and asking again says the same."""
     arguments = ["--kinds", CHEAP, "--keep", str(tmp_path)]

@@ -67,6 +67,7 @@ def test_follow(bucket: str, tmp_path: object) -> None:
     assert [event.id for event in events] == read_bytes(small_log(), Path(str(tmp_path))).ids
 
 
+@pytest.mark.extended
 def test_what_cannot_be_reached(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spark_events.api import ConfigError
 

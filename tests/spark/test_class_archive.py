@@ -74,6 +74,7 @@ exec {java} "$@"
 """
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_a_jvm_that_dies_of_it(java: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder with a blank. Spark starts without it, and it is gone."""
@@ -94,6 +95,7 @@ def test_a_jvm_that_dies_of_it(java: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert not archive.exists()
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_a_broken_archive_is_passed_over(java: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark starts as it always did, and Java's complaints are not shown."""

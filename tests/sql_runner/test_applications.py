@@ -82,6 +82,7 @@ def test_an_application_for_each_query_on_a_cluster(
     assert not alive(shop, "cheap"), "an application ends with its query"
 
 
+@pytest.mark.extended
 def test_an_application_that_was_killed_is_started_again_from_its_checkpoint(
     shop: Shop, warm: WarmCommands
 ) -> None:
@@ -101,6 +102,7 @@ def test_an_application_that_was_killed_is_started_again_from_its_checkpoint(
     shop.wait_ids(shop.cheap_ids())
 
 
+@pytest.mark.extended
 def test_an_application_that_does_not_come_up(shop: Shop, warm: WarmCommands) -> None:
     failed = deploy(shop, "spark:/wrong", shop.manifest(), warm=warm)
 

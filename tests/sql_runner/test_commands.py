@@ -285,6 +285,7 @@ def _driver_pids(shop: Shop) -> list[int]:
     return found
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_the_beginning_of_the_page(tmp_path: Path, java: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The two blocks of commands with which docs/sql-runner.md begins."""

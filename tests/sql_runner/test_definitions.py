@@ -49,6 +49,7 @@ def test_a_table_stays_as_a_query_defines_it_while_that_starts(session: Any, tmp
         assert files_of(session, "raced") == "1", "each query finds its own again"
 
 
+@pytest.mark.extended
 def test_each_query_reads_by_its_own_definition_after_a_restart(bench: Bench) -> None:
     """The application starts both at once, each in a thread."""
     shop = bench.shop

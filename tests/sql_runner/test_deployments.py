@@ -154,6 +154,7 @@ def test_where_the_checkpoint_is_gone_the_savepoint_is_copied_back(hosted: Bench
     assert layout.SAVEPOINT_COMPLETE not in hosted.store.names(hosted.meta().checkpoint)
 
 
+@pytest.mark.extended
 @pytest.mark.thorough
 def test_a_store_in_hdfs(shop: Shop, session: Any, hdfs: Hdfs) -> None:
     """What is deployed, Spark's checkpoints and their copies are there: Spark by RPC, the runner by WebHDFS."""

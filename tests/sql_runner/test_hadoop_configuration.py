@@ -15,6 +15,7 @@ from tests.support.waiting import free_port
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "command", [("sql", "validate", "queries", *FILES), ("lineage", "plan", "tables.sql")], ids=" ".join
 )

@@ -142,7 +142,9 @@ def test_the_rows_of_a_view_are_part_of_the_query(session: Any, folder: Path) ->
     assert with_kind("'hot'") != with_kind("'cold'")
 
 
-@pytest.mark.parametrize("stride", [10, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "stride", [pytest.param(10, marks=pytest.mark.extended), pytest.param(1, marks=pytest.mark.thorough)]
+)
 def test_queries_of_tpc_ds_read_the_same_twice_and_differ_from_each_other(session: Any, stride: int) -> None:
     try:
         suite = load("tpcds")

@@ -22,7 +22,7 @@ from tests.support.servers import Hdfs
 from tests.support.waiting import free_port
 
 
-@pytest.fixture(params=["local", "file URL", "S3", "HDFS"])
+@pytest.fixture(params=["local", "file URL", "S3", pytest.param("HDFS", marks=pytest.mark.extended)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "HDFS":
         return Store(f"{request.getfixturevalue('hdfs').url}/queries/{uuid.uuid4().hex}")

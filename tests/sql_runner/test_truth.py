@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.ti
 @pytest.mark.parametrize(
     "seeds",
     [
-        range(1),
+        pytest.param(range(1), marks=pytest.mark.extended),
         pytest.param(range(1, 4), marks=pytest.mark.thorough),
         pytest.param(range(4, 100), marks=pytest.mark.soak),
     ],

@@ -27,6 +27,7 @@ def bare_python(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.extended
 def test_it_is_sent(java: str, tmp_path: Path) -> None:
     conf = {
         "spark.master": "local-cluster[1,2,1024]",
