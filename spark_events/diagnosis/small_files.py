@@ -9,6 +9,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import FILES, Node
 from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -68,7 +69,7 @@ def small_files(
 
     What that costs in bytes is Spark's own estimate: to open a file costs as much as to read 4 MiB
     (``spark.sql.files.openCostInBytes``); what it costs in time is that share of the stages that do it,
-    and not more than 100 ms for a file.
+    and not more than 100 ms for a file, nor more than their scans take where Spark measures that.
 
     Args:
         files: ``Read`` and ``Written``, how many; ``Read Bytes`` and ``Written Bytes``; ``Written Parts``,
@@ -105,6 +106,8 @@ def small_files(
         wall_ms = execution.wall_ms(stages)
         of_tables = f" of {', '.join(tables[:3])}" if tables else ""
         share_ms = wall_ms * min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
+        if field == "Read":
+            share_ms *= _share_of_scans(nodes, execution)
         yield Issue(
             SMALL_FILES,
             f"{SMALL_FILES} {verb}",
@@ -121,6 +124,18 @@ def small_files(
             },
             stages=stages,
         )
+
+
+def _share_of_scans(scans: list[Node], execution: EndedExecution) -> float:
+    """Return which part of the time of their stages scans take, for files are opened in it; 1 if unknown.
+
+    Of columnar formats, Spark measures that; of text, it does not.
+    """
+    stages = {stage for scan in scans for stage in scan.stages}
+    run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
+    if not run_ms or not all(scan.metrics.get(SCAN_TIME) for scan in scans):
+        return 1
+    return min(1, sum(scan.metrics[SCAN_TIME] for scan in scans) / run_ms)
 
 
 def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Thresholds) -> list[Node]:

@@ -6,6 +6,7 @@ import pytest
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.expanded import expanded
+from spark_events.diagnosis.plans.node import LONGEST_TEXT
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 
@@ -46,6 +47,17 @@ def test_several_distinct_counts() -> None:
     assert issue.stages == {1, 2}
     assert "distinct values of d0, d1, d2 at once, Spark makes 3,000,000 rows of 1,000,000" in issue.sentence
     assert "approx_count_distinct" in issue.advice
+
+
+def test_many_distinct_counts_whose_texts_are_cut() -> None:
+    """Only what merges the parts of a group names the column that tells the copies of a row apart."""
+    copies = "[[g#6L, null, null, 0, paid#3], [g#6L, d0#7L, null, 1, null], [g#6L, null, d1#8L, 2, nu"
+    cut = f"Expand {copies}".ljust(LONGEST_TEXT, "x")
+    plan = Plan()(0, "HashAggregate(keys=[g#6L], functions=[first(count(1)) FILTER (WHERE (gid#33 = 0))])", 2)
+    plan(1, "Exchange hashpartitioning(g#6L, 200)", 1)(2, "HashAggregate(keys=[g#6L, d0#36L", 1)
+    plan(3, cut, 1, rows=3_000_000)(4, "Scan parquet db.visits [g#6L]", 1, rows=1_000_000)
+    (issue,) = expanded(executed(plan, s1=(0, 40), s2=(40, 60)), Thresholds())
+    assert "distinct values of d0, … at once" in issue.sentence
 
 
 def test_grouping_sets() -> None:

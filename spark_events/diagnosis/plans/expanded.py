@@ -11,17 +11,20 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import ROWS, Node, columns, first_of, items
+from spark_events.diagnosis.plans.node import EXCHANGE, LONGEST_TEXT, ROWS, Node, columns, first_of, items
 from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_of_rows
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 _EXPAND = "Expand"
 _LEAST_COPIES = 3
+_HANDING_ON = (EXCHANGE, "AQEShuffleRead", "Sort")
 _MOST_NAMES, _MOST_STAGES = 6, 20
 _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
 _MARKS = ("gid", "spark_grouping_id")
 """What Spark calls the column that tells the copies of a row apart."""
+_OF_ALL_VALUES = "0"
+"""What Spark puts into that column of the copy whose values are not distinct ones."""
 _NOT_ADDED_UP = (
     " Counts of distinct values, of {columns}, cannot be added up so; sketches of them can (hll_sketch_agg, "
     "hll_union_agg)."
@@ -70,8 +73,9 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
 def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     """Return a sentence and what to do; None where nothing says what the rows are made for."""
     names = _names(node)
-    what = first_of(names, _MOST_NAMES)
-    around = f"{node.text} {node.parent.text if node.parent is not None else ''}"
+    is_cut = len(node.text) >= LONGEST_TEXT
+    what = f"{first_of(names, _MOST_NAMES)}{', …' if is_cut and len(names) <= _MOST_NAMES else ''}"
+    around = " ".join((node.text, *(each.text for each in _aggregates(node))))
     if _OF_WINDOWS.search(node.text):
         return (
             f"for sliding windows of {what}, Spark makes {made:,} rows of {of:,}: one for each window that a "
@@ -98,17 +102,31 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     return None
 
 
+def _aggregates(node: Node) -> Iterator[Node]:
+    """Yield what aggregates the rows of a node, before and after they are shuffled.
+
+    Where columns are many, their texts are cut, and only one that merges names the column of the copies.
+    """
+    above = node.parent
+    while above is not None and (above.name.endswith("Aggregate") or above.name in _HANDING_ON):
+        yield above
+        above = above.parent
+
+
 def _names(node: Node) -> list[str]:
     """Return the columns that are in some of the copies of a row and not in all; or the time of windows."""
     if windows := _OF_WINDOWS.search(node.text):
         return [windows[1]]
-    copies = [columns(item) for item in items(node.text) if item.endswith("]")]
+    texts = [item for item in items(node.text) if item.endswith("]")]
+    copies = [columns(text) for text in texts]
     in_all = set(copies[0]).intersection(*copies) if copies else set()
     if _OF_SETS.search(keys := _keys(node)):
         of_sets = [name for name in columns(keys) if name not in _MARKS]
         # The others are columns whose distinct values are counted.
         return [name for name in of_sets if name not in in_all] or of_sets
-    return sorted({name for names in copies for name in names} - in_all - {*_MARKS})
+    # The first copy may be for aggregates of all values, of which none is left out.
+    of_distinct = copies[_OF_ALL_VALUES in texts[0].split(", ") :] if copies else []
+    return sorted({name for names in of_distinct for name in names} - in_all - {*_MARKS})
 
 
 def _keys(node: Node) -> str:

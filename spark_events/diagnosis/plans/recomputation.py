@@ -24,6 +24,8 @@ _MOST_TOLD = 20
 _MOST_PLACES = 3
 _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 """How the name of a scan begins, before the table that it reads."""
+_INFERS, _OF_TEXT, OF_COLUMNS = "DeserializeToObject", ("Scan text", "Scan json", "Scan csv"), "schema"
+"""The only node above a scan of lines that looks for their columns; and what it finds."""
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
 _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
@@ -278,4 +280,6 @@ def _title(node: Node) -> str:
     names = list(dict.fromkeys(each.name for each in node.walk() if each.children and not each.is_exchange))
     of = tables or outputs(node)
     what = ", ".join(names[:3]) or " ".join(_KIND.findall(node.name)[:1])
+    if names == [_INFERS] and any(each.name.startswith(_OF_TEXT) for each in node.walk()):
+        what = OF_COLUMNS
     return f"the same {what}" + (f" of {', '.join(of[:3])}" if of else "")

@@ -12,7 +12,7 @@ from spark_events.diagnosis.thresholds import REWRITE
 _SAVES = "StateStoreSave"
 _COMPLETE = re.compile(r", Complete, ", re.ASCII)
 _LEAST_BATCHES, _LEAST_RATIO = 3, 4
-"""So many micro-batches put out so many times as many rows, in all, as have changed."""
+"""So many micro-batches, and half of them, put out so many times as many rows as have changed."""
 
 
 class CompleteMode:
@@ -23,7 +23,7 @@ class CompleteMode:
     """
 
     def __init__(self) -> None:
-        self._batches = self._lost_ms = self._rows = self._changed = 0
+        self._batches = self._wasteful = self._lost_ms = self._rows = self._changed = 0
 
     def take(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch."""
@@ -34,13 +34,14 @@ class CompleteMode:
             if changed is None or not rows:
                 continue
             self._batches += 1
+            self._wasteful += rows >= _LEAST_RATIO * changed
             self._rows += rows
             self._changed += changed
             self._lost_ms += execution.wall_ms(node.stages) * max(0, rows - changed) // rows
 
     def issue(self) -> Issue | None:
         """Return what that has cost so far; None if there is no sign of it, or not yet."""
-        if self._batches < _LEAST_BATCHES or self._rows < _LEAST_RATIO * self._changed:
+        if self._wasteful < max(_LEAST_BATCHES, self._batches / 2):
             return None
         rows, changed = self._rows // self._batches, self._changed // self._batches
         return Issue(

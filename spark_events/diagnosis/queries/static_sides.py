@@ -8,7 +8,7 @@ from dataclasses import replace
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import OF_PROGRAM, Node
-from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.plans.recomputation import OF_COLUMNS, Recomputation
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")
@@ -17,6 +17,10 @@ _MOST_UNKNOWN = 0.2
 _ADVICE = (
     "If the table does not change while the query runs, cache() or persist() what is made of it before you "
     "start the query. If it does, write what is made of it to a table whenever it changes, and join that."
+)
+_GIVE_SCHEMA = (
+    "Say what the columns are: spark.read.schema(…), without inferSchema; or read the files once, before you "
+    "start the query, if they do not change while it runs."
 )
 
 
@@ -32,12 +36,11 @@ class StaticSides:
         self._wholes: dict[str, str] = {}
 
     def take(self, execution: EndedExecution) -> None:
-        """Called with the SQL execution of each micro-batch, whose own plan is its first."""
-        of_query = replace(execution, plans=execution.plans[:1])
-        digests, _ = self._recomputation.take_parts(of_query, "")
+        """Called with the SQL execution of each micro-batch, with its own plan and those of its foreachBatch."""
+        digests, _ = self._recomputation.take_parts(execution, "")
         self._recomputation.forget_single(execution.stages.keys())
         self._above, self._stages = {}, {}
-        for plan, of_plan in zip(of_query.plans, digests, strict=True):
+        for plan, of_plan in zip(execution.plans, digests, strict=True):
             self._take_places(plan, of_plan)
 
     def issues(self) -> Iterator[Issue]:
@@ -59,7 +62,7 @@ class StaticSides:
                 issue,
                 cause=f"{RECOMPUTATION} static {issue.cause}",
                 sentence=f"{issue.sentence} by micro-batches, though no new rows of the stream go into it",
-                advice=_ADVICE,
+                advice=_GIVE_SCHEMA if f"same {OF_COLUMNS} of" in issue.sentence else _ADVICE,
                 lost_ms=known_ms + share_ms if is_known else None,
                 share_ms=None if is_known else known_ms + share_ms,
             )
