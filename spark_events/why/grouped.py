@@ -1,4 +1,7 @@
-"""Issues that many stages of one place in the code have: told as one, with what they cost together."""
+"""Issues that many stages of one place in the code have, or scans of one table: told as one.
+
+What they cost together is what is to be gained.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ _OF_STAGES = (
     kinds.TASK_COUNT,
 )
 _LATEST = "the latest: "
+_TABLE = "scan.table"
 
 
 def grouped(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
@@ -32,6 +36,8 @@ def grouped(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 def _key(issue: FoundIssue) -> tuple[str, ...] | None:
     """Return what issues that are told as one have in common; None for those that are told alone."""
+    if issue.kind == kinds.FULL_SCAN and issue.evidence.get(_TABLE) and not _is_of_query(issue):
+        return issue.kind, str(issue.evidence[_TABLE]), str(issue.lost_ms is None)
     place = _place(issue)
     if issue.kind not in _OF_STAGES or not place:
         return None
@@ -62,11 +68,14 @@ def _together(group: list[FoundIssue]) -> FoundIssue:
     if most.evidence.get("fewTasks"):
         advice += " Jobs that run one after the other can also run at the same time, from threads."
     said = most.sentence.partition(_LATEST)[2] or most.sentence
+    what, place = (
+        ("SQL executions", name_in(most.about)) if _TABLE in most.evidence else ("stages", _place(most))
+    )
     shares_ms = [share_ms for issue in group if (share_ms := issue.number("shareMs")) is not None]
     return replace(
         most,
-        about=most.about if _is_of_query(most) else f"{stages} stages ({_place(most)})",
-        sentence=f"in {stages} stages, the costliest: {said}",
+        about=most.about if _is_of_query(most) else f"{stages} {what} ({place})",
+        sentence=f"in {stages} {what}, the costliest: {said}",
         advice=advice,
         lost_ms=_sum(issue.lost_ms for issue in group),
         lost_bytes=_sum(issue.lost_bytes for issue in group),

@@ -41,6 +41,17 @@ def test_a_few_micro_batches_in_which_little_changes() -> None:
     assert rule.issue() is None
 
 
+def test_a_first_micro_batch_that_fills_the_result() -> None:
+    rule = CompleteMode()
+    for changed in [60_000] + [3_000] * 3:
+        of_state = {"number_of_updated_state_rows": changed}
+        plan = Plan()(0, SAVES.format("Complete"), 2, rows=60_000, **of_state)
+        rule.take(executed(plan, s2=(0, 9)))
+    issue = rule.issue()
+    assert issue is not None
+    assert issue.lost_ms == 3 * 9 * S * 57 // 60
+
+
 @pytest.mark.parametrize(
     ("rows", "changed", "mode", "batches"),
     [

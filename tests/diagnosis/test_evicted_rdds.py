@@ -125,3 +125,40 @@ def test_partitions_that_several_stages_compute_again(second: int, told_of_them:
 )
 def test_nothing_is_computed_again(issue: Issue | None) -> None:
     assert issue is None
+
+
+FILES, ROWS = [15_457 + number for number in range(8)], [17_500] * 8
+
+
+@pytest.mark.parametrize(
+    ("read", "rows", "again"),
+    [
+        (FILES[:3] + [11_000] * 5, [17_500] * 3 + [279] * 5, 3),
+        ([1 + size for size in FILES[:3]] + [11_000] * 5, [17_500] * 3 + [279] * 5, 0),
+        (FILES[:3] + [11_000] * 5, [279] * 8, 0),
+    ],
+    ids=["the same bytes and rows", "other bytes", "other rows"],
+)
+def test_partitions_that_are_computed_from_files_again(read: list[int], rows: list[int], again: int) -> None:
+    """What a task reads of its cached partition is not what was read from files to compute that one."""
+    rule = EvictedRdds()
+    first = stage(0, name="PythonRDD") | {"Stage Name": "count at jobs/nightly.py:25"}
+    assert rule.take(first, measured([10 * S] * 8, read=FILES, rows=ROWS), 4) is None
+    found = rule.take(stage(30), measured([10 * S] * 3 + [2 * S] * 5, read=read, rows=rows), 4)
+    assert (found is not None) == bool(again)
+    if found is not None:
+        assert found[0].lost_ms == (10 - 2 * 2) * S
+        assert found[0].sentence.startswith(
+            "RDD 5 (of count at jobs/nightly.py:25) is cached and has 8 partitions, and yet 3 of them are computed"
+        )
+
+
+def test_more_partitions_than_are_known_by_their_longest_tasks() -> None:
+    """Of the other tasks, nobody knows what they read."""
+    rule = EvictedRdds()
+    many = {"Number of Partitions": 16}
+    sizes, rows = [15_457 + number for number in range(16)], [17_500] * 16
+    rule.take(stage(0, 16, **many), measured([10 * S] * 16, read=sizes, rows=rows), 4)
+    found = rule.take(stage(60, 16, **many), measured([10 * S] * 16, read=sizes, rows=rows), 4)
+    assert found is not None
+    assert "and yet at least 8 of them are computed again" in found[0].sentence

@@ -77,3 +77,45 @@ def test_a_loop_that_takes_the_largest_of_each_day() -> None:
 def test_reads_of_unknown_places() -> None:
     """They may be of different parts of a program."""
     assert told([day(number) for number in range(5)], "") == []
+
+
+def zones(
+    times: int = 5, above: str = "HashAggregate(keys=[m#{0}], functions=[])", **of: object
+) -> EndedExecution:
+    """Return a query that unites sums of the same file, each of another zone, in stages of 20 s for all cores."""
+    written = "Execute InsertIntoHadoopFsRelationCommand file:/out/lines, false, Parquet"
+    plan = Plan()(0, written, 99)(1, "Union", 99)
+    sizes = {"number_of_files_read": 2, "size_of_files_read": 70 * MIB}
+    at = {"Location": "InMemoryFileIndex(1 paths)[file:/data/readings]"}
+    for number in range(times):
+        plan(2, f"Exchange hashpartitioning(m#{number}, 200)", number)(3, above.format(number), number)
+        plan(4, f"Filter (zone#{number} = {of.get('zone', number)})", number, rows=5)
+        plan(5, f"Scan csv  [m#{number}, zone#{number}]", number, at, rows=50, **sizes)
+    stages = {f"s{number}": (20 * number, 20 * number + 20) for number in range(times)}
+    return executed(plan, s99=(20 * times, 20 * times + 1), **stages)
+
+
+def test_a_query_that_a_loop_has_put_together() -> None:
+    """It parses the file once for each branch of a union, and that is not told twice."""
+    (issue,) = told([zones()], "parquet")
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 80 * S)
+    assert issue.sentence == (
+        "one query, which writes file:/out/lines, reads file:/data/readings (2 files, 70 MiB) 5 times, each time "
+        "with another filter on zone"
+    )
+    (of_line,) = told([zones()])
+    assert of_line.sentence.startswith(
+        "collect at a.py:4 reads file:/data/readings (2 files, 70 MiB) 5 times in one"
+    )
+    recomputation = Recomputation()
+    recomputation.take(zones(), "")
+    assert len(list(recomputation.issues())) == 1
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [zones(4), zones(zone=7), zones(above="SortMergeJoin [m#{0}], [n#9], Inner")],
+    ids=["four branches", "the same filter in each", "more is done with the rows"],
+)
+def test_queries_that_no_loop_has_put_together(healthy: EndedExecution) -> None:
+    assert told([healthy], "parquet") == []

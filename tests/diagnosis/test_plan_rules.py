@@ -594,6 +594,25 @@ def test_no_full_scan(healthy: EndedExecution) -> None:
     assert told(full_scans, healthy) == {}
 
 
+@pytest.mark.parametrize(
+    ("schema", "named"),
+    [
+        ("struct<ts:timestamp,place:struct<x:int,y:int>>", "The table is partitioned by day, "),
+        ("struct<ts:timestamp,place:struct<x:...", "No condition is on the columns by which"),
+    ],
+)
+def test_the_columns_by_which_a_table_is_partitioned(schema: str, named: str) -> None:
+    """They are those that its files lack; that a column has a value is no filter to speak of."""
+    where = {"Location": "InMemoryFileIndex(1 paths)[s3a://lake/sales]", "PartitionFilters": "[]"}
+    plan = Plan()(0, "Filter (isnotnull(shop#5) AND (to_date(ts#3) = 2026-01-01))", 1, rows=100)
+    text = f"FileScan parquet [ts#3,place#4,day#5] Batched: true, ReadSchema: {schema}"
+    plan(1, text, 1, where, rows=1_000, number_of_partitions_read=30)
+    plan.nodes[1][1] = "Scan parquet "
+    issue = told(full_scans, executed(plan, s1=(0, 40)))["full-scan"]
+    assert issue.advice.startswith(named)
+    assert "the filter on ts keeps 100" in issue.sentence
+
+
 def test_a_scan_of_all_partitions_for_a_part_of_the_time() -> None:
     """What a condition on partitions would leave out is not known, for nothing says what these are of."""
     issue = told(full_scans, scan(250))["full-scan"]
@@ -1115,6 +1134,23 @@ def in_python(*texts: str, advice: str = FASTER_FUNCTIONS) -> Issue:
 )
 def test_functions_in_python_are_named(text: str, names: str) -> None:
     assert in_python(text).sentence.endswith(f"run time: {names}")
+
+
+@pytest.mark.parametrize(
+    ("made", "rows", "is_told"),
+    [(30_000, 900_000, True), (30_000, 30_000, False), (30_000, 40_000_000, False), (900, 90_000, False)],
+    ids=["small groups", "as many rows as it gets", "large groups", "few groups"],
+)
+def test_functions_that_get_groups_of_few_rows(made: int, rows: int, is_told: bool) -> None:
+    """Where a row comes out for several that go in, groups are no larger than that, if each has one."""
+    groups = "FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]"
+    plan = Plan()(0, groups, 1, rows=made, time_to_run_Python_workers=90 * S)
+    plan(1, "Scan parquet t [x#1]", 1, rows=rows)
+    issue = Issue("python", "python", 9 * S, None, "it runs in", "", evidence={"pythonTimeMs": 90 * S})
+    told = explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+    assert ("makes 30,000 rows of 900,000, each in 3.0 ms" in told.sentence) == is_told
+    assert ("30 rows on average" in told.advice) == is_told
+    assert (told.lost_ms, told.share_ms) == (None, 9 * S)
 
 
 @pytest.mark.parametrize(

@@ -158,3 +158,15 @@ def test_files_of_partitions_that_should_not_be_read(condition: str, files: int,
     plan(1, "Scan json [ts#3,user#4,day#5]", 1, where, **figures)
     read = {"Read": files, "Read Bytes": files * MIB}
     assert len([*small_files(read, executed(plan, s1=(0, 40)), Thresholds())]) == told
+
+
+@pytest.mark.parametrize(("scan_s", "lost_ms"), [(24, 5_700), (0, 57_000)], ids=["measured", "text"])
+def test_reading_files_takes_no_longer_than_their_scan(scan_s: int, lost_ms: int) -> None:
+    """Files are opened within it: what else the stage does, such as sorting, is not for small files."""
+    plan = Plan()(0, "Sort [day#1 ASC]", 1, sort_time=200_000)
+    sizes = {"number_of_files_read": 1_000, "size_of_files_read": MIB}
+    of_scan = {"scan_time": scan_s * 1_000} if scan_s else {}
+    plan(1, "Scan parquet db.curve [day#1]", 1, rows=4_000_000, **sizes, **of_scan)
+    files = {"Read": 1_000, "Read Bytes": MIB}
+    (issue,) = small_files(files, executed(plan, s1=(0, 60)), Thresholds())
+    assert issue.lost_ms == pytest.approx(lost_ms, rel=0.01)

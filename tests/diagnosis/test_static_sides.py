@@ -124,3 +124,35 @@ def test_what_was_computed_once_is_forgotten() -> None:
     assert len(rule._recomputation._parts) < 10
     (issue,) = rule.issues()
     assert issue.lost_ms == 49 * 6 * S
+
+
+def of_function(number: int, infers: bool = False) -> list[Plan]:
+    """Return the plans of a micro-batch whose foreachBatch sums a table, or looks what columns files have."""
+    own = Plan()(
+        0, FILES, 10 * number + 2, {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}.json]"}
+    )
+    if not infers:
+        return [own, batch(number)]
+    at = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/history.csv]"}
+    look = Plan()(
+        0, "DeserializeToObject invoke(value#3.toString()), obj#4: java.lang.String", 10 * number + 1
+    )
+    return [own, look(1, "Scan text [value#3]", 10 * number + 1, at, rows=900)]
+
+
+@pytest.mark.parametrize(
+    ("infers", "what", "advice"),
+    [
+        (False, "HashAggregate of shop.customers", "If the table"),
+        (True, "schema of file:/lake/history.csv", "Say"),
+    ],
+)
+def test_what_the_function_of_foreach_batch_computes_each_time(infers: bool, what: str, advice: str) -> None:
+    rule = StaticSides()
+    for number in range(4):
+        stages = {f"s{10 * number + 1}": (0, 6), f"s{10 * number + 2}": (6, 9)}
+        rule.take(executed(*of_function(number, infers), **stages))
+    (issue,) = rule.issues()
+    assert issue.lost_ms == 3 * 6 * S
+    assert issue.sentence.startswith(f"the same {what} is computed 4 times by micro-batches")
+    assert issue.advice.startswith(advice)

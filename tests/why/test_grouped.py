@@ -38,6 +38,17 @@ def test_what_may_be_lost_is_added_up_too() -> None:
     assert (told.lost_ms, told.cost) == (None, "8.0 s in all")
 
 
+def test_scans_of_one_table_are_one_issue() -> None:
+    """One condition that is missing, of a view, say, costs each query that reads it; others are another's."""
+    of_table = {"kind": "full-scan", "sentence": "reads all", "scan.table": "tracking"}
+    scans = [issue(f"SQL execution {n} (parquet of tracking)", 4_000 + n, **of_table) for n in range(3)]
+    other = issue("SQL execution 9 (parquet of rides)", 5_000, **{**of_table, "scan.table": "rides"})
+    one, alone = grouped([*scans, other])
+    assert (one.about, one.lost_ms) == ("3 SQL executions (parquet of tracking)", 12_003)
+    assert one.sentence == "in 3 SQL executions, the costliest: reads all"
+    assert alone == other
+
+
 def test_functions_of_a_query_are_told_apart() -> None:
     """By their names; how many stages each has is said of all."""
     said = (

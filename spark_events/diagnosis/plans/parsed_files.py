@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.looped_reads import files_of, filtered_scan
+from spark_events.diagnosis.plans.looped_reads import files_of, filtered_scan, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, without_ids
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION
@@ -70,7 +70,9 @@ class ParsedFiles:
         if not scans or (place and filtered_scan(execution) is not None):
             return False
         work, is_again = WorkInStages(execution), False
-        for scan in scans:
+        # Those that one query reads with other filters are told so, all but one of each table.
+        told = {id(scan) for of_files in read_apart(execution) for scan, _ in of_files[1:]}
+        for scan in (scan for scan in scans if id(scan) not in told):
             is_again = self._add(scan, work, place) or is_again
         return is_again
 

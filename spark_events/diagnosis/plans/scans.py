@@ -18,6 +18,11 @@ _TEXTS, _MANY_PARTITIONS = ("Scan json", "Scan csv", "Scan xml"), 5
 _TIME = re.compile(r" (?:[<>]=?|=|IN) \(?\d{4}-\d\d-\d\d", re.ASCII)
 """How a filter compares with a day, or a moment of one."""
 _FEW_OF_A_TIME = 0.5
+_SCHEMA, _OUTPUT = (
+    re.compile(r"ReadSchema: struct<(.*)>$", re.ASCII),
+    re.compile(r"^[^\[]*\[([^\]]*)\]", re.ASCII),
+)
+_FIELD, _EXISTS = re.compile(r"(?:^|,)([\w.]+):", re.ASCII), re.compile(r"isnotnull\([^()]*\)", re.ASCII)
 _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
@@ -48,8 +53,7 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
             None,
             f"reads all {partitions:,} partitions{f' of {table}' if table else ''}, {read:,} rows, of which "
             f"the filter on {by} keeps {kept:,}",
-            "No condition is on the columns by which the table is partitioned, or it is within a function: "
-            f"compare them directly with constants besides {by}, or partition the table by what you ask for.",
+            _advice(node, by),
             evidence={
                 "scan.partitions": partitions,
                 "scan.rows": read,
@@ -101,11 +105,37 @@ def prunes(scan: Node) -> bool:
     return any(not part.strip().startswith(_NO_CONDITION) for part in named)
 
 
+def _advice(scan: Node, by: str) -> str:
+    if named := ", ".join(_partitioned_by(scan)):
+        return (
+            f"The table is partitioned by {named}, and no condition is on that, or it is within a function: "
+            f"compare {named} directly with constants, besides the condition on {by}."
+        )
+    return (
+        "No condition is on the columns by which the table is partitioned, or it is within a function: "
+        f"compare them directly with constants, besides the condition on {by}; if they have nothing to do "
+        "with what you ask for, partition the table by something that does."
+    )
+
+
+def _partitioned_by(scan: Node) -> list[str]:
+    """Return the columns of partitions that a scan hands on; none if its text is cut."""
+    schema, output = _SCHEMA.search(scan.text), _OUTPUT.match(scan.text)
+    if schema is None or output is None:
+        return []
+    in_files = set(_FIELD.findall(schema[1]))
+    return [name for name in columns(output[1]) if name not in in_files]
+
+
 def _condition(filtered: Node) -> str:
-    """Return what a filter is on: columns, and functions in Python with theirs."""
-    by = columns(_RETURNED.sub("", filtered.text))
+    """Return what a filter is on: columns, and functions in Python with theirs.
+
+    That a column has a value is asked of all by which something is joined.
+    """
+    text = _RETURNED.sub("", filtered.text)
+    by = columns(_EXISTS.sub("", text))
     by += [_called(returned, filtered) for returned in _RETURNED.findall(filtered.text)]
-    return ", ".join(dict.fromkeys(by))
+    return ", ".join(dict.fromkeys(by or columns(text)))
 
 
 def _called(returned: str, filtered: Node) -> str:

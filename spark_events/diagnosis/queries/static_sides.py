@@ -36,7 +36,7 @@ class StaticSides:
         self._wholes: dict[str, str] = {}
 
     def take(self, execution: EndedExecution) -> None:
-        """Called with the SQL execution of each micro-batch, with its own plan and those of its foreachBatch."""
+        """Called with the SQL execution of each micro-batch, whose plans are its own and of foreachBatch."""
         digests, _ = self._recomputation.take_parts(execution, "")
         self._recomputation.forget_single(execution.stages.keys())
         self._above, self._stages = {}, {}

@@ -84,9 +84,7 @@ class EvictedRdds:
         """Called with an RDD that the program no longer keeps: if it keeps it again, it is computed anew."""
         self._cached.pop(number, None)
 
-    def _add(
-        self, rdds: list[Mapping[str, Any]], measured: TasksMeasured, ended_ms: int, place: str
-    ) -> None:
+    def _add(self, rdds: list[Mapping[str, Any]], measured: TasksMeasured, ended_ms: int, place: str) -> None:
         for rdd in rdds:
             if len(self._cached) < _MOST_RDDS:
                 number = int(rdd["RDD ID"])

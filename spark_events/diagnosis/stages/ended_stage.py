@@ -32,6 +32,7 @@ class EndedStage:
         of_frame: whether functions of an RDD get the rows of a DataFrame, as by ``df.rdd``.
         of_objects: whether they only make DataFrames of Python objects that the driver has sent.
         by_key: whether it groups an RDD by key.
+        hands_out: whether its functions return nothing, as those of ``foreachPartition``.
         arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
@@ -50,6 +51,7 @@ class EndedStage:
     arrow_rows: int | None = None
     of_frame: bool = False
     of_objects: bool = False
+    hands_out: bool = False
 
     @property
     def wall_ms(self) -> int:

@@ -43,6 +43,11 @@ _NO_RDD = (
     "DataFrame is made of what they return: from_json() with a schema parses in the JVM, where "
     "spark.read.json(df.rdd…) does it twice, and other functions of DataFrames need no Python either."
 )
+_SENT_OUT = (
+    "foreach and foreachPartition hand rows to something outside of Spark: send many rows in each request, "
+    "over one connection for each partition, or several requests at the same time. More partitions than "
+    "cores do not help. What the function computes before, Spark's own functions do in the JVM."
+)
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
@@ -246,6 +251,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
 
 def _of_rdd(stage: EndedStage) -> str:
     """Return the advice for functions of an RDD, with what is known of their stage first."""
+    if stage.hands_out:
+        return _SENT_OUT
     known = _COMBINED if stage.by_key else _NO_RDD if stage.of_frame else ""
     return f"{known} {_UNKNOWN_FUNCTIONS}".strip()
 

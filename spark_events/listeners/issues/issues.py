@@ -66,7 +66,7 @@ _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
 _OF_FRAME = "SQLExecutionRDD"
 """What Spark calls the RDD of a DataFrame's rows."""
-_BY_KEY = "groupByKey at "
+_BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _LONGEST_REASON = 200
 Key = tuple[int, int]
@@ -340,6 +340,7 @@ class IssueListener(Timeless):
             stage.job.arrow_rows if stage.job else None,
             any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
             stage.python.in_rdd and unpacks_objects(info),
+            stage.name.startswith(_HANDS_OUT),
         )
         self._application.stage_measured(ended, time_ms)
         beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import micros, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.node import EXISTING_RDD, IN_PYTHON, Node, columns
+from spark_events.diagnosis.plans.node import EXISTING_RDD, IN_PYTHON, ROWS, Node, columns
 from spark_events.diagnosis.stages.stage_rules import (
     FASTER_FUNCTIONS,
     OF_OBJECTS,
@@ -39,6 +39,15 @@ _ONCE_A_TASK = (
     f"(Iterator[pd.Series]), and do that once a task. {_FEWER_ROWS}"
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
+_OF_GROUPS = ("FlatMapGroupsInPandas", "FlatMapGroupsInArrow")
+_LEAST_GROUPS, _FEW_ROWS_EACH, _LONG_FOR_A_GROUP_US = 1_000, 1_000, 300
+"""So many rows that come out, each of so few that go in, for each of which Python takes so long."""
+_SMALL_GROUPS = (
+    "If it returns a row for each group, its groups have {each:,} rows on average, and pandas takes a "
+    "millisecond or more for each call, however few rows it gets. Spark's own aggregates (max, sum, "
+    "count_if, max_by) need no call. Or group by fewer values, such as pmod(hash(…), 64), so that it gets "
+    "many groups at once, and let it divide them (DataFrame.groupby in pandas)."
+)
 _SENT = "data sent to Python workers"
 _WIDE_BYTES, _MANY_BYTES, _MANY_COLUMNS = 400, 32 << 20, 8
 _FEWER_COLUMNS = (
@@ -80,6 +89,7 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
         return issue
     if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
         issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
+        issue = _of_small_groups(issue, in_python)
     elif advice := _of_batches(in_python):
         issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
     return _of_small_batches(_of_wide_rows(_for_each_row(issue, in_python), in_python), in_python)
@@ -122,6 +132,24 @@ def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
     if each_us < _MAY_PREPARE_US or _of_batches(in_python):
         return replace(issue, sentence=sentence)
     return replace(issue, sentence=sentence, advice=f"{_ONCE_A_WORKER} {issue.advice}")
+
+
+def _of_small_groups(issue: Issue, in_python: Sequence[Node]) -> Issue:
+    """Say that a function gets groups of few rows, if it seems to return a row for each, or a few."""
+    node, time_ms = in_python[0], issue.evidence.get("pythonTimeMs")
+    rows, made = node.children[0].rows if len(node.children) == 1 else None, node.metrics.get(ROWS)
+    is_all = len(in_python) == 1 and node.name in _OF_GROUPS
+    if not is_all or not isinstance(time_ms, int) or not rows or not made or made < _LEAST_GROUPS:
+        return issue
+    are_small = 2 * made <= rows <= _FEW_ROWS_EACH * made
+    each_us = time_ms * 1_000 / made
+    if not are_small or each_us < _LONG_FOR_A_GROUP_US:
+        return issue
+    return replace(
+        issue,
+        sentence=f"{issue.sentence}, which makes {made:,} rows of {rows:,}, each in {micros(each_us)}",
+        advice=_SMALL_GROUPS.format(each=rows // made),
+    )
 
 
 def _read(node: Node) -> list[str]:
