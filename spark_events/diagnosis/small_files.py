@@ -21,7 +21,7 @@ _LARGE_BYTES = 128 << 20
 WRITES = f"{SMALL_FILES} writes"
 """The cause of an issue that is about files that are written."""
 _METRICS = {"Read": "number of files read", "Written": "number of written files"}
-_FILES_OF_A_FOLDER = 2
+_FILES_OF_A_FOLDER = _FILES_OF_A_TASK = 2
 _MANY_SCANS = 20
 _FEWER_SCANS = (
     "They are read by {scans} scans, each of which has a task for itself: read them as one table "
@@ -129,11 +129,14 @@ def small_files(
 def _share_of_scans(scans: list[Node], execution: EndedExecution) -> float:
     """Return which part of the time of their stages scans take, for files are opened in it; 1 if unknown.
 
-    Of columnar formats, Spark measures that; of text, it does not.
+    Of columnar formats, Spark measures that; of text, it does not. Where files have tasks of their own, all
+    of these is for the files.
     """
-    stages = {stage for scan in scans for stage in scan.stages}
-    run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
-    if not run_ms or not all(scan.metrics.get(SCAN_TIME) for scan in scans):
+    numbers = {stage for scan in scans for stage in scan.stages}
+    stages = [execution.stages[number] for number in numbers if number in execution.stages]
+    run_ms, tasks = sum(stage.run_ms for stage in stages), sum(stage.tasks for stage in stages)
+    have_tasks = _FILES_OF_A_TASK * tasks >= sum(scan.metrics[FILES[0]] for scan in scans)
+    if not run_ms or have_tasks or not all(scan.metrics.get(SCAN_TIME) for scan in scans):
         return 1
     return min(1, sum(scan.metrics[SCAN_TIME] for scan in scans) / run_ms)
 

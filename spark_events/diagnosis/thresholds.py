@@ -21,6 +21,7 @@ from spark_events.runtime.settings import setting
     PYTHON,
     EXPLODING_JOIN,
     EXPANDED_ROWS,
+    NO_DUPLICATES,
     CROSS_JOIN,
     MISSING_BROADCAST,
     LARGE_BROADCAST,
@@ -52,6 +53,7 @@ from spark_events.runtime.settings import setting
     "python",
     "exploding-join",
     "expanded-rows",
+    "no-duplicates",
     "cross-join",
     "missing-broadcast",
     "large-broadcast",
@@ -212,7 +214,8 @@ class Thresholds:
         "spark.events.issue.exploding-join.min-rows",
         types.at_least(1, types.INT),
         100_000,
-        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `cross-join`: "
+        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `no-duplicates`: "
+        "ignore those that compare fewer rows; `cross-join`: "
         "ignore those that compare fewer pairs.",
     )
     small_side_bytes: int = setting(

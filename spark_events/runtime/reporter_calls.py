@@ -155,28 +155,29 @@ class PeriodicReports:
     def report_if_due(self) -> None:
         """Report if the interval is over; after a late report, skip the missed intervals."""
         if time.monotonic() >= self._due:
-            self.report()
-            self._due = time.monotonic() + self._interval_s
+            asked_s = self.report()
+            self._due = time.monotonic() + max(self._interval_s, asked_s)
 
-    def report(self) -> None:
-        """Report now. Never raises."""
+    def report(self) -> float:
+        """Report now, and return for how long the destination asks to be left alone, in s. Never raises."""
         title, stats = self._account.title, self._account.stats
         try:
             self._reporter.report()
         except RetryLater as later:
             self._miss(later)
-            return
+            return min((later.after_ms or 0) / 1000, _LONGEST_ASKED_S)
         except (Refused, PartlyRefused) as refused:
             stats.refused.inc(max(0, refused.count) if isinstance(refused, PartlyRefused) else 1)
             self._account.log.error((title, "report"), f"{title}: {refused}", refused)
             if isinstance(refused, Refused):
-                return
+                return 0.0
         except BaseException as error:
             self._account.count_raised("report", error)
-            return
+            return 0.0
         stats.succeed(0)
         self._trouble.over("%s reports again, after %s", title, counted(self._missed, "missed report"))
         self._missed = 0
+        return 0.0
 
     def _miss(self, later: RetryLater) -> None:
         self._account.stats.retries.inc()

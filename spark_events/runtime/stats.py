@@ -22,7 +22,7 @@ DROP_CAUSES: Mapping[str, str] = {
 }
 LOSS_CAUSES: Mapping[str, str] = {
     **DROP_CAUSES,
-    "refused": "the destination refused them for good (refused.jsonl beside the journal has the reasons)",
+    "refused": "the destination refused them for good (with journal.dir, refused.jsonl has the reasons)",
 }
 _DROPPED = "dropped."
 

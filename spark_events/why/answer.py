@@ -23,6 +23,7 @@ ABSENCES = {
     kinds.RETRIES: "the failed attempts of {about}",
     kinds.PYTHON: "Python functions{functions} of {about}",
     kinds.EXPLODING_JOIN: "the rows that the join in {about} adds",
+    kinds.NO_DUPLICATES: "looking for duplicates in {about}",
     kinds.CROSS_JOIN: "comparing all pairs of rows in {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
     kinds.LARGE_BROADCAST: "the large broadcast of {about}",
@@ -41,6 +42,7 @@ ABSENCES = {
 _SHARES = {
     kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
     kinds.EXPANDED_ROWS: "goes to the additional rows that Spark makes of each for an aggregation",
+    kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
     kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
     kinds.RECOMPUTATION: "may go to computing {what} again",

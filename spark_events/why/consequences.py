@@ -7,11 +7,23 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.small_files import TABLES
-from spark_events.diagnosis.thresholds import EXPANDED_ROWS, GC, SMALL_FILES, SPILL, TASK_COUNT, UNREAD_CACHE
+from spark_events.diagnosis.thresholds import (
+    EXPANDED_ROWS,
+    GC,
+    NO_DUPLICATES,
+    SMALL_FILES,
+    SPILL,
+    TASK_COUNT,
+    UNREAD_CACHE,
+)
 from spark_events.why.found_issue import FoundIssue, order
 from spark_events.why.places import name_in
 
-_TAKE_MEMORY = {UNREAD_CACHE: "cache.stages", EXPANDED_ROWS: "expand.stages"}
+_TAKE_MEMORY = {
+    UNREAD_CACHE: "cache.stages",
+    EXPANDED_ROWS: "expand.stages",
+    NO_DUPLICATES: "duplicates.stages",
+}
 """The issues that take memory, and which evidence says of which stages."""
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"

@@ -21,6 +21,7 @@ TRUE: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "large-broadcast": lambda told: told["broadcast.rows"] > 500_000 and told["broadcast.bytes"] > 64 * MIB,
     "missing-broadcast": lambda told: 1_000 * told["join.smallBytes"] < told["join.largeBytes"],
     # ROLLUP, CUBE, and distinct counts of several columns.
+    "no-duplicates": lambda told: told["duplicates.rows"] > 0,
     "expanded-rows": lambda told: told["expand.rows"] >= 3 * told["expand.ofRows"],
     # Whatever is joined last is computed for a sample as well, where all rows are sorted. Queries 4, 11 and
     # 74 join the sales of a year with customers.

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from spark_events_openlineage import branches
 from spark_events_openlineage.transport import Destination
 
 from spark_events.api import Refused, RetryLater
@@ -131,3 +132,59 @@ def test_too_many_are_not_kept(
     assert caplog.text.count("too many events wait for it") == 1
     assert f"has not got {len(NAMES)} events" in caplog.text
     assert names(second) == NAMES
+
+
+@pytest.mark.parametrize("code", [401, 403, 404, 405, 407, 421])
+def test_a_wrong_configuration_costs_no_events(first: Catalogue, second: Catalogue, code: int) -> None:
+    """Somebody may mend it: what waits is then sent, as over OTLP."""
+    first.code = code
+    first.start()
+    destination = to(first.url, second.url)
+    destination.send(event("early"))
+    wait_until(lambda: first.asked > 0, "it was asked")
+    first.code = 200
+    wait_until(lambda: names(first) == ["early"], "it has what waited")
+    destination.close()
+
+
+class Raises:
+    """Raises what the client of a catalogue may raise for odd answers, some times, and then takes all."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.taken: list[bytes] = []
+
+    def __call__(self, record: bytes) -> None:
+        if self.times:
+            self.times -= 1
+            raise OverflowError("timestamp too large to convert to C PyTime_t")
+        self.taken.append(record)
+
+
+@pytest.mark.parametrize(("times", "kept"), [(3, [b"a", b"b"]), (5, [b"b"])])
+def test_one_that_raises_goes_on(
+    times: int, kept: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After five times, the event may be the reason, and the next ones are sent."""
+    monkeypatch.setattr(branches, "_FIRST_PAUSE_S", 0.01)
+    odd, good = Raises(times), Raises(0)
+    both = branches.Branches([branches.Branch("odd", odd), branches.Branch("good", good)])
+    odd.times += 1  # it raises at once, too
+    for record in (b"a", b"b"):
+        both.send(record)
+    wait_until(lambda: odd.taken == kept, "it has got what it takes")
+    both.close()
+    assert good.taken == [b"a", b"b"]
+    assert "OverflowError" in caplog.text
+
+
+def test_what_all_raise_is_the_runtimes() -> None:
+    """It tries a few times, and says what was raised."""
+    both = branches.Branches([branches.Branch(name, Raises(9)) for name in "ab"])
+    with pytest.raises(OverflowError):
+        both.send(b"a")
+
+
+def test_a_pause_that_is_asked_for_has_a_limit() -> None:
+    asked = RetryLater("later", 10**15)
+    assert branches._pause_s(asked, 1.0) == 900

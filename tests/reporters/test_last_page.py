@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from spark_events_prometheus import linger
 from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events_prometheus.linger import ask_to_leave
 from spark_events_prometheus.reporter import PrometheusReporter
@@ -17,6 +19,7 @@ from spark_events.api import ConfigError, Counter, ReporterConfig, ServerAuthent
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.pki import Pki
+from tests.support.raw_http import raw_http
 from tests.support.scraping import basic, code_of, trusting
 from tests.support.waiting import free_port, http_get, is_listening, wait_until
 
@@ -140,6 +143,26 @@ def test_the_next_driver_takes_the_port(serve: Callable[..., Served]) -> None:
     with pytest.raises(ConfigError, match="cannot listen on port"):
         serve(port)
     assert "spark_rows_total 2.0" in http_get(second.url)
+
+
+def test_clients_that_say_nothing(serve: Callable[..., Served]) -> None:
+    """They neither hide the end nor keep the port: the oldest of many is ended."""
+    served = serve()
+    http_get(served.url)
+    served.counter.inc(7)
+    served.reporter.close()
+    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(20)]
+    assert "spark_rows_total 7.0" in http_get(served.url)
+    assert ask_to_leave("127.0.0.1", served.port)
+    for client in silent:
+        client.close()
+
+
+def test_something_else_on_the_port_that_never_ends_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver does not wait for it, however often a byte comes."""
+    monkeypatch.setattr(linger, "_WHOLE_ANSWER_S", 0.2)
+    with raw_http([b"x"] * 500, pause_s=0.02) as (url, _):
+        assert not ask_to_leave("127.0.0.1", int(url.rpartition(":")[2]))
 
 
 def test_the_next_driver_waits_a_little(serve: Callable[..., Served]) -> None:

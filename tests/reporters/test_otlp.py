@@ -36,7 +36,8 @@ from spark_events.api.http_once import retry_after_ms
 from tests.support.collector import Collector
 from tests.support.otlp_backend import Answer, Backend
 from tests.support.otlp_reporters import config, outbox_of, send, send_one
-from tests.support.raw_http import DRIPS, dripping
+from tests.support.raw_http import DRIPS, dripping, raw_http
+from tests.support.raw_http2 import raw_http2
 from tests.support.waiting import free_port, wait_until
 
 
@@ -173,9 +174,10 @@ def test_who_is_not_let_in_keeps_its_records(backend: Backend, protocol: str) ->
     [
         Answer(302, headers={"Location": "/login"}),
         Answer(200, body=b"<html>log in first</html>"),
+        Answer(200, headers={"Content-Type": "text/html"}),
         Answer(404),
     ],
-    ids=["redirect", "page", "not-found"],
+    ids=["redirect", "page", "empty-page", "not-found"],
 )
 def test_something_that_is_no_collector(backend: Backend, answer: Answer) -> None:
     """A login page with 200 is not an acknowledgement, and a redirect is not followed."""
@@ -267,6 +269,97 @@ def test_what_speaks_grpc_and_is_no_collector(caplog: pytest.LogCaptureFixture) 
 
     assert caught.value.tries is None
     assert not caplog.text
+
+
+OF_GRPC = [(":status", "200"), ("content-type", "application/grpc")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "reset"),
+    [
+        ([(":status", "302"), ("location", "https://login.example.org/")], b"", -1),
+        ([(":status", "200"), ("content-type", "text/html")], b"<html>log in first</html>", -1),
+        ([(":status", "405")], b"", -1),
+        (OF_GRPC, b"", 2),
+        ([*OF_GRPC, ("grpc-status", "abc")], None, -1),
+        ([*OF_GRPC, ("x", "y")], None, -1),
+        ([*OF_GRPC, ("grpc-status", "0")], None, -1),
+    ],
+    ids=[
+        "a redirect",
+        "a page",
+        "a method",
+        "a reset",
+        "an odd status",
+        "no status",
+        "success, and no message",
+    ],
+)
+def test_what_answers_for_a_collector_costs_no_records(
+    fields: list[tuple[str, str]], body: bytes | None, reset: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A proxy has not seen the records, as over HTTP."""
+    with (
+        raw_http2(fields, body, reset) as url,
+        pytest.raises(RetryLater, match=r"see exporter\.endpoint") as caught,
+    ):
+        send_one(config(url, "grpc"))
+
+    assert caught.value.tries is None
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize(("status", "smaller"), [("413", True), ("500", False)])
+def test_a_proxy_that_breaks_on_a_request(status: str, smaller: bool) -> None:
+    with raw_http2([(":status", status)]) as url, pytest.raises(RetryLater) as caught:
+        send_one(config(url, "grpc"))
+
+    assert caught.value.tries
+    assert caught.value.smaller == smaller
+
+
+class Relay(grpc.GenericRpcHandler):
+    """Says what a call of its own has failed of."""
+
+    def __init__(self, code: grpc.StatusCode, details: str) -> None:
+        self._code, self._details = code, details
+
+    def service(self, details: object) -> object:
+        def relayed(request: bytes, context: grpc.ServicerContext) -> bytes:
+            context.abort(self._code, self._details)
+            raise AssertionError("abort() raises")
+
+        return grpc.unary_unary_rpc_method_handler(relayed)
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "expected"),
+    [
+        ("RESOURCE_EXHAUSTED", "CLIENT: Received message larger than max (5000000 vs. 4194304)", Refused),
+        ("UNAVAILABLE", "CLIENT: Sent message larger than max (5000000 vs. 4194304)", RetryLater),
+        ("INTERNAL", "Decompressed message larger than max", RetryLater),
+        ("RESOURCE_EXHAUSTED", "the queue is larger than max, try later", RetryLater),
+    ],
+)
+def test_what_a_gateway_relays_is_no_success(code: str, details: str, expected: type[Exception]) -> None:
+    """It has nearly the words of gRPC here, where an answer is too large to be read."""
+    server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Relay(grpc.StatusCode[code], details)])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with pytest.raises(expected):
+        send_one(config(f"http://127.0.0.1:{port}", "grpc"))
+    server.stop(0).wait()
+
+
+@pytest.mark.parametrize("place", [b"http://portal/?u=J\xfcrgen", b"http://[::1"])
+def test_a_redirect_to_an_odd_place(place: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """It is read, even where it is not followed."""
+    head = b"HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % place
+    with raw_http([head]) as (url, _), pytest.raises(RetryLater, match=r"see exporter\.endpoint") as caught:
+        send_one(config(url, "http"))
+
+    assert caught.value.tries is None
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])

@@ -110,7 +110,13 @@ def test_an_answer_that_drips(what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 200], ids=["ssh", "headers"]
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 200,
+        b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=["ssh", "headers", "an odd place"],
 )
 def test_something_that_is_no_pushgateway(answer: bytes) -> None:
     with raw_http([answer]) as (url, _), pytest.raises(RetryLater):

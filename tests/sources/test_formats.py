@@ -90,6 +90,17 @@ def test_rolling_and_compacted(written: Path) -> None:
     assert new_statuses(compacted.events, "application") == ["CREATED", "RUNNING", "FINISHED"]
 
 
+def test_a_file_whose_number_is_too_large_is_no_part(tmp_path: Path) -> None:
+    """Whoever may write to the folder could else end what follows all of its applications."""
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "appstatus_app-1.inprogress").touch()
+    for number in ("1", "99999999999999999999"):
+        (folder / f"events_{number}_app-1").write_text("{}\n")
+    (log,) = LogFiles(str(tmp_path)).find()
+    assert [part.index for part in log.parts] == [1]
+
+
 def test_parts_in_their_order(tmp_path: Path) -> None:
     """By number and not by name; a line is never cut between two, and one in progress is told."""
     lines = small_log().splitlines(keepends=True)

@@ -7,12 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from spark_events.api import Refused, RetryLater
+from spark_events.api import Refused, RetryLater, text_without_queries
 
 logger = logging.getLogger("spark_events.openlineage")
 
 _MOST_WAITING_BYTES = 32 << 20
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGEST_ASKED_S = 1.0, 60.0, 900.0
+_TRIES_OF_RAISED = 5
+"""How often an event is sent that makes the client raise what nobody expects."""
 _PATIENCE_AT_END_S = 2.0
 
 
@@ -71,16 +73,25 @@ class Branch:
     def _catch_up(self, wait_s: float) -> None:
         """Send what waits, in order, until nothing does or the end has come."""
         pause_s = _FIRST_PAUSE_S
+        raised = 0
         while True:
             self._closing.wait(wait_s)
             try:
                 while self._send_next():
-                    pause_s = _FIRST_PAUSE_S
+                    pause_s, raised = _FIRST_PAUSE_S, 0
                 return
             except RetryLater as away:
-                if self._closing.is_set():
-                    return
-                wait_s, pause_s = _pause_s(away, pause_s), min(2 * pause_s, _LONGEST_PAUSE_S)
+                wait_s = _pause_s(away, pause_s)
+            except Exception as error:  # of the client, or of what gets a token: those that wait go on
+                wait_s, raised = pause_s, raised + 1
+                logger.warning("%s: an event cannot be sent: %s", self.name, _in_words(error))
+                if raised == _TRIES_OF_RAISED:
+                    logger.warning("an event is lost to one of the transports: %s", self.name)
+                    self._drop_next()
+                    raised = 0
+            if self._closing.is_set():
+                return
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _send_next(self) -> bool:
         """Send the next event; return False, and be behind no more, if there is none."""
@@ -95,10 +106,12 @@ class Branch:
             self.send(record)
         except Refused as refused:
             logger.warning("an event is lost to one of the transports: %s", refused)
-        with self._lock:
-            self._waiting.popleft()
-            self._waiting_bytes -= len(record)
+        self._drop_next()
         return True
+
+    def _drop_next(self) -> None:
+        with self._lock:
+            self._waiting_bytes -= len(self._waiting.popleft())
 
     def close(self) -> None:
         """Try once more, for a moment, and say what is lost."""
@@ -112,7 +125,11 @@ class Branch:
 
 
 def _pause_s(reason: RetryLater, own_s: float) -> float:
-    return own_s if reason.after_ms is None else reason.after_ms / 1000
+    return own_s if reason.after_ms is None else min(reason.after_ms / 1000, _LONGEST_ASKED_S)
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {text_without_queries(str(error))}"
 
 
 class Branches:
@@ -134,6 +151,7 @@ class Branches:
         """
         behind = [branch for branch in self._branches if branch.behind]
         failures: dict[Branch, RetryLater] = {}
+        raised: list[Exception] = []
         refusals: list[Refused] = []
         for branch in self._branches:
             if branch in behind:
@@ -144,7 +162,12 @@ class Branches:
                 failures[branch] = away
             except Refused as refused:
                 refusals.append(refused)
+            except Exception as error:
+                raised.append(error)
+                failures[branch] = RetryLater(f"{branch.name}: {_in_words(error)}")
         taken = len(behind) + len(failures) + len(refusals) < len(self._branches)
+        if raised and not taken and len(raised) == len(failures):
+            raise raised[0]  # which the runtime tries a few times
         if failures and not taken:
             raise next(iter(failures.values()))
         for branch in (*behind, *failures):

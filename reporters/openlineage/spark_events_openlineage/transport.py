@@ -25,6 +25,15 @@ _TRY_LATER = frozenset((408, 425, 429))
 _CLIENTS_FAULT = 400
 _SERVERS_FAULT = 500
 _LONGEST_REASON = 200
+_HINTS = {
+    401: "see transport.auth",
+    403: "see transport.auth",
+    404: "see transport.url",
+    405: "see transport.url",
+    407: "the proxy requires authentication",
+    421: "see transport.url",
+}
+"""What a wrong configuration is answered with: it may be mended, and costs no events until then."""
 
 
 class Destination:
@@ -127,6 +136,8 @@ def _meaning_of(error: Exception, name: str) -> Refused | RetryLater:
         return RetryLater(answer, retry_after_ms(error.response.headers))
     if status < _CLIENTS_FAULT:
         return RetryLater(f"{answer}, a redirect, which is not followed; see transport.url")
+    if status in _HINTS:
+        return RetryLater(f"{answer} ({_HINTS[status]})", retry_after_ms(error.response.headers))
     return Refused(f"{answer}: {body[:_LONGEST_REASON].decode(errors='replace')}")
 
 

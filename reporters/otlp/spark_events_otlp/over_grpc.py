@@ -24,8 +24,14 @@ _HINTS = {
     "NOT_FOUND": "see exporter.endpoint",
 }
 _REFUSED_CONNECTION = "Connection refused"
-_TOO_LARGE = "larger than max"
-_UNPACKED = "Decompressed message larger"
+_TOO_LARGE = re.compile(r"message (?:is )?larger than max", re.ASCII)
+_EXHAUSTED, _UNPACKED = "RESOURCE_EXHAUSTED", "Decompressed message larger than max"
+_LARGEST_ANSWER = (4 << 20) - 3
+"""In bytes; not gRPC's default, for what a destination passes on of a call of its own has that."""
+_OF_HTTP = re.compile(r"Received http2 header with status: (\d+)", re.ASCII)
+_HTTP_TOO_LARGE, _HTTP_BROKEN = 413, 500
+_NO_STATUS = ("Stream removed", "No status received")
+"""How gRPC's details begin where something answered that is no server of gRPC, such as a proxy."""
 _STATUS_KEY = "grpc-status-details-bin"
 
 
@@ -43,16 +49,17 @@ class GrpcTransport(OtlpTransport):
         try:
             answer = self._exported(request)
         except grpc.RpcError as error:
-            if _is_of_answer(error.details() or ""):
+            if _is_of_answer(error.code().name, error.details() or ""):
                 return self._too_large()
             raise self._error_of(error) from None
         try:
-            return self._signal.response.FromString(answer)
+            if answer is not None:  # as of what says that all is well, and nothing else
+                return self._signal.response.FromString(answer)
         except DecodeError:
-            reason = f"{self.url} (grpc) answered, but not with OTLP (see exporter.endpoint)"
-            raise RetryLater(reason) from None
+            pass
+        raise RetryLater(f"{self.url} (grpc) answered, but not with OTLP (see exporter.endpoint)")
 
-    def _exported(self, request: bytes) -> bytes:
+    def _exported(self, request: bytes) -> bytes | None:
         """Return the answer to one request.
 
         If one of them is too large once it is unpacked, gRPC does not say which. Where requests are packed,
@@ -68,8 +75,8 @@ class GrpcTransport(OtlpTransport):
                 raise
         return self._call(request, packed=False)
 
-    def _call(self, request: bytes, *, packed: bool) -> bytes:
-        answer: bytes = self._export(
+    def _call(self, request: bytes, *, packed: bool) -> bytes | None:
+        answer: bytes | None = self._export(
             request,
             timeout=self._endpoint.timeout_s,
             metadata=list(self._endpoint.reveal_headers().items()),
@@ -101,7 +108,11 @@ class GrpcTransport(OtlpTransport):
         url = urlsplit(self._endpoint.url)
         address = f"[{url.hostname}]" if ":" in str(url.hostname) else url.hostname
         # A collector that comes back is noticed within a second, and not after gRPC's two minutes.
-        options = [("grpc.max_reconnect_backoff_ms", 1_000), ("grpc.initial_reconnect_backoff_ms", 200)]
+        options = [
+            ("grpc.max_reconnect_backoff_ms", 1_000),
+            ("grpc.initial_reconnect_backoff_ms", 200),
+            ("grpc.max_receive_message_length", _LARGEST_ANSWER),
+        ]
         authority = f"{address}:{url.port or 4317}"
         if url.scheme == "https":
             credentials = grpc.ssl_channel_credentials(*self._endpoint.tls.read())
@@ -114,8 +125,12 @@ class GrpcTransport(OtlpTransport):
         if code == "UNAVAILABLE" and _REFUSED_CONNECTION in details:
             return RetryLater(f"{self.url} (grpc): connection refused; is a collector running there?")
         reason = f"{self.url} (grpc) answered {code}: {details[:LONGEST_REASON]}"
-        if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
+        if code in _REFUSED or (code == _EXHAUSTED and _TOO_LARGE.search(details)):
             return Refused(reason)
+        if (of_http := _OF_HTTP.match(details)) and code in _UNCLEAR:
+            return _of_proxy(reason, int(of_http[1]))
+        if details.startswith(_NO_STATUS) and code in _UNCLEAR:
+            return RetryLater(f"{reason} (see exporter.endpoint)")
         if code in _HINTS:
             return RetryLater(f"{reason} ({_HINTS[code]})")
         if code in _UNCLEAR:
@@ -125,14 +140,29 @@ class GrpcTransport(OtlpTransport):
         return RetryLater(reason, retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
 
 
-def _is_of_answer(details: str) -> bool:
+def _of_proxy(reason: str, status: int) -> RetryLater:
+    """Return what an answer of HTTP asks for: no collector has seen the request, which is not to blame.
+
+    Unless it is too large for what answered, or that breaks on it.
+    """
+    if status == _HTTP_TOO_LARGE:
+        return RetryLater(reason, tries=TRIES_OF_UNCLEAR, smaller=True)
+    if status >= _HTTP_BROKEN:
+        return RetryLater(reason, tries=TRIES_OF_UNCLEAR)
+    return RetryLater(f"{reason} (see exporter.endpoint)")
+
+
+def _is_of_answer(code: str, details: str) -> bool:
     """Return whether the answer is too large: the destination has taken the request, which was not packed.
 
-    A request that is too large has nearly the same details.
+    A request that is too large has nearly the same details, and so has what a destination says of a call of
+    its own: the limit is ours.
     """
-    if _TOO_LARGE not in details or "SERVER:" in details:
+    if code != _EXHAUSTED:
         return False
-    return "CLIENT:" in details or _UNPACKED in details
+    return details == _UNPACKED or (
+        bool(_TOO_LARGE.search(details)) and f" vs. {_LARGEST_ANSWER})" in details
+    )
 
 
 def retry_info_ms(error: Any) -> int | None:

@@ -22,7 +22,7 @@ _HINTS = {
     405: "see exporter.endpoint",
     407: "the proxy requires authentication",
 }
-_PROTOBUF = "application/x-protobuf"
+_PROTOBUF, _OF_PAGES = "application/x-protobuf", "text/html"
 
 
 class HttpTransport(OtlpTransport):
@@ -53,6 +53,9 @@ class HttpTransport(OtlpTransport):
         except OSError as error:  # of a file of TLS, or of requests, whose errors all are of this kind
             reason = f"{self.url} (http) cannot be reached: {text_without_queries(innermost(error))}"
             raise RetryLater(reason, smaller=isinstance(error, requests.ReadTimeout)) from None
+        except ValueError as error:  # of what requests reads in an answer, such as where a redirect leads to
+            reason = f"{self.url} (http) answered what is no HTTP: {text_without_queries(str(error))}"
+            raise RetryLater(f"{reason} (see exporter.endpoint)") from None
         if 200 <= answer.status_code < 300:
             return self._parsed(answer)
         raise self._error_of(answer)
@@ -78,15 +81,20 @@ class HttpTransport(OtlpTransport):
         return self._session
 
     def _parsed(self, answer: requests.Response) -> Any:
+        if answer.headers.get("Content-Type", "").startswith(_OF_PAGES):
+            raise self._no_otlp(answer)  # an empty one, too, could be parsed
         try:
             return self._signal.response.FromString(answer.content)
         except DecodeError:
             of_otlp = answer.headers.get("Content-Type") == _PROTOBUF
             if of_otlp and len(answer.content) >= LONGEST_BODY:  # of which there is only the beginning
                 return self._too_large()
-            raise RetryLater(
-                f"{self.url} (http) answered {answer.status_code}, but not with OTLP (see exporter.endpoint)",
-            ) from None
+            raise self._no_otlp(answer) from None
+
+    def _no_otlp(self, answer: requests.Response) -> RetryLater:
+        return RetryLater(
+            f"{self.url} (http) answered {answer.status_code}, but not with OTLP (see exporter.endpoint)"
+        )
 
     def _error_of(self, answer: requests.Response) -> Exception:
         """Return what an answer other than success asks for."""

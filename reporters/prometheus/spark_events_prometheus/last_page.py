@@ -6,6 +6,7 @@ Its standard input is the page: a line of JSON (see ``Page``), and the metrics.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import sys
@@ -153,23 +154,29 @@ def _is_here(connection: Any, address: str) -> bool:
     return address == connection.getsockname()[0] or address.startswith(("127.", "::1", "::ffff:127."))
 
 
+def _end(connection: socket.socket) -> None:
+    """End a connection, so that the thread that waits for it ends, too."""
+    with contextlib.suppress(OSError):  # it is over
+        connection.shutdown(socket.SHUT_RDWR)
+
+
 def main() -> None:
     """Serve on the socket whose number is the only argument."""
     server = socket.socket(fileno=int(sys.argv[1]))
     server.settimeout(_LOOK_S)
     page = Page(**json.loads(sys.stdin.buffer.readline()), metrics=sys.stdin.buffer.read())
-    threads: list[threading.Thread] = []
+    clients: list[tuple[threading.Thread, socket.socket]] = []
     while not page.done:
         try:
             connection, (address, *_) = server.accept()
         except OSError:  # nobody came, or is gone again
             continue
-        threads = [thread for thread in threads if thread.is_alive()]
-        if len(threads) >= _MOST_CONNECTIONS:
-            connection.close()
-            continue
-        threads.append(threading.Thread(target=page.serve, args=(connection, address), daemon=True))
-        threads[-1].start()
+        clients = [client for client in clients if client[0].is_alive()]
+        if len(clients) >= _MOST_CONNECTIONS:  # the oldest is the likeliest to say nothing
+            _end(clients.pop(0)[1])
+        thread = threading.Thread(target=page.serve, args=(connection, address), daemon=True)
+        clients.append((thread, connection))
+        thread.start()
     server.close()
 
 

@@ -92,7 +92,7 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         except HTTPError as error:
             reason = f"{self._url} answered {error.code}: {_beginning(error)}"
             raise (Refused(reason) if error.code == 400 else RetryLater(reason)) from None
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # the last of addresses and lengths in answers
             raise RetryLater(f"{self._url}: {getattr(error, 'reason', error)}") from None
 
     def _handler(

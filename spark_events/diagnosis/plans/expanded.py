@@ -73,8 +73,7 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
 def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     """Return a sentence and what to do; None where nothing says what the rows are made for."""
     names = _names(node)
-    is_cut = len(node.text) >= LONGEST_TEXT
-    what = f"{first_of(names, _MOST_NAMES)}{', …' if is_cut and len(names) <= _MOST_NAMES else ''}"
+    what = first_of(names, _MOST_NAMES)
     around = " ".join((node.text, *(each.text for each in _aggregates(node))))
     if _OF_WINDOWS.search(node.text):
         return (
@@ -84,8 +83,9 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
             "slide, and then make long ones of their results: sums of sums, and sums of counts.",
         )
     if _OF_DISTINCT.search(around):
+        more = ", …" if len(node.text) >= LONGEST_TEXT and len(names) <= _MOST_NAMES else ""
         return (
-            f"to aggregate distinct values of {what} at once, Spark makes {made:,} rows of {of:,}, and "
+            f"to aggregate distinct values of {what}{more} at once, Spark makes {made:,} rows of {of:,}, and "
             "divides them among tasks by these values",
             "approx_count_distinct() needs no such rows; nor does size(collect_set()), which is exact, for a "
             "column with few values. Filter before, and count no column of which nobody needs it.",

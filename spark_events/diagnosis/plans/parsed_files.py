@@ -71,8 +71,8 @@ class ParsedFiles:
             return False
         work, is_again = WorkInStages(execution), False
         # Those that one query reads with other filters are told so, all but one of each table.
-        told = {id(scan) for of_files in read_apart(execution) for scan, _ in of_files[1:]}
-        for scan in (scan for scan in scans if id(scan) not in told):
+        of_loop = {id(scan) for of_files in read_apart(execution) for scan, _ in of_files[1:]}
+        for scan in (scan for scan in scans if id(scan) not in of_loop):
             is_again = self._add(scan, work, place) or is_again
         return is_again
 

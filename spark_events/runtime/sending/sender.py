@@ -187,7 +187,8 @@ class Sender:
             self._spool.acknowledge(batch, answered)
         self._limit = min(self._limit * 2, self._reporter.max_request_records)
         tries, seconds = self._backoff.tries, self._backoff.elapsed_s
-        self._trouble.over("%s delivers again, after %d tries in %.0f s", self._title, tries, seconds)
+        if answer.refused < len(part):
+            self._trouble.over("%s delivers again, after %d tries in %.0f s", self._title, tries, seconds)
         self._backoff.succeeded()
         return True
 

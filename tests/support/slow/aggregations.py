@@ -1,4 +1,4 @@
-"""Aggregations for which Spark makes several rows of each."""
+"""Aggregations for which Spark makes several rows of each, or compares rows of which none repeats."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ def sales_by_all_sets(work: Work) -> None:
         sales = sales.groupBy(*names).agg(_sql("sum(sold) AS sold"))
     sums = sales.cube(*names).agg(_sql("sum(sold) AS sold"))
     sums.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("no-duplicates")
+def visits_that_are_distinct(work: Work) -> None:
+    """UNION looks for rows that are in both of two tables, of which no row can be; the twin does not look."""
+    rows = work.random.randrange(1_000_000, 1_500_000)
+    work.defect("no-duplicates", None, "visitor", costed=False)
+    spark = work.begin()
+    columns = ("id", "hash(id, 1) AS visitor", "hash(id, 2) AS page", "cast(hash(id, 3) AS string) AS place")
+    halves = [spark.range(at, at + rows, 1, work.cores).selectExpr(*columns) for at in (0, rows)]
+    visits = halves[0].unionAll(halves[1])
+    if work.bad:
+        visits = visits.distinct()
+    visits.write.format("noop").mode("overwrite").save()  # slow
 
 
 def _sql(text: str) -> object:

@@ -24,11 +24,11 @@ IN_PROGRESS = ".inprogress"
 _COMPACT = ".compact"
 _CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
 _ROLLING = "eventlog_v2_"
-_PART = re.compile(r"events_(\d+)_")
+_PART = re.compile(r"events_(\d{1,9})_")
 _STATUS = "appstatus_"
 _ATTEMPT = re.compile(r"(application_\d+_\d+)_(\d{1,9})")
 # Spark before 1.3 wrote a folder of these.
-_OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
+_OLD_PART = re.compile(r"EVENT_LOG_(\d{1,9})$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
 _BLOCK = 256 << 10  # a block that fits a core's own cache is split twice as fast
 

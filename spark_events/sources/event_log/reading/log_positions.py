@@ -106,7 +106,7 @@ class LogPositions:
             if not self.fresh:
                 self._database.execute("PRAGMA user_version = 1")
             self._database.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError) as error:  # the latter of numbers that it cannot hold
             self.unsaved = self._problem(error)
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")

@@ -1,0 +1,91 @@
+"""The rule about duplicates that are looked for among rows of which none repeats: by DISTINCT, say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import CUT, EXCHANGE, ROWS, Node, columns, first_of
+from spark_events.diagnosis.plans.work_in_stage import above, freed_besides_ms
+from spark_events.diagnosis.thresholds import NO_DUPLICATES, Thresholds
+
+_AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
+_HANDING_ON = (EXCHANGE, "AQEShuffleRead", "Sort", "Project")
+_BY = re.compile(r"\(keys?=\[(.+)\], functions=\[(.*?)\]", re.ASCII | re.DOTALL)
+_FIRST = re.compile(r"^(?:(?:partial_|merge_)?first\([^()]*\)(?:, |$))*$", re.ASCII)
+"""How Spark keeps the other columns of ``dropDuplicates``."""
+_COUNTED = "distinct "
+"""What is in the functions that count distinct values: the rows below them are not the result."""
+_MARKS = {"gid", "spark_grouping_id"}
+_MOST_NAMES = 4
+
+
+def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield each search for duplicates that drops no row.
+
+    What it costs to shuffle the rows is in the stage before, and not known apart; ``share_ms`` is the time of
+    the stage that compares them.
+    """
+    for node in execution.nodes():
+        partial = _next_aggregate(node) if node.name in _AGGREGATES else None
+        if partial is None or len(partial.children) != 1:
+            continue
+        rows, of = node.metrics.get(ROWS) or 0, partial.children[0].rows
+        by = _keys(node)
+        if rows != of or rows < thresholds.explosion_rows or not by or not _keys(partial):
+            continue
+        if _is_counted(node) or _is_of_sets(partial.children[0]):
+            continue
+        others = (*above(node), *(each for each in node.within_stage() if each not in (node, partial)))
+        tables = first_of(node.tables(), _MOST_NAMES)
+        yield Issue(
+            NO_DUPLICATES,
+            f"{NO_DUPLICATES} {by}",
+            None,
+            None,
+            f"looks for duplicates by {by} among {rows:,} rows{f' of {tables}' if tables else ''}, and finds "
+            "none",
+            "DISTINCT, dropDuplicates() and UNION move all rows to compare them. Leave that out where rows "
+            "cannot repeat: UNION ALL, joins that find one row each, a key that is unique in its table.",
+            evidence={
+                "duplicates.rows": rows,
+                "duplicates.columns": by,
+                "duplicates.stages": ", ".join(map(str, sorted(node.stages | partial.stages))),
+            },
+            share_ms=round(freed_besides_ms(execution, node.stages, others)),
+            stages=node.stages,
+        )
+
+
+def _next_aggregate(node: Node) -> Node | None:
+    """Return the aggregate whose rows another one merges."""
+    below = node.children
+    while len(below) == 1 and below[0].name in _HANDING_ON:
+        below = below[0].children
+    return below[0] if len(below) == 1 and below[0].name in _AGGREGATES else None
+
+
+def _keys(node: Node) -> str:
+    """Return by which columns an aggregate keeps one row each; empty if it does more, or its text is cut."""
+    match = _BY.search(node.text)
+    if match is None or CUT in node.text or not _FIRST.match(match[2]):
+        return ""
+    names = columns(match[1])
+    return "" if _MARKS.intersection(names) else first_of(names, _MOST_NAMES)
+
+
+def _is_of_sets(node: Node) -> bool:
+    """Return whether rows come from INTERSECT or EXCEPT, or from a join that is planned as these are."""
+    while node.name in ("Project", "Filter") and len(node.children) == 1:
+        node = node.children[0]
+    return any(kind in node.text for kind in ("LeftSemi", "LeftAnti"))
+
+
+def _is_counted(node: Node) -> bool:
+    """Return whether what is left of rows is counted: that has to find out whether there are duplicates."""
+    over = node.parent
+    while over is not None and over.name in _HANDING_ON:
+        over = over.parent
+    return over is not None and over.name in _AGGREGATES and _COUNTED in over.text

@@ -1,0 +1,76 @@
+"""The rule about duplicates that are looked for among rows of which none repeats."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.no_duplicates import no_duplicates
+from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan, S, executed
+
+ROWS = 2_000_000
+DISTINCT = "HashAggregate(keys=[id#0L, place#2], functions=[], output=[id#0L, place#2])"
+SCAN = "Scan parquet db.visits [id#0L, place#2]"
+
+
+def told(
+    compares: str = DISTINCT,
+    left: int = ROWS,
+    of: int | None = ROWS,
+    above: str = "Project [id#0L]",
+    below: str = SCAN,
+) -> list[Issue]:
+    """Return what is told of an aggregation of four cores: 30 s before its shuffle, and 40 s after it, 8 s to sort."""
+    rows = {} if of is None else {"rows": of}
+    plan = Plan()(0, above, 2)(1, "Sort [id#0L ASC]", 2, sort_time=32 * S)(2, compares, 2, rows=left)
+    plan(3, "AQEShuffleRead coalesced")(4, "Exchange hashpartitioning(id#0L, 200)", 1)
+    plan(5, compares, 1, rows=left)(6, below, 1, **rows)
+    return list(no_duplicates(executed(plan, s1=(0, 30), s2=(30, 70)), Thresholds()))
+
+
+@pytest.mark.parametrize(
+    ("compares", "by"),
+    [
+        (DISTINCT, "id, place"),
+        ("HashAggregate(keys=[id#0L], functions=[first(k#1L, false), first(h#2, false)])", "id"),
+        ("HashAggregate(keys=[id#0L], functions=[partial_first(k#1L, false)])", "id"),
+        ("SortAggregate(key=[id#0L], functions=[first(k#1L, false)])", "id"),
+    ],
+    ids=["DISTINCT", "dropDuplicates", "before the shuffle", "by sorting"],
+)
+def test_rows_of_which_none_repeats(compares: str, by: str) -> None:
+    """What another way would take is not known: the stage may do more, but for what is measured."""
+    (issue,) = told(compares)
+    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("no-duplicates", None, 40 * S * 4 // 5)
+    assert issue.sentence == f"looks for duplicates by {by} among 2,000,000 rows of db.visits, and finds none"
+    assert issue.stages == {2}
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        told(left=ROWS - 1),
+        told(of=None),
+        told(left=99_999, of=99_999),
+        told("HashAggregate(keys=[id#0L], functions=[sum(k#1L)])"),
+        told("HashAggregate(keys=[id#0L], functions=[first(k#1L, false), sum(k#1L)])"),
+        told("HashAggregate(keys=[id#0L, gid#5], functions=[])"),
+        told("HashAggregate(keys=[id#0L, ... 30 more fields], functions=[])"),
+        told(above="HashAggregate(keys=[], functions=[partial_count(distinct id#0L)])"),
+        told(below="SortMergeJoin [id#0L], [id#3L], LeftAnti"),
+    ],
+    ids=[
+        "one is dropped",
+        "nobody has counted them",
+        "few rows",
+        "sums",
+        "sums besides",
+        "copies of rows",
+        "a text that is cut",
+        "distinct values are counted",
+        "EXCEPT",
+    ],
+)
+def test_rows_that_are_to_be_compared(healthy: list[Issue]) -> None:
+    assert healthy == []
