@@ -376,6 +376,14 @@ def test_rows_of_a_frame_that_go_through_an_rdd() -> None:
         assert "If they call a service" in issue.advice
 
 
+def test_functions_that_hand_rows_to_something_else() -> None:
+    """What is said of functions whose results Spark gets would only hide that each row is sent by itself."""
+    tasks, python = measured([100 * S] * 4), PythonTimes(400 * S, in_rdd=True)
+    (issue,) = stage_issues(EndedStage(4, tasks, python, of_frame=True, hands_out=True), Thresholds())
+    assert "send many rows in each request" in issue.advice
+    assert "from_json" not in issue.advice
+
+
 @pytest.mark.parametrize(("rows", "told"), [(10, 10), (999, 999), (1_000, None), (0, None), (None, None)])
 def test_how_many_rows_python_gets_at_a_time(rows: int | None, told: int | None) -> None:
     tasks = measured([100 * S] * 4)

@@ -1,0 +1,34 @@
+"""When a metric reporter reports again; what becomes of its reports is in ``test_registry``."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.api import RetryLater, Scheduled
+from spark_events.runtime.log_once import OnceLog
+from spark_events.runtime.reporter_calls import PeriodicReports
+from spark_events.runtime.stats import ReporterAccount, ReporterStats
+
+
+class Asks(Scheduled):
+    """A reporter whose destination asks for a pause, in ms, or for none."""
+
+    def __init__(self, after_ms: int | None) -> None:
+        self.after_ms = after_ms
+
+    def report(self) -> None:
+        raise RetryLater("not now", self.after_ms)
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "least_s", "most_s"),
+    [(None, 0, 0.001), (60_000, 50, 60), (10**15, 890, 900)],
+    ids=["the interval", "a minute", "no more than 15 minutes"],
+)
+def test_a_destination_that_asks_for_a_pause(after_ms: int | None, least_s: float, most_s: float) -> None:
+    account = ReporterAccount("metric reporter 'x'", OnceLog(), ReporterStats())
+    reports = PeriodicReports(Asks(after_ms), 1, account)
+    reports.report_if_due()
+    while not account.stats.retries.count:  # it is due after 1 ms
+        reports.report_if_due()
+    assert least_s <= reports.due_in_s <= most_s
