@@ -28,7 +28,7 @@ ABSENCES = {
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
     kinds.LARGE_BROADCAST: "the large broadcast of {about}",
     kinds.FULL_SCAN: "the scan of all partitions in {about}",
-    kinds.WINDOW: "the window over all rows in {about}",
+    kinds.WINDOW: "the way a window is computed in {about}",
     kinds.RECOMPUTATION: "computing {what} again",
     kinds.COLLECT: "bringing a large result to the driver",
     kinds.REWRITE: "writing unchanged rows again in {about}",
@@ -45,6 +45,7 @@ _SHARES = {
     kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
     kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
+    kinds.WINDOW: "may go to a window that aggregates all following rows for each row",
     kinds.RECOMPUTATION: "may go to computing {what} again",
 }
 """What takes the time of issues of which nobody knows how long it would take otherwise."""

@@ -53,3 +53,46 @@ def test_frames_that_are_quick(frame: str, rows: int, metrics: dict[str, int]) -
 def test_on_both_sides_of_the_row() -> None:
     (issue,) = told("RowFrame, -1000, 999", cpu_ms=80 * S)
     assert issue.evidence["window.frameRows"] == 2_000
+
+
+@pytest.mark.parametrize("frame", ["RowFrame, currentrow$()", "RangeFrame, currentrow$()", "RowFrame, 1"])
+def test_frames_that_end_with_their_partition(frame: str) -> None:
+    """Of 80 s that tasks have a CPU for, rows take 3 s where frames grow."""
+    (issue,) = told(f"{frame}, unboundedfollowing$()", cpu_ms=80 * S)
+    assert (issue.kind, issue.lost_ms) == ("window", 40 * S * 77 // 80)
+    assert issue.sentence == (
+        "for each of 1,000,000 rows, a window ordered by at aggregates all that follow in its partition anew"
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame", "cpu_s", "sorted_s"),
+    [
+        ("RowFrame, currentrow$(), unboundedfollowing$()", 9, 0),
+        ("RowFrame, currentrow$(), unboundedfollowing$()", 80, 150),
+        ("RowFrame, unboundedpreceding$(), unboundedfollowing$()", 80, 0),
+        ("RowFrame, unboundedpreceding$(), currentrow$()", 80, 0),
+    ],
+    ids=["short partitions", "it sorts", "the whole partition", "a frame that grows"],
+)
+def test_frames_to_the_end_that_are_quick(frame: str, cpu_s: int, sorted_s: int) -> None:
+    plan = Plan()(0, WINDOW.format(frame), 2, rows=1_000_000)
+    plan(1, "Sort [sensor#4, at#3L]", 2, sort_time=sorted_s * S)
+    execution = executed(plan, s2=(0, 40))
+    stages = {2: replace(execution.stages[2], cpu_ms=cpu_s * S)}
+    assert list(sliding_frames(replace(execution, stages=stages), Thresholds())) == []
+
+
+@pytest.mark.parametrize(
+    ("beside", "share_s"),
+    [("Project [slow(at#3L) AS x#9]", 39), ("BatchEvalPython [f(at#3L)#9], [x#9]", None)],
+    ids=["functions", "Python"],
+)
+def test_what_else_is_done_beside_frames_to_the_end(beside: str, share_s: int | None) -> None:
+    """Nobody knows how long that takes: it may be the functions that do, or all else."""
+    plan = Plan()(0, beside, 2)
+    plan(1, WINDOW.format("RowFrame, currentrow$(), unboundedfollowing$()"), 2, rows=1_000_000)
+    told = list(sliding_frames(executed(plan, s2=(0, 40)), Thresholds()))
+    assert [(issue.lost_ms, issue.share_ms and issue.share_ms // S) for issue in told] == (
+        [(None, share_s)] if share_s else []
+    )

@@ -14,8 +14,10 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _NODES = ("Project", "Filter")
 _CALL = re.compile(r"(get_json_object|xpath\w*)\(([A-Za-z_][\w.]*)#\d+, ([^()]*)\)", re.ASCII)
+_EVALUATED = re.compile(r"invoke\(XPath\w*Evaluator\((.*?)\)\.evaluate\(([A-Za-z_][\w.]*)#\d+", re.ASCII)
+"""How Spark 4 names the functions ``xpath…``."""
 _LEAST_FIELDS = 3
-_OF_JSON = "get_json_object"
+_OF_JSON, _OF_XML = "get_json_object", "xpath"
 _ALL_AT_ONCE = "parses it once, and has all fields"
 
 
@@ -31,6 +33,8 @@ def parsed_again(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
         fields: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         for function, column, field in _CALL.findall(node.text):
             fields[function, column].add(field)
+        for field, column in _EVALUATED.findall(node.text):
+            fields[_OF_XML, column].add(field)
         for (function, column), asked in fields.items():
             if len(asked) >= _LEAST_FIELDS:
                 yield _issue(node, function, column, len(asked), execution)

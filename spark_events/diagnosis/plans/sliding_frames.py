@@ -1,4 +1,7 @@
-"""The rule about window frames of many rows, each of which Spark goes through again for each row."""
+"""The rule about window frames of many rows, each of which Spark goes through again for each row.
+
+Of a frame that ends with its partition, too: only one that begins with it grows from row to row.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node, columns
+from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, above, is_accounted_for
 from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
 _BOUND = r"(-?\d+|currentrow\$\(\))"
 _FRAME = re.compile(rf"specifiedwindowframe\(RowFrame, {_BOUND}, {_BOUND}\)", re.ASCII)
+_QUICK, _CALLING = ("Window", "WindowGroupLimit"), ("Project", "Filter", "HashAggregate", "SortAggregate")
 _LEAST_ROWS = 100
 _STEP_NS = 20
 """What a row of a frame takes, of a CPU; less, where nothing but a sum is made of it."""
@@ -19,6 +24,11 @@ _LEAST_SHARE = 0.2
 """Of the CPU time of a window's stages: if its frames can explain less, something else takes long."""
 _MOST_TIMES = 4
 """If they would take so many times as long, they are shorter: a frame ends where its partition does."""
+_TO_THE_END = re.compile(
+    rf"specifiedwindowframe\(R(?:ow|ange)Frame, {_BOUND}, unboundedfollowing\$\(\)\)", re.ASCII
+)
+_LONG_FOR_A_ROW_US, _USUAL_FOR_A_ROW_US = 10, 3
+"""What a row takes of a CPU where partitions are long; and where they are short, or its frame grows."""
 _TREES = "number of segment-tree frames prepared"
 
 
@@ -26,6 +36,9 @@ def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
     """Yield windows whose frames have many rows: Spark aggregates all of a frame anew for each row."""
     for node in execution.nodes():
         frame_rows, rows = _longest_frame(node), node.rows
+        if rows and (issue := _to_the_end(node, rows, execution)) is not None:
+            yield issue
+            continue
         if frame_rows < _LEAST_ROWS or not rows or node.metrics.get(_TREES):
             continue
         stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
@@ -37,6 +50,42 @@ def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
         wall_ms = execution.wall_ms(node.stages)
         share = min(0.95, steps_ms / took_ms)
         yield _issue(node, frame_rows, rows, round(wall_ms * share))
+
+
+def _to_the_end(node: Node, rows: int, execution: EndedExecution) -> Issue | None:
+    """Return that rows take long whose frames end with their partition, if nothing else in the stage may.
+
+    Functions that are called there may: then what the window takes is not known.
+    """
+    if node.name != "Window" or not _TO_THE_END.search(node.text) or node.metrics.get(_TREES):
+        return None
+    others = [each for each in (*above(node), *node.within_stage()) if each is not node]
+    unknown = [each for each in others if not is_accounted_for(each) and each.name not in _QUICK]
+    if any(each.name not in _CALLING for each in unknown):
+        return None
+    stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
+    run_ms, cpu_ms = (sum(getattr(stage, name) for stage in stages) for name in ("run_ms", "cpu_ms"))
+    measured_ms = sum(each.metrics.get(name, 0) for each in others for name in MEASURED_TIMES)
+    own_share = max(0.0, 1 - measured_ms / run_ms) if run_ms else 0.0
+    each_us = (cpu_ms or run_ms) * own_share * 1_000 / rows
+    if each_us < _LONG_FOR_A_ROW_US:
+        return None
+    by = ", ".join(columns(node.text.rpartition("[")[2]))
+    took_ms = round(execution.wall_ms(node.stages) * own_share * (1 - _USUAL_FOR_A_ROW_US / each_us))
+    return Issue(
+        WINDOW,
+        f"{WINDOW} to the end",
+        None if unknown else took_ms,
+        None,
+        f"for each of {rows:,} rows, a window{f' ordered by {by}' if by else ''} aggregates all that follow "
+        "in its partition anew",
+        "Order it the other way round (DESC), and let frames begin with the partition (UNBOUNDED PRECEDING "
+        "to CURRENT ROW): they grow by a row each time. Or subtract a running total from that of the "
+        "partition.",
+        evidence={"window.rows": rows},
+        share_ms=took_ms if unknown else None,
+        stages=node.stages,
+    )
 
 
 def _issue(node: Node, frame_rows: int, rows: int, lost_ms: int) -> Issue:
