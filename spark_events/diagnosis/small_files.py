@@ -29,13 +29,14 @@ _FEWER_SCANS = (
     "they are still many then, compact the table."
 )
 _FEWER_FOLDERS = (
-    "These are {folders:,} partitions, with a file or two each: leave the column that has so many values out "
-    "of partitionBy, or take a coarser one (a day, a bucket); filters on it then use the statistics of files."
+    "These are {folders:,} partitions, with a file or two each: leave the column that has so many values "
+    "out of partitionBy, or take a coarser one (a month, a bucket); filters on it then use the statistics of "
+    "files."
 )
 _FIELDS = (("Read", "reads"), ("Written", "writes"))
 _COARSER_FOLDERS = (
     " The {folders:,} partitions hold only {each} each, too: leave the column that has most values out of "
-    "partitionBy, or take a coarser one (a day, a bucket)."
+    "partitionBy, or take a coarser one (a month, a bucket)."
 )
 _ONE_OF_EACH = (
     "Repartition by the columns of partitionBy before the write, so that one task writes each partition; in "

@@ -287,6 +287,20 @@ def test_what_follows_a_result_has_to_do_with_it() -> None:
     assert "let Arrow bring them" in issue.advice
 
 
+@pytest.mark.parametrize(("result_bytes", "is_suspected"), [(16 * MIB, True), (100_000, False)])
+def test_what_follows_a_result_may_be_a_loop_of_columns(result_bytes: int, is_suspected: bool) -> None:
+    """With which the program does not work for long if it is small."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, 0, S, "toPandas at a.py:4", result_bytes)
+    time.executions(1, 10 * S)
+    ran(time, 10 * S, 11 * S)
+    time.execution_planned(executed(Plan()(0, "Project [a#1, ... 276 more fields]", 1)))
+    time.executions(-1, 11 * S)
+    advice = told(time, 12 * S)["idle-cores"].advice
+    assert "If it builds a DataFrame in a loop" in advice
+    assert ("on the result" in advice or "program works on them" in advice) is is_suspected
+
+
 @pytest.mark.parametrize(
     ("of_application", "of_job", "is_advised"),
     [(False, None, True), (True, None, False), (False, True, False), (True, False, True)],

@@ -87,6 +87,33 @@ def test_a_join_whose_duplicates_are_dropped(steps: str) -> None:
     assert issue.evidence["join.keptRows"] == 2_000
 
 
+@pytest.mark.parametrize(
+    ("made", "kept", "above", "told_so"),
+    [
+        (300_000, 2_000, "BroadcastHashJoin [id#2L], [id#9L], Inner, BuildRight", True),
+        (300_000, 40_000, "BroadcastHashJoin [id#2L], [id#9L], Inner, BuildRight", False),
+        (150_000, 2_000, "BroadcastHashJoin [id#2L], [id#9L], Inner, BuildRight", False),
+        (300_000, 2_000, "Filter (day#3 > at#4)", False),
+    ],
+    ids=["nearly all", "some", "few rows more than it reads", "by a filter on both sides"],
+)
+def test_a_join_whose_rows_the_next_one_drops(made: int, kept: int, above: str, told_so: bool) -> None:
+    """Of keys that stand for nothing, say: many rows of both sides have them, and no row of the next table."""
+    plan = Plan()(0, above, 3, rows=kept)(1, "Project [id#2L]", 3)
+    plan = plan(2, "SortMergeJoin [key#1L], [id#2L], Inner", 3, rows=made)
+    for number, table in ((1, "beats [key#1L]"), (2, "sessions [id#2L]")):
+        plan = plan(3, "Exchange hashpartitioning(key, 8)", number, shuffle_records_written=100_000)
+        plan = plan(4, f"Scan parquet db.{table}", number, rows=100_000)
+    if "Join" in above:
+        plan = plan(1, "Exchange hashpartitioning(id#9L, 8)", 4, shuffle_records_written=900)
+        plan = plan(2, "Scan parquet db.devices [id#9L]", 4, rows=900)
+    found = told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 35))).get("exploding-join")
+    assert (found is not None) == told_so
+    if found is not None:
+        assert found.sentence.endswith("of which the next join, on id, keeps 2,000")
+        assert found.lost_ms == 30 * S * 2 // 3
+
+
 def pairs(kept: int, by: str) -> EndedExecution:
     """Return a join of a table of 100,000 lines of orders with itself, whose pairs are told apart by columns."""
     plan = Plan()(0, f"HashAggregate(keys=[{by}], functions=[])", 4, rows=kept)
@@ -1341,6 +1368,13 @@ def test_documents_that_are_parsed_anew_for_each_field() -> None:
     cut = told(parsed_again, parsing(body, ", ... 5 more fields"))["recomputation"]
     assert "each of at least 10 fields" in cut.sentence
     assert cut.share_ms == 5_000  # of fifteen fields, or of a thousand
+
+
+def test_xpath_as_spark_4_plans_it() -> None:
+    xml = [f"invoke(XPathStringEvaluator(/f{n}/text()).evaluate(body#1))" for n in range(5)]
+    issue = told(parsed_again, parsing(xml))["recomputation"]
+    assert issue.sentence == "xpath parses body anew for each of 5 fields"
+    assert issue.advice.startswith("from_xml (since Spark 4)")
 
 
 @pytest.mark.parametrize(

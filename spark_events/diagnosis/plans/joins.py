@@ -11,7 +11,7 @@ from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_bro
 from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
-from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
+from spark_events.diagnosis.plans.node import BROADCAST, EXCHANGE, Node, columns, outputs
 from spark_events.diagnosis.plans.pairs_tried import PairsTried
 from spark_events.diagnosis.plans.work_in_stage import stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
@@ -36,7 +36,12 @@ _ONE_ROW_OF_EACH = (
     "filter on the row that is valid), instead of dropping the copies of the other side's rows after it. If "
     "you need no column of that side, a left semi join adds no rows."
 )
-_FEW_ROWS = 10
+_DROPS_FIRST = (
+    "Many rows of both sides have the same {keys}: look which values these are (unknown, default, empty), "
+    "and leave them out before the join; or do the one first that keeps few rows."
+)
+_FEW_ROWS, _FEW_OF_ALL = 10, 0.1
+_HANDING_ON = ("Project", "Sort", "AQEShuffleRead", EXCHANGE)
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
 
@@ -62,29 +67,45 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         return
     most, factor = max(1, *(side or 0 for side in read)), thresholds.explosion_factor
     dropped = duplicates_dropped_of(node) if rows >= min(FACTOR, factor) * most else None
-    if dropped is None and rows < factor * most:
+    drops = _next_that_drops(node, rows) if rows >= min(FACTOR, factor) * most else None
+    if dropped is None and drops is None and rows < factor * most:
         return
     stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
-    left = (
-        f", of which {dropped.kept:,} are left once one of each {dropped.columns} is kept" if dropped else ""
-    )
+    left, advice = "", _FEWER_ROWS
+    if dropped is not None:
+        left = f", of which {dropped.kept:,} are left once one of each {dropped.columns} is kept"
+        advice = _ONE_ROW_OF_EACH
+    elif drops is not None:
+        left = f", of which the next join, on {join_keys(drops)}, keeps {drops.rows or 0:,}"
+        advice = _DROPS_FIRST
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
         execution.wall_ms(stages) * (rows - most) // rows,
         None,
         f"the join{of_tables(tables)} on {keys} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}",
-        (_ONE_ROW_OF_EACH if dropped else _FEWER_ROWS).format(keys=keys),
+        advice.format(keys=keys),
         evidence={
             "join.keys": keys,
             "join.rows": rows,
             "join.leftRows": read[0] or 0,
             "join.rightRows": read[1] or 0,
             **({"join.keptRows": dropped.kept} if dropped else {}),
+            **({"join.keptRows": drops.rows or 0} if drops and not dropped else {}),
         },
         stages=stages,
     )
+
+
+def _next_that_drops(join: Node, rows: int) -> Node | None:
+    """Return the next join of a join's rows, if it keeps few of them; None if something else comes first."""
+    above = join.parent
+    while above is not None and above.name in _HANDING_ON:
+        above = above.parent
+    if above is None or above.name not in EQUAL or above.rows is None or above.rows > _FEW_OF_ALL * rows:
+        return None
+    return above
 
 
 def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:

@@ -59,6 +59,13 @@ class Jobs:
     run_ms: int = 0
 
 
+_SMALL_BYTES = 1 << 20
+_ADDED_IN_A_LOOP = (
+    "If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one select() or "
+    "withColumns() does not."
+)
+
+
 @dataclass(slots=True)
 class Collected:
     """The results that came to the driver from one place.
@@ -101,7 +108,11 @@ def driver_issue(
     first = pauses[longest[0]]
     if longest[0].startswith(AFTER) and longest[0] != AT_END:
         place = longest[0].removeprefix(AFTER)
-        advice = _after_result(place, place in collected and collected[place].by_arrow)
+        result = collected.get(place)
+        advice = _after_result(place, result is not None and result.by_arrow)
+        if many_columns:
+            is_small = result is not None and result.size_bytes < _SMALL_BYTES
+            advice = f"{'That result is small.' if is_small else advice} {_ADDED_IN_A_LOOP}"
     elif first.within_ms * 2 > first.time_ms:
         advice = (
             "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
@@ -113,10 +124,7 @@ def driver_issue(
             "run it beside the jobs."
         )
         if many_columns:
-            advice += (
-                " If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one "
-                "select() or withColumns() does not."
-            )
+            advice += f" {_ADDED_IN_A_LOOP}"
     return Issue(
         IDLE_CORES,
         IDLE_CORES,
