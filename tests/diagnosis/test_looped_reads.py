@@ -90,7 +90,8 @@ def zones(
     for number in range(times):
         plan(2, f"Exchange hashpartitioning(m#{number}, 200)", number)(3, above.format(number), number)
         plan(4, f"Filter (zone#{number} = {of.get('zone', number)})", number, rows=5)
-        plan(5, f"Scan csv  [m#{number}, zone#{number}]", number, at, rows=50, **sizes)
+        scanned = f"Scan {of.get('form', 'csv')}  [m#{number}, zone#{number}]"
+        plan(5, scanned, number, at, rows=of.get("rows", 50), **sizes)
     stages = {f"s{number}": (20 * number, 20 * number + 20) for number in range(times)}
     return executed(plan, s99=(20 * times, 20 * times + 1), **stages)
 
@@ -103,6 +104,7 @@ def test_a_query_that_a_loop_has_put_together() -> None:
         "one query, which writes file:/out/lines, reads file:/data/readings (2 files, 70 MiB) 5 times, each time "
         "with another filter on zone"
     )
+    assert len(told([zones(form="parquet")], "parquet")) == 1
     (of_line,) = told([zones()])
     assert of_line.sentence.startswith(
         "collect at a.py:4 reads file:/data/readings (2 files, 70 MiB) 5 times in one"
@@ -114,8 +116,13 @@ def test_a_query_that_a_loop_has_put_together() -> None:
 
 @pytest.mark.parametrize(
     "healthy",
-    [zones(4), zones(zone=7), zones(above="SortMergeJoin [m#{0}], [n#9], Inner")],
-    ids=["four branches", "the same filter in each", "more is done with the rows"],
+    [
+        zones(4),
+        zones(zone=7),
+        zones(above="SortMergeJoin [m#{0}], [n#9], Inner"),
+        zones(form="parquet", rows=6),
+    ],
+    ids=["four branches", "the same filter in each", "more is done with the rows", "each reads its own rows"],
 )
 def test_queries_that_no_loop_has_put_together(healthy: EndedExecution) -> None:
     assert told([healthy], "parquet") == []

@@ -35,6 +35,8 @@ _LIGHT = (
 _LEAST, _MOST_LOOPS, _MOST_FILTERS = 5, 1_000, 10_000
 _AT = " at "
 """What is in a place that has a line of the user's code."""
+_COLUMNAR, _MOST_KEPT = ("Scan parquet", "Scan orc"), 0.5
+"""Scans that leave out what statistics show not to be asked for; and which part of the rest filters keep."""
 _PUTS_TOGETHER = ("Union", "WriteFiles", "Execute", "TakeOrderedAndProject")
 """How the names of nodes begin with which the rows of several scans come together in one stage."""
 _READ_ONCE = (
@@ -169,8 +171,12 @@ def read_apart(execution: EndedExecution) -> list[list[tuple[Node, str]]]:
 
 
 def _conditions(scan: Node) -> tuple[str, bool]:
-    """Return by what a scan's rows are filtered, and whether its stage does little more than that."""
+    """Return by what a scan's rows are filtered, and whether its stage does little more than that.
+
+    Of columnar files that are sorted by it, each scan reads only a part.
+    """
     conditions: list[str] = []
+    is_columnar = scan.name.startswith(_COLUMNAR)
     for node in above(scan):
         if node.name.startswith(_PUTS_TOGETHER):
             break
@@ -178,6 +184,8 @@ def _conditions(scan: Node) -> tuple[str, bool]:
             return "", False
         if node.name == _FILTER:
             conditions.append(node.text)
+            if is_columnar and _MOST_KEPT * (scan.rows or 0) < (node.rows or 0):
+                return "", False
     return " ".join(conditions), True
 
 
