@@ -63,6 +63,8 @@ _SPECIAL = {
 _QUERY = "query "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
+_MOST_OF_IT = 0.5
+"""Such a share of the run makes stages what is told first where no issue is known."""
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
 WAITED_FOR = "disks, other systems, or a CPU that other programs used"
@@ -170,7 +172,12 @@ def _most(
         share = whole_percent(100 * parts.get(COMPUTING, 0) / duration_ms)
         most += f' Of "{COMPUTING}", {share}, tasks had a CPU for {had_cpu}, and otherwise waited for '
         most += f"{WAITED_FOR}."
-    return most if largest in _WITHOUT_STAGES else most + _took_longest(longest)
+    if largest in _WITHOUT_STAGES:
+        return most
+    took_longest = _took_longest(longest)
+    if longest and longest[0].wall_ms >= _MOST_OF_IT * duration_ms:  # which says most
+        return f"{took_longest.strip()} {most}"
+    return most + took_longest
 
 
 def _far_longer(costly: FoundIssue, duration_ms: int, longest: Sequence[StagesOfPlace]) -> str:

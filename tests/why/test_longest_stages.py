@@ -45,7 +45,7 @@ def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
     (place,) = stages.longest(12 * S)
     assert (place.wall_ms, place.title) == (10 * S, "3 stages of the join at a.py:3")
     said = answer([], 12 * S, {"reading, computing and writing": 10 * S}, [place])
-    assert said.endswith("What took longest, 10.0 s, are 3 stages of the join at a.py:3.")
+    assert said.startswith("What took longest, 10.0 s, are 3 stages of the join at a.py:3.")
 
 
 def test_what_a_stage_does() -> None:
@@ -117,14 +117,13 @@ def test_what_a_row_takes(rows: int, seconds: int, said: str) -> None:
 
 
 def test_the_answer_where_nothing_is_wrong() -> None:
-    longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 0, 0, [(0, 20 * S)])]
-    said = answer([], 30 * S, {"driver alone": 9 * S, "reading, computing and writing": 21 * S}, longest)
-    assert said == (
-        'The largest part of its time, 70 %, is "reading, computing and writing". What took longest, 20.0 s, '
-        "is a stage of the sum at a.py:9: Generate (words)."
-    )
-    said = answer([], 30 * S, {"driver alone": 21 * S, "reading, computing and writing": 9 * S}, longest)
-    assert said == 'The largest part of its time, 70 %, is "driver alone".'
+    """Stages that take most of the run come first: they say most about it."""
+    parts = {"driver alone": 9 * S, "reading, computing and writing": 21 * S}
+    largest = 'The largest part of its time, 70 %, is "reading, computing and writing".'
+    took = "What took longest, {0}.0 s, is a stage of the sum at a.py:9: Generate (words)."
+    for wall_s, said in ((20, f"{took} {largest}"), (12, f"{largest} {took}")):
+        longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 0, 0, [(0, wall_s * S)])]
+        assert answer([], 30 * S, parts, longest) == said.format(wall_s)
 
 
 def test_of_paths_in_a_long_name_the_ends_are_told() -> None:

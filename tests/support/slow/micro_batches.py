@@ -71,6 +71,35 @@ def a_lookup_for_each_batch(work: Work) -> None:
     query.trigger(availableNow=True).start().awaitTermination()
 
 
+@case("table-in-batches")
+def rates_for_each_batch(work: Work) -> None:
+    """``foreachBatch`` computes rates from a table each time; to check a row takes 10 ms. The twin keeps them."""
+    batches, rows = work.random.randrange(5, 7), work.cores * work.random.randrange(60, 90)
+    write_parquet(work.folder / "rates", {"code": range(rows), "rate": range(rows)}, files=work.cores)
+    json_files(work.folder / "trades", batches, 200)
+    work.defect("static-side", (batches - 1) * rows * 10 / work.cores, "rates")
+    spark = work.begin()
+
+    def rates() -> DataFrame:
+        checked = spark.read.parquet(str(work.folder / "rates")).selectExpr(
+            "code", "rate", f"{resting('10')} AS checked"
+        )
+        return checked.groupBy("code").agg({"rate": "max", "checked": "max"})
+
+    kept = rates()
+    if not work.bad:
+        kept.cache().count()
+
+    def store(batch: DataFrame, number: int) -> None:
+        priced = batch.selectExpr("value % 50 AS code", "at").join(
+            rates() if work.bad else kept, "code"
+        )  # slow
+        priced.write.parquet(str(work.folder / "priced" / f"batch={number}"))  # slow
+
+    query = checkpointed(file_by_file(spark, work.folder / "trades").writeStream.foreachBatch(store), work)
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
+
+
 @case("small-batches")
 def a_file_in_each_batch(work: Work) -> None:
     """A limit of one or two files makes dozens of micro-batches of what was there when the query began."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from tests.support.slow.case import Work, case, resting, write_parquet
@@ -101,6 +102,25 @@ def measures_of_wide_lines(work: Work) -> None:
         measures = measures.select(names[:queries]).cache()
     for name in names[:queries]:
         measures.agg({name: "sum"}).collect()  # slow
+
+
+@case("read-in-branches")
+def invoices_of_zones(work: Work) -> None:
+    """A loop unites what it sums of each zone, and each branch parses the same lines; the twin groups by zone."""
+    rows, zones = work.random.randrange(300_000, 400_000), work.random.randrange(8, 14)
+    lines = work.folder / "meters"
+    lines.mkdir()
+    for file in range(work.cores):
+        texts = (f"{row},{row % zones},{row % 97},{'x' * 60}" for row in range(rows // work.cores))
+        (lines / f"{file}.csv").write_text("\n".join(texts))
+    work.defect("read-in-branches", None, "meters")
+    spark = work.begin()
+    meters = spark.read.schema("meter bigint, zone int, used int, note string").csv(str(lines))
+    sums = meters.groupBy("zone").agg({"used": "sum"})
+    if work.bad:
+        each = [meters.where(f"zone = {zone}").groupBy("zone").agg({"used": "sum"}) for zone in range(zones)]
+        sums = reduce(type(sums).unionAll, each)
+    sums.write.csv(str(work.folder / "invoices"))  # slow
 
 
 @case("checkpoint-not-kept", needed=_CALLED)
