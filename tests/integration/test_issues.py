@@ -13,7 +13,7 @@ from tests.support.executors import replay
 from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 _BUSY_MS = 1_500
 SINCE_4 = pytest.mark.skipif(
     pyspark.__version__.startswith("3."), reason="Spark 3 does not measure the time in Python functions"

@@ -17,7 +17,7 @@ from tests.support.executors import observed, replay
 from tests.support.file_log import file_events, of_name
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 ACTIONS = APPS / "failing_actions.py"
 SPARK_4 = not pyspark.__version__.startswith("3.")
 PLACE = ("code.file.path", "code.line.number", "code.function.name")
@@ -144,7 +144,6 @@ def test_time_in_foreach_batch_is_the_micro_batchs(told: Told, tmp_path: Path) -
     assert parts["driver in a micro-batch"] >= 3_000
 
 
-@pytest.mark.extended
 def test_a_stage_that_could_not_fetch_names_the_executor(fetched: Told) -> None:
     """And says why, as far as Spark does."""
     assert fetched.run.out.splitlines()[1] == "read again: [(0, 25), (1, 25), (2, 25), (3, 25)]"

@@ -27,6 +27,7 @@ def replayed(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return Shop(AppRun(0, done.stdout, done.stderr), shop.folder, jobs, [])
 
 
+@pytest.mark.extended
 def test_sources_and_sinks_are_those_that_the_driver_told(shop: Shop, replayed: Shop) -> None:
     different = {}
     for name in {event["jobName"] for event in shop.jobs}:
@@ -57,6 +58,7 @@ def test_sources_and_sinks_are_those_that_the_driver_told(shop: Shop, replayed: 
     assert replayed.lineage("overwrite.warehouse.saved") == (["warehouse/sums"], ["warehouse/saved"])
 
 
+@pytest.mark.extended
 def test_what_misses_is_said(replayed: Shop) -> None:
     told = [event["lineage"] for event in replayed.jobs if event.get("lineage", {}).get("sinks")]
     assert told
@@ -66,6 +68,7 @@ def test_what_misses_is_said(replayed: Shop) -> None:
     assert not any(edge["columns"] for graph in told for edge in graph["relations"])
 
 
+@pytest.mark.extended
 def test_statuses_are_the_same(shop: Shop, replayed: Shop) -> None:
     for name in ("insert.data.in_task", "insert.data.in_driver", "insert.data.slow", "failing", "shop"):
         assert replayed.statuses(name) == shop.statuses(name), name
@@ -103,6 +106,7 @@ def test_paths_with_commas_and_many_files() -> None:
     assert [column[0] for column in sink["columns"]] == ["id", "name"]
 
 
+@pytest.mark.extended
 def test_a_log_is_read_as_before_where_nobody_listens(shop: Shop) -> None:
     folder = Path(shop.folder / "event-log")
     run = subprocess.run(cli("replay", str(folder)), capture_output=True, text=True)
