@@ -89,7 +89,7 @@ def zones(
     at = {"Location": "InMemoryFileIndex(1 paths)[file:/data/readings]"}
     for number in range(times):
         plan(2, f"Exchange hashpartitioning(m#{number}, 200)", number)(3, above.format(number), number)
-        plan(4, f"Filter (zone#{number} = {of.get('zone', number)})", number, rows=5)
+        plan(4, f"Filter (zone#{number} = {of.get('zone', of.get('first', 0) + number)})", number, rows=5)
         scanned = f"Scan {of.get('form', 'csv')}  [m#{number}, zone#{number}]"
         plan(5, scanned, number, at, rows=of.get("rows", 50), **sizes)
     stages = {f"s{number}": (20 * number, 20 * number + 20) for number in range(times)}
@@ -112,6 +112,13 @@ def test_a_query_that_a_loop_has_put_together() -> None:
     recomputation = Recomputation()
     recomputation.take(zones(), "")
     assert len(list(recomputation.issues())) == 1
+
+
+def test_queries_of_one_place() -> None:
+    """Each reads the file five times, whichever filters the next one has: what they cost adds up."""
+    (issue,) = told([zones(), zones(first=100)])
+    assert issue.lost_ms == 2 * 80 * S
+    assert "5 times in one query" in issue.sentence
 
 
 @pytest.mark.parametrize(

@@ -80,13 +80,10 @@ def slow(tmp_path_factory: pytest.TempPathFactory, java: str) -> Slow:
     ],
 )
 def test_what_it_cost(slow: Slow, case: str, kind: str) -> None:
-    """What was injected is found, with about its cost; on a busy machine, all tasks take longer, healthy ones too.
-
-    How close it comes on a quiet one, ``bench.slow`` measures.
-    """
+    """What was injected is found, and its cost is within a fifth; on a busy machine, all takes longer."""
     (issue,) = (issue for issue in slow.issues(case) if issue["issue"] == kind)
     _, injected_ms = slow.jobs(case)
-    assert 0.5 * injected_ms <= issue["lostMs"] <= 1.2 * injected_ms + _BUSY_MS
+    assert 0.8 * injected_ms <= issue["lostMs"] <= 1.2 * injected_ms + _BUSY_MS
     assert "slow.py:" in issue["stageName"]
 
 

@@ -28,7 +28,7 @@ TRUE: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "recomputation": lambda told: (
         told["recomputation.what"].startswith("what is sorted by")
         or (told["recomputation.times"] > 1 and "customer" in told["recomputation.what"])
-        or (told["recomputation.times"] >= 5 and "store_sales" in told["recomputation.what"])
+        or (told["recomputation.times"] == 5 and told["recomputation.what"].endswith("/store_sales.parquet"))
     ),
     # Of Parquet files that have one row group, or a few.
     "skew": lambda told: told["task.readRows"] > 2 * told["median.readRows"],

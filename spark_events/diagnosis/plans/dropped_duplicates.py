@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from spark_events.diagnosis.plans.join_keys import has_further_condition, ids_below, ids_of
-from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns, first_of, items
+from spark_events.diagnosis.plans.node import MOVES, Node, columns, first_of, items
 
 FACTOR = 2
 """How many times the rows that are kept a join makes at least."""
@@ -17,8 +17,6 @@ _FIRST = re.compile(r"\s*(?:(?:partial_|merge_)?first\(|\.\.\. |$)")
 _FIRST_BY_WINDOW = re.compile(r"^WindowGroupLimit (\[[^\]]*\]), .*row_number\(\), 1, ", re.DOTALL)
 """What Spark makes of a filter for the first row by row_number() of each key."""
 _NEARLY_ALL = 0.9
-_BETWEEN = (EXCHANGE, "AQEShuffleRead", "Sort")
-"""Nodes between the two steps of an aggregation."""
 
 
 class DroppedDuplicates(NamedTuple):
@@ -48,7 +46,7 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
     if node is None or not keys or (node.name == "WindowGroupLimit" and has_further_condition(join)):
         return None  # it may look for the last row until a time, for which it needs all
     kept, above = node.rows, node.parent
-    while above is not None and (above.name in _BETWEEN or _dropped_by(above)):
+    while above is not None and (above.name in MOVES or _dropped_by(above)):
         kept, above = above.rows, above.parent
     if kept is None or kept * FACTOR > rows or not any(_are_of(side, keys, kept) for side in join.children):
         return None

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import EXCHANGE, LONGEST_TEXT, ROWS, Node, columns, first_of, items
+from spark_events.diagnosis.plans.node import LONGEST_TEXT, MOVES, ROWS, Node, columns, first_of, items
 from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_of_rows
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 _EXPAND = "Expand"
 _LEAST_COPIES = 3
-_HANDING_ON = (EXCHANGE, "AQEShuffleRead", "Sort")
 _MOST_NAMES, _MOST_STAGES = 6, 20
 _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
@@ -108,7 +107,7 @@ def _aggregates(node: Node) -> Iterator[Node]:
     Where columns are many, their texts are cut, and only one that merges names the column of the copies.
     """
     above = node.parent
-    while above is not None and (above.name.endswith("Aggregate") or above.name in _HANDING_ON):
+    while above is not None and (above.name.endswith("Aggregate") or above.name in MOVES):
         yield above
         above = above.parent
 

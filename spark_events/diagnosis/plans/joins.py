@@ -11,9 +11,9 @@ from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_bro
 from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
-from spark_events.diagnosis.plans.node import BROADCAST, EXCHANGE, Node, columns, outputs
+from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
 from spark_events.diagnosis.plans.pairs_tried import PairsTried
-from spark_events.diagnosis.plans.work_in_stage import stages_of_rows
+from spark_events.diagnosis.plans.work_in_stage import over, stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
@@ -41,7 +41,6 @@ _DROPS_FIRST = (
     "and leave them out before the join; or do the one first that keeps few rows."
 )
 _FEW_ROWS, _FEW_OF_ALL = 10, 0.1
-_HANDING_ON = ("Project", "Sort", "AQEShuffleRead", EXCHANGE)
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
 
@@ -66,19 +65,20 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if rows is None or len(read) != 2 or None in read or rows < thresholds.explosion_rows:
         return
     most, factor = max(1, *(side or 0 for side in read)), thresholds.explosion_factor
-    dropped = duplicates_dropped_of(node) if rows >= min(FACTOR, factor) * most else None
-    drops = _next_that_drops(node, rows) if rows >= min(FACTOR, factor) * most else None
+    if rows < min(FACTOR, factor) * most:
+        return
+    dropped, drops = duplicates_dropped_of(node), _next_that_drops(node, rows)
     if dropped is None and drops is None and rows < factor * most:
         return
     stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
-    left, advice = "", _FEWER_ROWS
+    left, advice, kept = "", _FEWER_ROWS, None
     if dropped is not None:
-        left = f", of which {dropped.kept:,} are left once one of each {dropped.columns} is kept"
-        advice = _ONE_ROW_OF_EACH
+        advice, kept = _ONE_ROW_OF_EACH, dropped.kept
+        left = f", of which {kept:,} are left once one of each {dropped.columns} is kept"
     elif drops is not None:
-        left = f", of which the next join, on {join_keys(drops)}, keeps {drops.rows or 0:,}"
-        advice = _DROPS_FIRST
+        advice, kept = _DROPS_FIRST, drops.rows or 0
+        left = f", of which the next join, on {join_keys(drops)}, keeps {kept:,}"
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
@@ -91,8 +91,7 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
             "join.rows": rows,
             "join.leftRows": read[0] or 0,
             "join.rightRows": read[1] or 0,
-            **({"join.keptRows": dropped.kept} if dropped else {}),
-            **({"join.keptRows": drops.rows or 0} if drops and not dropped else {}),
+            **({} if kept is None else {"join.keptRows": kept}),
         },
         stages=stages,
     )
@@ -100,9 +99,7 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
 
 def _next_that_drops(join: Node, rows: int) -> Node | None:
     """Return the next join of a join's rows, if it keeps few of them; None if something else comes first."""
-    above = join.parent
-    while above is not None and above.name in _HANDING_ON:
-        above = above.parent
+    above = over(join, ("Project",))
     if above is None or above.name not in EQUAL or above.rows is None or above.rows > _FEW_OF_ALL * rows:
         return None
     return above

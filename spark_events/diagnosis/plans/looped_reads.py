@@ -53,7 +53,7 @@ class _Loop:
         table: that is read, or its path.
         by: the columns of the filters.
         files: how many it has, and how large they are, as a sentence says it.
-        filters: digests of the conditions.
+        filters: digests of the conditions; of the one that has most, if these are queries.
         time_ms: how long all cores would take for that.
         in_query: whether these are all of one query.
     """
@@ -118,7 +118,8 @@ class LoopedReads:
                 continue
             where = place if _AT in place else _query(execution)
             loop = self._loops.setdefault(key, _Loop(where, scan.table(), by, files_of(scan), in_query=True))
-            loop.filters.update(_digest(each) for _, each in scans)
+            if len(scans) > len(loop.filters):  # other queries of the place may have other filters
+                loop.filters = {_digest(each) for _, each in scans}
             stages = frozenset().union(*(each.stages for each, _ in scans))
             loop.time_ms += WorkInStages(execution).freed_ms(stages)
         return bool(groups)
@@ -159,9 +160,12 @@ def read_apart(execution: EndedExecution) -> list[list[tuple[Node, str]]]:
     Returns:
         For each such table that is read five times at least, its scans and their conditions.
     """
+    leaves = [node for node in execution.nodes() if not node.children and node.metrics.get(FILES[0])]
+    if len(leaves) < _LEAST:
+        return []
     by_files: defaultdict[tuple[str, ...], dict[str, tuple[Node, str]]] = defaultdict(dict)
-    for scan in execution.nodes():
-        if scan.children or not scan.metrics.get(FILES[0]) or not scan.table() or not scan.measured_in:
+    for scan in leaves:
+        if not scan.table() or not scan.measured_in:
             continue
         conditions, only_filters = _conditions(scan)
         if (by := columns(conditions)) and only_filters:

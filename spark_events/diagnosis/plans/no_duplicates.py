@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import CUT, EXCHANGE, ROWS, Node, columns, first_of
-from spark_events.diagnosis.plans.work_in_stage import above, freed_besides_ms
+from spark_events.diagnosis.plans.node import CUT, MOVES, ROWS, Node, columns, first_of
+from spark_events.diagnosis.plans.work_in_stage import above, freed_besides_ms, over
 from spark_events.diagnosis.thresholds import NO_DUPLICATES, Thresholds
 
 _AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
-_HANDING_ON = (EXCHANGE, "AQEShuffleRead", "Sort", "Project")
 _BY = re.compile(r"\(keys?=\[(.+)\], functions=\[(.*?)\]", re.ASCII | re.DOTALL)
 _FIRST = re.compile(r"^(?:(?:partial_|merge_)?first\([^()]*\)(?:, |$))*$", re.ASCII)
 """How Spark keeps the other columns of ``dropDuplicates``."""
@@ -62,7 +61,7 @@ def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator
 def _next_aggregate(node: Node) -> Node | None:
     """Return the aggregate whose rows another one merges."""
     below = node.children
-    while len(below) == 1 and below[0].name in _HANDING_ON:
+    while len(below) == 1 and below[0].name in (*MOVES, "Project"):
         below = below[0].children
     return below[0] if len(below) == 1 and below[0].name in _AGGREGATES else None
 
@@ -85,7 +84,5 @@ def _is_of_sets(node: Node) -> bool:
 
 def _is_counted(node: Node) -> bool:
     """Return whether what is left of rows is counted: that has to find out whether there are duplicates."""
-    over = node.parent
-    while over is not None and over.name in _HANDING_ON:
-        over = over.parent
-    return over is not None and over.name in _AGGREGATES and _COUNTED in over.text
+    above = over(node, ("Project",))
+    return above is not None and above.name in _AGGREGATES and _COUNTED in above.text

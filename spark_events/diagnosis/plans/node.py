@@ -70,6 +70,8 @@ IN_MEMORY = "InMemoryTableScan"
 _OTHER_ROWS = ("Generate", "Expand", "Sample")
 """Nodes out of which more or fewer rows come than go into them."""
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
+MOVES = (EXCHANGE, "AQEShuffleRead", "Sort")
+"""Nodes that only move rows, as between the two steps of an aggregation."""
 EXISTING_RDD = "Scan ExistingRDD"
 OF_PROGRAM = (EXISTING_RDD, "LocalTableScan")
 """How the names of scans begin whose rows the program has made: two that look alike may have other rows."""

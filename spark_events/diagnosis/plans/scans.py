@@ -23,6 +23,16 @@ _SCHEMA, _OUTPUT = (
     re.compile(r"^[^\[]*\[([^\]]*)\]", re.ASCII),
 )
 _FIELD, _EXISTS = re.compile(r"(?:^|,)([\w.]+):", re.ASCII), re.compile(r"isnotnull\([^()]*\)", re.ASCII)
+_OF_FILES = (
+    "_metadata",
+    "file_path",
+    "file_name",
+    "file_size",
+    "file_block_start",
+    "file_block_length",
+    "file_modification_time",
+)
+"""The columns that Spark makes of files themselves (``_metadata``)."""
 _NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
@@ -123,8 +133,8 @@ def _partitioned_by(scan: Node) -> list[str]:
     schema, output = _SCHEMA.search(scan.text), _OUTPUT.match(scan.text)
     if schema is None or output is None:
         return []
-    in_files = set(_FIELD.findall(schema[1]))
-    return [name for name in columns(output[1]) if name not in in_files]
+    others = {*_FIELD.findall(schema[1]), *_OF_FILES}
+    return [name for name in columns(output[1]) if name not in others]
 
 
 def _condition(filtered: Node) -> str:

@@ -41,8 +41,7 @@ def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
             continue
         if frame_rows < _LEAST_ROWS or not rows or node.metrics.get(_TREES):
             continue
-        stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
-        run_ms, cpu_ms = (sum(getattr(stage, name) for stage in stages) for name in ("run_ms", "cpu_ms"))
+        run_ms, cpu_ms = _tasks_time(node, execution)
         steps_ms = rows * frame_rows * _STEP_NS / 1e6
         took_ms = cpu_ms or run_ms
         if not took_ms or not _LEAST_SHARE * took_ms <= steps_ms <= _MOST_TIMES * took_ms:
@@ -63,22 +62,19 @@ def _to_the_end(node: Node, rows: int, execution: EndedExecution) -> Issue | Non
     unknown = [each for each in others if not is_accounted_for(each) and each.name not in _QUICK]
     if any(each.name not in _CALLING for each in unknown):
         return None
-    stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
-    run_ms, cpu_ms = (sum(getattr(stage, name) for stage in stages) for name in ("run_ms", "cpu_ms"))
+    run_ms, cpu_ms = _tasks_time(node, execution)
     measured_ms = sum(each.metrics.get(name, 0) for each in others for name in MEASURED_TIMES)
     own_share = max(0.0, 1 - measured_ms / run_ms) if run_ms else 0.0
     each_us = (cpu_ms or run_ms) * own_share * 1_000 / rows
     if each_us < _LONG_FOR_A_ROW_US:
         return None
-    by = ", ".join(columns(node.text.rpartition("[")[2]))
     took_ms = round(execution.wall_ms(node.stages) * own_share * (1 - _USUAL_FOR_A_ROW_US / each_us))
     return Issue(
         WINDOW,
         f"{WINDOW} to the end",
         None if unknown else took_ms,
         None,
-        f"for each of {rows:,} rows, a window{f' ordered by {by}' if by else ''} aggregates all that follow "
-        "in its partition anew",
+        f"for each of {rows:,} rows, {_window(node)} aggregates all that follow in its partition anew",
         "Order it the other way round (DESC), and let frames begin with the partition (UNBOUNDED PRECEDING "
         "to CURRENT ROW): they grow by a row each time. Or subtract a running total from that of the "
         "partition.",
@@ -89,19 +85,29 @@ def _to_the_end(node: Node, rows: int, execution: EndedExecution) -> Issue | Non
 
 
 def _issue(node: Node, frame_rows: int, rows: int, lost_ms: int) -> Issue:
-    by = ", ".join(columns(node.text.rpartition("[")[2]))
     return Issue(
         WINDOW,
         f"{WINDOW} frames",
         lost_ms,
         None,
-        f"for each of {rows:,} rows, a window{f' ordered by {by}' if by else ''} aggregates a frame of up to "
-        f"{frame_rows:,} rows anew",
+        f"for each of {rows:,} rows, {_window(node)} aggregates a frame of up to {frame_rows:,} rows anew",
         "For sums, counts and averages, subtract running totals: sum() from UNBOUNDED PRECEDING to the row, "
         "minus the same as of the row before the frame (lag). Or aggregate by a coarser time before.",
         evidence={"window.rows": rows, "window.frameRows": frame_rows},
         stages=node.stages,
     )
+
+
+def _window(node: Node) -> str:
+    """Return what a sentence calls a window."""
+    by = ", ".join(columns(node.text.rpartition("[")[2]))
+    return f"a window{f' ordered by {by}' if by else ''}"
+
+
+def _tasks_time(node: Node, execution: EndedExecution) -> tuple[int, int]:
+    """Return how long the tasks of a node's stages ran, and for how long they had a CPU, in ms."""
+    stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
+    return sum(stage.run_ms for stage in stages), sum(stage.cpu_ms for stage in stages)
 
 
 def _longest_frame(node: Node) -> int:

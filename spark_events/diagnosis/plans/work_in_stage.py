@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import calls_light
-from spark_events.diagnosis.plans.node import IN_MEMORY, Node
+from spark_events.diagnosis.plans.node import IN_MEMORY, MOVES, Node
 
 SCAN_TIME = "scan time"
 MEASURED_TIMES = (SCAN_TIME, "sort time", "time to run Python workers")
@@ -37,6 +37,14 @@ def above(node: Node) -> Iterator[Node]:
     while node.parent is not None and not node.parent.is_exchange:
         node = node.parent
         yield node
+
+
+def over(node: Node, passed: Collection[str] = ()) -> Node | None:
+    """Return what takes a node's rows, past nodes that only move them, and past others by their names."""
+    parent = node.parent
+    while parent is not None and (parent.name in MOVES or parent.name in passed):
+        parent = parent.parent
+    return parent
 
 
 def is_light(node: Node) -> bool:

@@ -46,7 +46,8 @@ _SMALL_GROUPS = (
     "If it returns a row for each group, its groups have {each:,} rows on average, and pandas takes a "
     "millisecond or more for each call, however few rows it gets. Spark's own aggregates (max, sum, "
     "count_if, max_by) need no call. Or group by fewer values, such as pmod(hash(…), 64), so that it gets "
-    "many groups at once, and let it divide them (DataFrame.groupby in pandas)."
+    "many groups at once, and let it divide them (DataFrame.groupby in pandas). If its groups are larger, "
+    "make it faster, or give it fewer rows and columns."
 )
 _SENT = "data sent to Python workers"
 _WIDE_BYTES, _MANY_BYTES, _MANY_COLUMNS = 400, 32 << 20, 8
