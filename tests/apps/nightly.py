@@ -20,6 +20,10 @@ def slowly(text):
     return text
 
 
+# A first job loads classes and starts Python, which on a busy machine takes longer than a night.
+spark = SparkSession.builder.master("local[2]").appName("warm-up").getOrCreate()
+spark.range(10).select(udf(slowly)("id").alias("id")).write.format("noop").mode("overwrite").save()
+spark.stop()
 for number, rows in enumerate(lines):
     spark = SparkSession.builder.master("local[2]").appName("nightly").getOrCreate()
     spark_events.attach(spark)

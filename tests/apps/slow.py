@@ -49,12 +49,12 @@ def grouped(rows_of):
 
 
 def failing(share):
-    """A stage in which the first attempt of some tasks fails after a second."""
+    """A stage in which the first attempt of some tasks fails after 2.6 s."""
 
     def fail(index, rows):
         time.sleep(0.3)
         if index < share and TaskContext.get().attemptNumber() == 0:
-            time.sleep(1.0)
+            time.sleep(2.3)
             raise ValueError("injected")
         return rows
 
@@ -88,15 +88,15 @@ def write(files):
 
 
 sc.parallelize(range(8), 8).count()  # Python workers begin
-run("straggler", 4_000, sleeping(lambda index: 4.2 if index == 0 else 0.2).count)
+run("straggler", 8_000, sleeping(lambda index: 8.2 if index == 0 else 0.2).count)
 run("no-straggler", 0, sleeping(lambda index: 1.5).count)
-# Of 5.6 s in all, the longest task has 4.2: on four cores, 1.4 s would do.
-run("skew", 2_800, grouped(lambda of: 42_000 if of == 0 else 2_000).collect)
+# Of 9.8 s in all, the longest task has 8.4: on four cores, 2.45 s would do.
+run("skew", 5_950, grouped(lambda of: 84_000 if of == 0 else 2_000).collect)
 run("no-skew", 0, grouped(lambda of: 6_000).collect)
 run("task-count", 0, lambda: spark.range(0, 2_000, 1, 2_000).write.format("noop").mode("overwrite").save())
-run("one-task", 2_400, sc.parallelize(range(10), 1).map(lambda row: time.sleep(0.32)).count)
+run("one-task", 4_800, sc.parallelize(range(10), 1).map(lambda row: time.sleep(0.64)).count)
 run("no-task-count", 0, sc.parallelize(range(100), 16).map(lambda row: time.sleep(0.2)).count)
-run("retries", 1_300, failing(4).count)
+run("retries", 2_600, failing(4).count)
 run("no-retries", 0, failing(0).count)
 run("python", 0, lambda: in_python(0.1))
 run("no-python", 0, lambda: spark.range(0, 200_000_000, 1, 8).selectExpr("sum(sqrt(id))").collect())
