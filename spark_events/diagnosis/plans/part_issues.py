@@ -37,6 +37,11 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
             "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "
             "(spark.executor.memory), or unpersist() what is no longer needed."
         )
+    elif part.was_released:
+        sentence = (
+            f"{part.title} was cached, and is computed {_more(part.times)}{places}: the cache was released before"
+        )
+        advice = "Call unpersist(), or clearCache(), only after the last action that needs what is cached."
     else:
         columns = ", with other columns" if part.other_columns else ""
         sentence = f"{part.title} is computed {part.times} times{columns}{places}"
@@ -60,6 +65,10 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
         },
         share_ms=None if part.is_known else lost_ms,
     )
+
+
+def _more(times: int) -> str:
+    return "once more" if times == 1 else f"{times} more times"
 
 
 def never_read(part: PlanPart) -> Issue:

@@ -39,6 +39,7 @@ class PlanPart:
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
         scans: how often a cache was read, by the execution that filled it, too: once by each stage.
         other_columns: whether each time may have needed other columns of it.
+        after_release: how often it was computed after a cache that held it was released.
     """
 
     digest: str
@@ -58,6 +59,7 @@ class PlanPart:
     kept_rows: int = 0
     scans: int = 0
     other_columns: bool = False
+    after_release: int = 0
 
     @property
     def is_again(self) -> bool:
@@ -70,7 +72,12 @@ class PlanPart:
             if self.of_program and len(self.caches) > 1:
                 return False
             return self.times > 1 and 0 < self.kept_rows < self.rows
-        return self.times > (1 if len(self.wholes) > 1 else 2)
+        return self.was_released or self.times > (1 if len(self.wholes) > 1 else 2)
+
+    @property
+    def was_released(self) -> bool:
+        """Whether a cache held it before it was computed the first time without one."""
+        return self.times > 0 and self.after_release == self.times
 
     @property
     def is_anew(self) -> bool:
@@ -79,7 +86,12 @@ class PlanPart:
 
     @property
     def again(self) -> list[Pass]:
-        """The passes but for one, which is needed: the first, or that which needed most where all differ."""
+        """The passes but for one, which is needed: the first, or that which needed most where all differ.
+
+        If a cache held it, that has taken the one.
+        """
+        if self.was_released:
+            return self.passes
         if not self.other_columns:
             return self.passes[1:]
         longest = max(self.passes, key=lambda each: each.time_ms, default=None)
@@ -94,4 +106,5 @@ class PlanPart:
             return self.total_ms * (self.times - 1) // self.times
         if self.cached:
             return self.total_ms * (self.rows - self.kept_rows) // self.rows
-        return self.total_ms * (self.times - 1) // self.times
+        needed = 0 if self.was_released else 1
+        return self.total_ms * (self.times - needed) // self.times

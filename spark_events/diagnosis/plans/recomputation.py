@@ -16,6 +16,7 @@ from spark_events.diagnosis.plans.overlaps import groups_of
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
 from spark_events.diagnosis.plans.part_issues import computed_again, never_read
 from spark_events.diagnosis.plans.plan_part import MOST_PASSES, Pass, PlanPart
+from spark_events.diagnosis.plans.released_caches import ReleasedCaches
 from spark_events.diagnosis.plans.shared_work import is_heavy, only_hands_on, work_of
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 
@@ -72,6 +73,7 @@ class Recomputation:
         self._counted = CountedRows()
         self._looped_reads = LoopedReads()
         self._parsed_files = ParsedFiles()
+        self._released = ReleasedCaches()
         self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
@@ -140,6 +142,10 @@ class Recomputation:
         """Called when something that is not taken may have read a cache; nobody knows which."""
         self._unknown_reads = True
 
+    def unpersisted(self, rdd: int) -> None:
+        """Called when Spark no longer keeps an RDD, such as that of a cache."""
+        self._released.unpersisted(rdd)
+
     def never_read(self) -> Iterator[Issue]:
         """Yield caches that only the SQL execution has read that filled them, at the application's end."""
         if self._unknown_reads:
@@ -171,13 +177,15 @@ class Recomputation:
         digests: dict[int, _Digest] = {}
         for node, cached, computed in _bottom_up(plan):
             below = [digests[id(child)] for child in node.children]
-            if node.name == IN_MEMORY or cached:
+            if node.name == IN_MEMORY:
                 digests[id(node)] = _IN_CACHE
+                if computed and fills_cache(node):
+                    self._released.filled(below[0].name, _kept_by(node, where.execution))
             elif only_hands_on(node):
                 digests[id(node)] = below[0]
             else:
                 digest = digests[id(node)] = _digest_of_work(node, below, self._not_kept)
-                if computed and digest.comparable and digest.heavy:
+                if computed and not cached and digest.comparable and digest.heavy:
                     self._add(digest, node, where, parts)
 
     def _take_cache(self, scan: Node, digests: Mapping[int, _Digest]) -> None:
@@ -204,6 +212,7 @@ class Recomputation:
             part.times += 1
             time = where.work.time(node)
             part.total_ms += time.time_ms
+            part.after_release += self._released.had(digest.name)
             if len(part.passes) < MOST_PASSES:
                 part.passes.append(Pass(frozenset(stages), time.time_ms))
             kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}
@@ -231,6 +240,12 @@ def _cache_of(node: Node, kept: set[int]) -> int | None:
     if not around or len(kept) != around + below:
         return None
     return sorted(kept, reverse=True)[around - 1]
+
+
+def _kept_by(scan: Node, execution: EndedExecution) -> set[int]:
+    """Return the RDDs that are kept by the stages that fill a cache."""
+    stages = {stage for below in scan.walk() for stage in below.stages} & execution.stages.keys()
+    return {rdd for stage in stages for rdd in execution.stages[stage].kept}
 
 
 def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str, ...]) -> _Digest:

@@ -302,6 +302,7 @@ class ApplicationIssues(Timeless):
         """Handle UnpersistRDD."""
         self._evicted.unpersisted(int(record["RDD ID"]))
         self._cached_apart.unpersisted(int(record["RDD ID"]))
+        self._recomputation.unpersisted(int(record["RDD ID"]))
 
     def on_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle SQLExecutionStart."""

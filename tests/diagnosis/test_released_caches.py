@@ -1,0 +1,93 @@
+"""What is computed again because its cache was released too early."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.recomputation import Recomputation
+from tests.support.plans import Plan, S, executed
+
+BEACONS = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/beacons]"}
+CACHE = 7
+
+
+def parsed(plan: Plan, depth: int, stage: int, columns: str) -> Plan:
+    """Add a Python function over a table, which needs some columns of it."""
+    plan(depth, f"ArrowEvalPython [parse(url#2)#5], [{columns}, pythonUDF0#9{stage}], 200", stage, rows=99)
+    return plan(depth + 1, f"Scan csv [{columns}] Batched: false", stage, BEACONS, rows=99)
+
+
+def filling(stage: int, took_s: int = 10, keeps: Sequence[int] = (CACHE,)) -> EndedExecution:
+    """Return an action that fills a cache of what is parsed."""
+    plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage, rows=1)
+    plan(1, "InMemoryTableScan", stage, rows=99)(2, "Project [url#2, ts#1, pythonUDF0#90.os AS os#4]")
+    execution = executed(parsed(plan, 3, stage, "url#2, ts#1"), **{f"s{stage}": (0, took_s)})
+    kept = {stage: replace(execution.stages[stage], kept=frozenset(keeps))}
+    return replace(execution, stages=kept)
+
+
+def writing(stage: int, column: str, took_s: int = 10) -> EndedExecution:
+    """Return an action that needs what is parsed, and finds no cache."""
+    plan = Plan()(0, f"HashAggregate(keys=[], functions=[max({column}#9)])", stage, rows=1)
+    return executed(parsed(plan, 1, stage, f"url#2, {column}#9"), **{f"s{stage}": (0, took_s)})
+
+
+def again(*records: EndedExecution | int) -> list[Issue]:
+    """Return what is told after executions, and RDDs that are unpersisted."""
+    recomputation = Recomputation()
+    for number, record in enumerate(records):
+        if isinstance(record, int):
+            recomputation.unpersisted(record)
+        else:
+            recomputation.take(record, f"save at a.py:{number}")
+    return list(recomputation.again())
+
+
+def test_released_before_it_is_needed() -> None:
+    """The cache had it, so that no action had to compute it again."""
+    (issue,) = again(filling(1), CACHE, writing(2, "amount"), writing(3, "day", took_s=4))
+    assert issue.lost_ms == 14 * S
+    assert "was cached, and is computed 2 more times, for save at a.py:2, save at a.py:3" in issue.sentence
+    assert "the cache was released before" in issue.sentence
+    assert "unpersist()" in issue.advice
+
+
+def test_once_is_enough() -> None:
+    (issue,) = again(filling(1), CACHE, writing(2, "amount"))
+    assert issue.lost_ms == 10 * S
+    assert "is computed once more, for save at a.py:2: the cache" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (filling(1), writing(2, "amount"), CACHE),
+        (filling(1), CACHE + 1, writing(2, "amount")),
+        (filling(1, keeps=()), CACHE, writing(2, "amount")),
+        (filling(1, keeps=(CACHE, CACHE + 1)), CACHE, writing(2, "amount")),
+        (writing(2, "amount"), filling(1), CACHE),
+        (filling(1), CACHE, filling(2, keeps=(CACHE + 1,)), writing(3, "amount")),
+    ],
+    ids=[
+        "it is needed before",
+        "another is released",
+        "nothing is kept",
+        "nobody knows which",
+        "it is cached later",
+        "it is cached again",
+    ],
+)
+def test_other_ends(records: tuple[EndedExecution | int, ...]) -> None:
+    assert not any("released" in issue.sentence for issue in again(*records))
+
+
+def test_needed_before_it_is_cached() -> None:
+    """Then cache() came too late as well, and this is the advice."""
+    (issue,) = again(writing(1, "day"), filling(2), CACHE, writing(3, "amount"), writing(4, "ts"))
+    assert "is computed 3 times, with other columns" in issue.sentence
+    assert issue.lost_ms == 20 * S
