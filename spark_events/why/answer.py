@@ -51,6 +51,7 @@ _SHARES = {
 """What takes the time of issues of which nobody knows how long it would take otherwise."""
 _SPECIAL = {
     "window.frameRows": "the sliding frames of the window in {about}",
+    "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
     "listing.path": "listing the files of {path} again",
     "join.condition": "the comparisons of the join in {about}",
@@ -60,7 +61,7 @@ _SPECIAL = {
     "source.offsetsMs": "the time in which its source says what is new",
 }
 """By what only some issues of a kind have as evidence."""
-_QUERY = "query "
+_QUERY, _APPLICATION = "query ", "application "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
 _MOST_OF_IT = 0.5
@@ -124,7 +125,7 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
     if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
         condition = "if all cores computed the partitions at once that it fetches one by one"
     elif costly.kind == kinds.TASK_COUNT:
-        stages = "its stages" if costly.about.startswith(_QUERY) else in_words(costly.about)
+        stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
 

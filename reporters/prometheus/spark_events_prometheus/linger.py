@@ -27,7 +27,7 @@ _MOST_SCRAPERS = 64
 LEAVES_WITHIN_S = 5
 """Less than ``attach(strict=True)`` waits for a reporter."""
 _ANSWERS_WITHIN_S = 3.0
-"""A page whose process is about to start, on a busy machine, is that slow; so may be something else that is silent."""
+"""On a busy machine, a page is that slow whose process is about to start."""
 _LONGEST_ANSWER = 1_024
 logger = logging.getLogger("spark_events.prometheus")
 

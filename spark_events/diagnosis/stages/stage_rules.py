@@ -14,7 +14,7 @@ from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
 from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, TASK_COUNT, Thresholds
 
-_LEAST_TASK_MS = 4
+LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
 _NEW_WORKERS = (
     "spark.python.worker.reuse=false lets each task start a Python worker of its own, which imports "
@@ -128,7 +128,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if measured.tasks > thresholds.least_many_tasks and run.median < thresholds.short_task_ms:
         delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
         around_ms = delay.total + start.total
-        overhead_ms = around_ms + measured.tasks * min(run.median, _LEAST_TASK_MS)
+        overhead_ms = around_ms + measured.tasks * min(run.median, LEAST_TASK_MS)
         return Issue(
             TASK_COUNT,
             TASK_COUNT,

@@ -21,6 +21,8 @@ from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
 from spark_events.diagnosis.rdds.sorted_again import SortedAgain
 from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.held_cores import HeldCores, cores_of_task
+from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, TinyTasksOfRun
 from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -82,6 +84,8 @@ class ApplicationIssues(Timeless):
         self._sorted_again = SortedAgain()
         self._computed_again = RddsComputedAgain()
         self._churn = ExecutorChurn()
+        self._tiny_tasks = TinyTasksOfRun()
+        self._held_cores = HeldCores()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
@@ -123,6 +127,7 @@ class ApplicationIssues(Timeless):
         if self._heap_limit is None and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._locality_wait = locality_wait(properties)
+            self._held_cores = HeldCores(cores_of_task(properties))
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             arrow = by_arrow(properties)
             self._driver.by_arrow = _arrow_by_default(self._spark_version) if arrow is None else arrow
@@ -285,6 +290,22 @@ class ApplicationIssues(Timeless):
             self._take(churn, time_ms)
         for issue in self._slow_hosts.take(stage.measured, stage.slots, stage.reads_cache):
             self._take(issue, time_ms)
+
+    def of_sql(self, stage: EndedStage, time_ms: int) -> None:
+        """Called with a stage of SQL that has ended; see ``HeldCores.take``."""
+        if (held := self._held_cores.take(stage)) is not None:
+            self._take(held, time_ms, (stage.measured.first_ms, stage.measured.last_ms))
+
+    def has_tiny_tasks(self, place: str, tiny: TinyTasks, lost_in: tuple[int, int], time_ms: int) -> None:
+        """Called with a stage that has ended and has far too many tasks.
+
+        Args:
+            place: in the user's code, or the stage's name.
+            tiny: its tasks.
+            lost_in: when they ran, from and until, in ms since the epoch.
+            time_ms: now, in ms since the epoch.
+        """
+        self._take(self._tiny_tasks.take(place, tiny, self.cores), time_ms, lost_in)
 
     def reads_cache(
         self, stage: EndedStage, kept: Collection[int], beside: Callable[[], int], time_ms: int

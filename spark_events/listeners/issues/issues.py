@@ -31,6 +31,7 @@ from spark_events.diagnosis.small_files import WRITES, small_files
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.stage_rules import stage_issues
+from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, tiny_tasks, tiny_tasks_issue
 from spark_events.diagnosis.thresholds import PYTHON, RETRIES, SKEW, STRAGGLER
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.driver_time import WorkDone
@@ -48,6 +49,7 @@ from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.issues.query_issues import QueryIssues
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_TITLE, shorten
+from spark_events.listeners.record_fields import RESOURCE_PROFILE_ID
 from spark_events.listeners.record_types import (
     ApplicationEndRecord,
     JobEndRecord,
@@ -64,8 +66,8 @@ from spark_events.task.local_properties import JOB_DESCRIPTION
 
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
-_OF_FRAME = "SQLExecutionRDD"
-"""What Spark calls the RDD of a DataFrame's rows."""
+_OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
+"""What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
 _BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _LONGEST_REASON = 200
@@ -324,6 +326,10 @@ class IssueListener(Timeless):
         """Find the issues of a stage that has ended, besides what is told of it already."""
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
         of_query = bool(stage.job and stage.job.run.query)
+        tiny = self._tiny_tasks(stage, measured, info) if told_ms is None else None
+        if tiny is not None and not of_query:
+            place = named(stage.name, stage.job.run if stage.job else None)
+            self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
         ended = EndedStage(
@@ -347,12 +353,17 @@ class IssueListener(Timeless):
         if kept:
             self._application.reads_cache(ended, kept, beside, time_ms)
         job = stage.job
+        if job is not None and job.run.execution is not None and _uses_one_core(stage, info):
+            self._application.of_sql(ended, time_ms)
         if job is not None and not of_query and self._run.execution_of(job.run) is None:
             # What that has cost, the stage has not lost to anything else.
             again_ms = self._application.rdds_read(info, ended, beside, time_ms)
             lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
         churn = self._application.explains_retries(measured)
-        for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
+        issues = list(stage_issues(ended, self._of_batches if of_query else self._thresholds))
+        if tiny is not None and of_query:
+            issues.append(tiny_tasks_issue(tiny, ended.cores))
+        for issue in issues:
             if issue.kind == RETRIES and churn and not stage.repeats:
                 continue
             if told_ms is not None and "fewTasks" in issue.evidence:
@@ -367,6 +378,14 @@ class IssueListener(Timeless):
             job.issues.append(finding)
             if len(job.issues) > _MOST_OF_ONE:
                 job.issues.remove(min(job.issues, key=_cost))
+
+    def _tiny_tasks(
+        self, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any]
+    ) -> TinyTasks | None:
+        """Return the tasks of a stage, however short, that has far too many; those for state are told with it."""
+        if any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ()):
+            return None
+        return tiny_tasks(EndedStage(self._application.cores, measured), self._thresholds)
 
     def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
         """Return an issue of late, few or repeated tasks without the time in which cores had other work."""
@@ -445,6 +464,11 @@ def _work(stage: _Stage | None, executed: ExecutedStage, pause_ms: int) -> WorkD
         pause_ms,
         stage.job.by_arrow if stage is not None and stage.job is not None else None,
     )
+
+
+def _uses_one_core(stage: _Stage, info: Mapping[str, Any]) -> bool:
+    """Return whether the tasks of a stage of SQL use one core each, and get what all stages get."""
+    return stage.python == NO_PYTHON and not int(info.get(RESOURCE_PROFILE_ID) or 0)
 
 
 def _as_share(finding: Finding, stages: Collection[int]) -> Finding:

@@ -16,6 +16,7 @@ KINDS: dict[str, frozenset[str]] = {
         "too-many-tasks": "too-many-tasks tiny-partitions task-count",
         "tiny-partitions": "too-many-tasks tiny-partitions task-count",
         "shuffle-partitions": "shuffle-partitions too-many-tasks tiny-partitions task-count",
+        "cores-held": "idle-cores",
         "retries": "retries",
         "python-row-by-row": "python python-row-by-row",
         "udf-in-rdd": "python udf-in-rdd",

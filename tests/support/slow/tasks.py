@@ -152,6 +152,32 @@ def far_too_many_shuffle_partitions(work: Work) -> None:
     ranked.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("tiny-tasks", conf=COUNTED)
+def too_many_tasks_in_each_of_many_stages(work: Work) -> None:
+    """Each of many small queries has some hundred shuffle partitions: no stage has so many that it stands out."""
+    partitions, days = work.random.randrange(150, 300), work.random.randrange(8, 14)
+    work.defect("shuffle-partitions", None, "spark.sql.shuffle.partitions")
+    spark = work.begin()
+    spark.conf.set("spark.sql.shuffle.partitions", partitions if work.bad else work.cores)
+    for day in range(days):
+        orders = spark.range(0, 20_000, 1, work.cores).selectExpr(
+            "id", f"id * {day + 7} % 700 AS customer_id"
+        )
+        totals = orders.groupBy("customer_id").count()  # slow
+        ranked = totals.groupBy("count").count()  # slow
+        ranked.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("cores-held", bad={"spark.task.cpus": "2"})
+def tasks_that_hold_two_cores(work: Work) -> None:
+    """Each task is given two cores, as for another application's models; a row takes a ms."""
+    rows = work.random.randrange(24_000, 32_000)
+    work.defect("cores-held", rows / work.cores, "spark.task.cpus")
+    spark = work.begin()
+    prices = spark.range(0, rows, 1, 4 * work.cores).selectExpr("id", resting("1"))
+    prices.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("one-shuffle-partition", conf={"spark.sql.shuffle.partitions": "1"})
 def one_task_after_the_shuffle(work: Work) -> None:
     """spark.sql.shuffle.partitions is 1, as for tests, so one task does the rest; a group takes 50 ms."""

@@ -1,0 +1,140 @@
+"""The rule about stages that have far more tasks than cores, each of which has next to nothing to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.stage_rules import LEAST_TASK_MS
+from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
+
+_LEAST_TASKS, _TIMES_CORES = 20, 4
+"""A stage has too many tasks if it has so many, and so many for each core."""
+_LEAST_SHARE = 1 / 3
+"""So much of the time of its tasks goes into scheduling and starting them, at least."""
+_MOST_PLACES = 100
+_OF_SHUFFLE = (
+    "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions together "
+    "(spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it is given). "
+    "Where a streaming query keeps state, that needs a new checkpoint."
+)
+_OF_SOURCE = (
+    "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, a "
+    "smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
+)
+
+
+class TinyTasks(NamedTuple):
+    """Tasks of stages that have far too many.
+
+    Attributes:
+        stages: how many such stages there are.
+        tasks, most_tasks: how many tasks those have in all, and how many one of them has.
+        around_ms, run_ms: for how long their tasks were scheduled and started, and ran.
+        lost_ms: how much shorter they would be with a task for each core.
+        of_shuffles_ms: how much of that is of stages that read shuffles alone.
+    """
+
+    stages: int = 0
+    tasks: int = 0
+    most_tasks: int = 0
+    around_ms: int = 0
+    run_ms: int = 0
+    lost_ms: int = 0
+    of_shuffles_ms: int = 0
+
+    def plus(self, other: TinyTasks) -> TinyTasks:
+        """Return both."""
+        return TinyTasks(
+            self.stages + other.stages,
+            self.tasks + other.tasks,
+            max(self.most_tasks, other.most_tasks),
+            self.around_ms + other.around_ms,
+            self.run_ms + other.run_ms,
+            self.lost_ms + other.lost_ms,
+            self.of_shuffles_ms + other.of_shuffles_ms,
+        )
+
+
+def tiny_tasks(stage: EndedStage, thresholds: Thresholds) -> TinyTasks | None:
+    """Return the tasks of a stage that has far too many; None if it has not.
+
+    Args:
+        stage: one that has ended.
+        thresholds: what short tasks are. A stage that has so many that it is told for itself does not count.
+    """
+    measured, run = stage.measured, stage.measured.run
+    if measured.tasks < max(_LEAST_TASKS, _TIMES_CORES * stage.cores) or not stage.slots:
+        return None
+    around_ms = (
+        measured.spreads["Scheduler Delay"].total + measured.spreads["Executor Deserialize Time"].total
+    )
+    overhead_ms = around_ms + measured.tasks * min(run.median, LEAST_TASK_MS)
+    if run.median >= thresholds.short_task_ms or overhead_ms < _LEAST_SHARE * (around_ms + run.total):
+        return None
+    needless_ms = overhead_ms * (measured.tasks - stage.slots) // measured.tasks
+    lost_ms = min(stage.as_wall_ms(needless_ms), stage.wall_ms)
+    if measured.tasks > thresholds.least_many_tasks and lost_ms >= thresholds.min_time_ms:
+        return None
+    of_shuffles_ms = lost_ms if stage.reads_shuffles else 0
+    return TinyTasks(1, measured.tasks, measured.tasks, around_ms, run.total, lost_ms, of_shuffles_ms)
+
+
+def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
+    """Return that stages have far too many tasks.
+
+    Args:
+        tiny: those tasks.
+        cores: of all executors.
+        place: in the user's code, of the stages that lose most; empty if all are of one.
+    """
+    is_single = tiny.stages == 1
+    has = (
+        f"a stage has {tiny.tasks:,} tasks"
+        if is_single
+        else f"{tiny.stages:,} stages have {tiny.tasks:,} tasks"
+    )
+    most = "" if is_single else f", up to {tiny.most_tasks:,} each"
+    return Issue(
+        TASK_COUNT,
+        f"{TASK_COUNT} tiny",
+        tiny.lost_ms,
+        None,
+        f"{has}{most}, for {cores} cores, and most of them have next to nothing to do: scheduling and starting "
+        f"them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
+        f"{f'; most of that is for {place}' if place else ''}",
+        _OF_SHUFFLE if 2 * tiny.of_shuffles_ms >= tiny.lost_ms else _OF_SOURCE,
+        evidence={
+            "numTasks": tiny.tasks,
+            "stages": tiny.stages,
+            "cores": cores,
+            "overheadMs": tiny.around_ms,
+            "runTimeMs": tiny.run_ms,
+        },
+    )
+
+
+class TinyTasksOfRun:
+    """Adds up the stages of an application that have far too many tasks: each may lose too little to be told."""
+
+    def __init__(self) -> None:
+        self._all = TinyTasks()
+        self._by_place: Counter[str] = Counter()
+
+    def take(self, place: str, tiny: TinyTasks, cores: int) -> Issue:
+        """Return what such stages have cost so far.
+
+        Args:
+            place: in the user's code, or the name of the stage.
+            tiny: the tasks of one more stage.
+            cores: of all executors.
+        """
+        self._all = self._all.plus(tiny)
+        if place in self._by_place or len(self._by_place) < _MOST_PLACES:
+            self._by_place[place] += tiny.lost_ms
+        worst, lost_ms = max(self._by_place.items(), key=lambda each: each[1])
+        is_most = 2 * lost_ms > self._all.lost_ms
+        return tiny_tasks_issue(self._all, cores, worst if is_most else "")
