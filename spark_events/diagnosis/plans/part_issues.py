@@ -38,7 +38,10 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
             "(spark.executor.memory), or unpersist() what is no longer needed."
         )
     elif part.was_released:
-        sentence = f"{part.title} was cached, and is computed {_more(part.times)}{places}: the cache was released before"
+        sentence = (
+            f"{part.title} was cached, and is computed {_more(part.times)}{places}: the cache was "
+            "released before"
+        )
         advice = "Call unpersist(), or clearCache(), only after the last action that needs what is cached."
     else:
         columns = ", with other columns" if part.other_columns else ""

@@ -47,8 +47,8 @@ class HeldCores:
             f"{IDLE_CORES} held",
             self._lost_ms,
             None,
-            f"each task holds {self._cores_of_task} cores ({_CORES_OF_TASK}={self._cores_of_task}) and computes "
-            f"with one, in {stages} of SQL",
+            f"each task holds {self._cores_of_task} cores ({_CORES_OF_TASK}={self._cores_of_task}) and "
+            f"computes with one, in {stages} of SQL",
             f"Remove {_CORES_OF_TASK}. If other stages have tasks that use several cores, give these to them "
             "alone: RDD.withResources(), and mapInPandas(…, profile=…).",
             evidence={"cores": stage.cores, "task.cpus": self._cores_of_task, "stages": self._stages},

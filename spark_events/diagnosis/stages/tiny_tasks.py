@@ -17,13 +17,14 @@ _LEAST_SHARE = 1 / 3
 """So much of the time of its tasks goes into scheduling and starting them, at least."""
 _MOST_PLACES = 100
 _OF_SHUFFLE = (
-    "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions together "
-    "(spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it is given). "
+    "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions "
+    "together (spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it "
+    "is given). "
     "Where a streaming query keeps state, that needs a new checkpoint."
 )
 _OF_SOURCE = (
-    "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, a "
-    "smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
+    "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, "
+    "a smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
 )
 
 
@@ -103,8 +104,8 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         f"{TASK_COUNT} tiny",
         tiny.lost_ms,
         None,
-        f"{has}{most}, for {cores} cores, and most of them have next to nothing to do: scheduling and starting "
-        f"them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
+        f"{has}{most}, for {cores} cores, and most of them have next to nothing to do: scheduling and "
+        f"starting them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
         f"{f'; most of that is for {place}' if place else ''}",
         _OF_SHUFFLE if 2 * tiny.of_shuffles_ms >= tiny.lost_ms else _OF_SOURCE,
         evidence={
@@ -118,7 +119,7 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
 
 
 class TinyTasksOfRun:
-    """Adds up the stages of an application that have far too many tasks: each may lose too little to be told."""
+    """Adds up the stages of an application that have far too many tasks, of which each may lose little."""
 
     def __init__(self) -> None:
         self._all = TinyTasks()
