@@ -382,7 +382,7 @@ class IssueListener(Timeless):
     def _tiny_tasks(
         self, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any]
     ) -> TinyTasks | None:
-        """Return the tasks of a stage that has far too many; those that keep state are told with the state."""
+        """Return the tasks of a stage that has far too many; those that keep state are told with it."""
         if any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ()):
             return None
         return tiny_tasks(EndedStage(self._application.cores, measured), self._thresholds)
