@@ -524,3 +524,26 @@ def test_what_functions_take_is_not_what_workers_take_to_start() -> None:
     of_cause = {issue.cause: issue for issue in stage_issues(stage, Thresholds())}
     assert of_cause["python"].lost_ms == 90 * S
     assert "python starts" not in of_cause
+
+
+@pytest.mark.parametrize(
+    ("tasks", "rows", "run_ms", "cores", "is_told"),
+    [
+        (200, 80, 300, 4, True),
+        (200, 0, 300, 4, False),
+        (200, 1_001, 300, 4, False),
+        (200, 80, 500, 4, False),
+        (19, 80, 300, 4, False),
+        (200, 80, 300, 51, False),
+    ],
+    ids=["few rows each", "nobody knows how many", "many rows", "long tasks", "few tasks", "many cores"],
+)
+def test_many_tasks_of_few_rows_in_python(
+    tasks: int, rows: int, run_ms: int, cores: int, is_told: bool
+) -> None:
+    """Each takes as long as Python needs for a task, or as its rows need: nobody knows, so both are told."""
+    ran = measured([run_ms] * tasks, rows=[rows] * tasks)
+    python = PythonTimes(tasks * run_ms, in_rdd=True)
+    (issue,) = stage_issues(EndedStage(cores, ran, python), Thresholds())
+    assert ("Its 200 tasks, for 4 cores, get about 80 rows each and take" in issue.advice) is is_told
+    assert "Spark does not know what they do." in issue.advice

@@ -48,6 +48,14 @@ _SENT_OUT = (
     "over one connection for each partition, or several requests at the same time. More partitions than "
     "cores do not help. What the function computes before, Spark's own functions do in the JVM."
 )
+_FEW_ROWS_EACH = (
+    "Its {tasks:,} tasks, for {cores} cores, get about {rows:,} rows each and take {time} at the median. In "
+    "Python, a task takes tens of milliseconds whatever it does, and more on busy machines: if a row takes "
+    "little, use fewer partitions (numPartitions of reduceByKey, groupByKey or join, coalesce(), "
+    "spark.default.parallelism)."
+)
+_MANY_TASKS, _LEAST_TASKS, _FEW_ROWS_OF_TASK = 4, 20, 1_000
+"""So many tasks for each core, at least so many in all, and at most so many rows for each, may be too many."""
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
@@ -226,7 +234,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     of_all = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
-    advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
+    advice = _of_rdd(stage, thresholds) if python.in_rdd else FASTER_FUNCTIONS
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
     evidence: dict[str, AttributeValue] = {"pythonTimeMs": python.run_ms, "runTimeMs": run.total}
@@ -249,12 +257,23 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     )
 
 
-def _of_rdd(stage: EndedStage) -> str:
+def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> str:
     """Return the advice for functions of an RDD, with what is known of their stage first."""
     if stage.hands_out:
         return _SENT_OUT
     known = _COMBINED if stage.by_key else _NO_RDD if stage.of_frame else ""
-    return f"{known} {_UNKNOWN_FUNCTIONS}".strip()
+    return " ".join(filter(None, (_few_rows_each(stage, thresholds), known, _UNKNOWN_FUNCTIONS)))
+
+
+def _few_rows_each(stage: EndedStage, thresholds: Thresholds) -> str:
+    """Return what is to be said of many tasks with few rows each; empty if there are none such."""
+    measured, rows = stage.measured, stage.measured.rows.median
+    is_many = measured.tasks >= max(_LEAST_TASKS, _MANY_TASKS * stage.cores) and stage.cores > 0
+    is_short = measured.run.median < thresholds.short_task_ms
+    if not is_many or not is_short or not 0 < rows <= _FEW_ROWS_OF_TASK:
+        return ""
+    time = duration(measured.run.median)
+    return _FEW_ROWS_EACH.format(tasks=measured.tasks, cores=stage.cores, rows=rows, time=time)
 
 
 def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
