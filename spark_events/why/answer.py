@@ -61,6 +61,8 @@ _SPECIAL = {
     "source.offsetsMs": "the time in which its source says what is new",
 }
 """By what only some issues of a kind have as evidence."""
+_DRIVER_ALONE = "driverAloneMs"
+"""What only issues have as evidence that are about the driver's own work."""
 _QUERY, _APPLICATION = "query ", "application "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
@@ -108,6 +110,12 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
     """Return what the issue that cost most means for the whole."""
     absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
+    if _DRIVER_ALONE in costly.evidence:
+        # The program may need that time: nobody knows how much less would do.
+        if not ended:
+            return f"So far, only the driver worked for {duration(lost_ms)}."
+        share = whole_percent(100 * min(lost_ms, duration_ms) / max(1, duration_ms))
+        return f"For {share} of its time, {duration(lost_ms)}, only the driver works."
     if not ended:
         by = "spent {} so far in" if may_be_needed else "lost {} so far by"
         return f"It has {by.format(duration(lost_ms))} {absence}."

@@ -176,6 +176,23 @@ def test_what_functions_do_is_not_said_of_their_workers() -> None:
     )
 
 
+def test_the_driver_alone() -> None:
+    """How much of its work is needed, nobody knows."""
+    alone = issue("idle-cores", 12 * S, "application 'etl'", driverAloneMs=12 * S)
+    assert answer([alone], 48 * S, {}) == "For 25 % of its time, 12.0 s, only the driver works."
+    assert answer([alone], 48 * S, {}, ended=False) == "So far, only the driver worked for 12.0 s."
+
+
+def test_cores_that_are_held() -> None:
+    held = issue("idle-cores", S, "application 'etl'", **{"task.cpus": 2})
+    assert "without the cores that tasks of SQL hold and do not use." in answer([held], 4 * S, {})
+
+
+def test_tasks_of_many_stages() -> None:
+    tiny = issue("task-count", S, "application 'etl'", stages=48)
+    assert answer([tiny], 4 * S, {}).endswith("instead of 4.0 s if its stages had fewer tasks.")
+
+
 def test_no_other_kind_has_one() -> None:
     assert {*ABSENCES} == {*KINDS} - COST_NO_TIME
 
