@@ -55,7 +55,7 @@ _FEW_ROWS_EACH = (
     "spark.default.parallelism)."
 )
 _MANY_TASKS, _LEAST_TASKS, _FEW_ROWS_OF_TASK = 4, 20, 1_000
-"""So many tasks for each core, at least so many in all, and at most so many rows for each, may be too many."""
+"""So many tasks for each core, so many in all at least, and with so few rows each, may be too many."""
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
