@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spark_events.api.toolkit.formatting import duration
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import FoundIssue
@@ -102,8 +102,23 @@ def answer(
     if costly is None:
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
-        return (_most(duration_ms, parts, longest, had_cpu) + of_state).strip()
+        of_spill = _of_spill(issues, duration_ms)
+        return f"{of_spill}{_most(duration_ms, parts, longest, had_cpu)}{of_state}".strip()
     return _of_costliest(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
+
+
+def _of_spill(issues: Sequence[FoundIssue], duration_ms: int) -> str:
+    """Return that a stage spills which takes much of the run; nobody knows how long it takes in memory."""
+    spill = next((issue for issue in issues if issue.kind == kinds.SPILL), None)
+    share_ms = min(spill.number("shareMs") or 0, duration_ms) if spill is not None else 0
+    if spill is None or share_ms < _LEAST_SHARE * duration_ms:
+        return ""
+    share = whole_percent(100 * share_ms / max(1, duration_ms))
+    spilled = size(spill.lost_bytes or 0)
+    return (
+        f"Of its time, {share}, {duration(share_ms)}, goes to {in_words(spill.about)}, whose tasks spill "
+        f"{spilled} to disk. "
+    )
 
 
 def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:

@@ -100,6 +100,7 @@ def spill(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "task.spilledBytes": spilled.highest,
             "readBytes": stage.measured.read.total,
         },
+        share_ms=stage.wall_ms,
     )
 
 
