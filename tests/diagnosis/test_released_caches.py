@@ -91,3 +91,19 @@ def test_needed_before_it_is_cached() -> None:
     (issue,) = again(writing(1, "day"), filling(2), CACHE, writing(3, "amount"), writing(4, "ts"))
     assert "is computed 3 times, with other columns" in issue.sentence
     assert issue.lost_ms == 20 * S
+
+
+def test_a_cache_that_is_made_of_a_cache() -> None:
+    """Once the outer one is filled, nothing below it is computed, nor looked at."""
+
+    def reading(stage: int, fills: bool) -> EndedExecution:
+        below = stage if fills else None
+        plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage, rows=1)
+        plan(1, "InMemoryTableScan [a#1]", stage, rows=99)(2, "Project [url#2 AS a#1]", below)
+        plan(3, "InMemoryTableScan [url#2]", below, **({"rows": 99} if fills else {}))
+        return executed(
+            parsed(plan, 4, stage, "url#2") if fills else plan(4, "Scan csv [url#2]"),
+            **{f"s{stage}": (0, 10)},
+        )
+
+    assert again(reading(1, fills=True), reading(2, fills=False), reading(3, fills=False)) == []

@@ -196,7 +196,9 @@ def test_tasks_of_many_stages() -> None:
 def test_a_stage_that_spills() -> None:
     """How long it would take in memory, nobody knows; that it takes much of the run is worth a sentence."""
     spill = replace(issue("spill", None, shareMs=20 * S), lost_bytes=3 << 30)
-    told = "Of its time, 50 %, 20.0 s, goes to the count at a.py:1 (stage 3.0), whose tasks spill 3 GiB to disk."
+    told = (
+        "Of its time, 50 %, 20.0 s, goes to the count at a.py:1 (stage 3.0), whose tasks spill 3 GiB to disk."
+    )
     assert answer([spill], 40 * S, {}) == told
     assert answer([spill], 80 * S, {}) == ""
     assert answer([spill, issue("gc", 2 * S)], 40 * S, {}).startswith("It would take")

@@ -176,12 +176,14 @@ class Recomputation:
         """Take what a plan does, whatever columns it needs; what is below a cache has all of them."""
         digests: dict[int, _Digest] = {}
         for node, cached, computed in _bottom_up(plan):
-            below = [digests[id(child)] for child in node.children]
-            if node.name == IN_MEMORY:
+            if node.name == IN_MEMORY:  # of one that is not filled, nothing below was computed
                 digests[id(node)] = _IN_CACHE
-                if computed and fills_cache(node):
-                    self._released.filled(below[0].name, _kept_by(node, where.execution))
-            elif only_hands_on(node):
+                if computed and node.children and fills_cache(node):
+                    kept = digests[id(node.children[0])]
+                    self._released.filled(kept.name, _kept_by(node, where.execution))
+                continue
+            below = [digests[id(child)] for child in node.children]
+            if only_hands_on(node):
                 digests[id(node)] = below[0]
             else:
                 digest = digests[id(node)] = _digest_of_work(node, below, self._not_kept)
