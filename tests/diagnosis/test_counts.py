@@ -9,10 +9,10 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
-CAPITALS = "(isnotnull(name#{0}) AND (upper(name#{0}) = A))"
+CAPITALS = "(isnotnull(name#{0}) AND (name#{0} = A))"
 SCAN = "Scan parquet db.t"
 ROWS_OF_PROGRAM = {"scan": "Scan ExistingRDD"}
-LARGE = "((isnotnull(name#{0}) AND isnotnull(size#{0})) AND ((upper(name#{0}) = A) AND (size#{0} > 3)))"
+LARGE = "((isnotnull(name#{0}) AND isnotnull(size#{0})) AND ((name#{0} = A) AND (size#{0} > 3)))"
 LARGEST = f"({LARGE} AND (size#{{0}} < 9))"
 
 

@@ -20,22 +20,31 @@ def action(
     rows: int = 5_000,
     took_s: int = 10,
     join: str = "BroadcastHashJoin",
+    customer: str = "trim(name#13)",
     above: str = "HashAggregate(keys=[], functions=[max({column})])",
 ) -> EndedExecution:
     """Return an action on orders that are joined with customers, and need a column of them.
 
     Args:
         ids: from which on Spark numbers columns.
+        customer: what the key of the join is made of.
         took_s: how long its stage took.
     """
-    customer, of_customer, one = f"customer#{ids + 1}", f"id#{ids + 2}", f"{column}#{ids + 9}"
+    key, of_customer, one = f"customer#{ids + 1}", f"id#{ids + 2}", f"{column}#{ids + 9}"
+    made = customer.replace("#13", f"#{ids + 13}")
     plan = Plan()(0, above.format(column=one), stage, rows=1)
     plan(1, f"Project [{one}]")
     if join:
-        plan(2, f"{join} [{customer}], [{of_customer}], Inner, BuildRight, false", stage, rows=900)
-    plan(3, f"Project [{customer}, {one}]")
-    plan(4, f"Filter (isnotnull({customer}) AND (country#{ids + 3} = {country}))", stage, rows=1_000)
-    plan(5, f"Scan csv [{customer},country#{ids + 3},{one}] ReadSchema: {column}", stage, ORDERS, rows=rows)
+        plan(2, f"{join} [{key}], [{of_customer}], Inner, BuildRight, false", stage, rows=900)
+    plan(3, f"Project [{made} AS {key}, {one}]")
+    plan(4, f"Filter (isnotnull(name#{ids + 13}) AND (country#{ids + 3} = {country}))", stage, rows=1_000)
+    plan(
+        5,
+        f"Scan csv [name#{ids + 13},country#{ids + 3},{one}] ReadSchema: {column}",
+        stage,
+        ORDERS,
+        rows=rows,
+    )
     if join:
         plan(3, "BroadcastExchange HashedRelationBroadcastMode(List(input[0, int, true])), [plan_id=7]")
         plan(4, f"Scan parquet [{of_customer}] Batched: true", stage + 50, rows=10)
@@ -85,7 +94,7 @@ def test_the_same_columns() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        action(2, "city", ids=100),
+        action(2, "city", customer="upper(name#13)"),
         action(2, "city", country="DE"),
         action(2, "city", rows=5_001),
         action(2, "city", join="SortMergeJoin"),
@@ -94,6 +103,28 @@ def test_the_same_columns() -> None:
 )
 def test_other_work(other: EndedExecution) -> None:
     assert again(action(1, "amount"), other) == []
+
+
+@pytest.mark.parametrize("is_built_anew", [False, True], ids=["the same columns", "as a view, each time"])
+def test_columns_with_other_ids(is_built_anew: bool) -> None:
+    """A view is resolved anew each time: all of its columns have other ids, and are made of the same."""
+    ids = 100 if is_built_anew else 0
+    (issue,) = again(action(1, "amount"), action(2, "city", ids=ids))
+    assert "is computed 2 times, with other columns" in issue.sentence
+
+
+def test_columns_that_are_cut() -> None:
+    """Where a list of columns is cut, nobody knows what those are made of that have other ids."""
+
+    def cut(stage: int, column: str, ids: int) -> EndedExecution:
+        plan = Plan()(0, f"HashAggregate(keys=[], functions=[max({column}#{ids + 9})])", stage, rows=1)
+        plan(1, f"Window [row_number() AS rn#{ids + 4}], [key#{ids + 1}], [day#{ids + 2} ASC]", stage, rows=9)
+        plan(2, f"Project [upper(name#{ids + 13}) AS name#{ids + 3}, ... 9 more fields]")
+        plan(3, f"Scan csv [name#{ids + 13},{column}#{ids + 9}] Batched: false", stage, ORDERS, rows=9)
+        return executed(plan, **{f"s{stage}": (0, 10)})
+
+    assert again(cut(1, "amount", 0), cut(2, "city", 100)) == []
+    assert len(again(cut(1, "amount", 0), cut(2, "city", 0))) == 1
 
 
 def test_what_is_only_read_again() -> None:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.column_meanings import ColumnMeanings
 from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
@@ -157,7 +158,9 @@ class Recomputation:
     def _take(self, plan: Node, where: _Where, parts: list[PlanPart]) -> dict[int, str]:
         """Take a plan, node after node, add what was computed to the parts, and return all digests."""
         digests: dict[int, _Digest] = {}
+        columns = ColumnMeanings()
         for node, cached, computed in _bottom_up(plan):
+            columns.take(node)
             if node.name == IN_MEMORY:
                 if computed:
                     self._take_cache(node, digests)
@@ -175,7 +178,9 @@ class Recomputation:
     def _take_work(self, plan: Node, where: _Where, parts: list[PlanPart]) -> None:
         """Take what a plan does, whatever columns it needs; what is below a cache has all of them."""
         digests: dict[int, _Digest] = {}
+        columns = ColumnMeanings()
         for node, cached, computed in _bottom_up(plan):
+            columns.take(node)
             if node.name == IN_MEMORY:  # of one that is not filled, nothing below was computed
                 digests[id(node)] = _IN_CACHE
                 if computed and node.children and fills_cache(node):
@@ -186,7 +191,7 @@ class Recomputation:
             if only_hands_on(node):
                 digests[id(node)] = below[0]
             else:
-                digest = digests[id(node)] = _digest_of_work(node, below, self._not_kept)
+                digest = digests[id(node)] = _digest_of_work(node, columns, below, self._not_kept)
                 if computed and not cached and digest.comparable and digest.heavy:
                     self._add(digest, node, where, parts)
 
@@ -263,10 +268,12 @@ def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str
     return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
 
 
-def _digest_of_work(node: Node, below: list[_Digest], not_kept: tuple[str, ...]) -> _Digest:
+def _digest_of_work(
+    node: Node, columns: ColumnMeanings, below: list[_Digest], not_kept: tuple[str, ...]
+) -> _Digest:
     """Return the digest of what a node does, from those of its children."""
     digest = sha256(b"work\n")
-    for part in (work_of(node), *(each.name for each in below)):
+    for part in (work_of(node, columns), *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")
     comparable = not node.name.startswith(not_kept) and all(each.comparable for each in below)
     heavy = is_heavy(node) or any(each.heavy for each in below)

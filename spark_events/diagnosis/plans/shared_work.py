@@ -1,8 +1,8 @@
 """What the plans of one DataFrame have in common, though each needs other columns of it.
 
 Spark leaves out the columns that an action does not need, so that plans of one DataFrame differ in what they
-read and hand on. What they filter, join and group by is the same, down to the ids of its columns, which a
-DataFrame keeps; a query that only looks alike has others.
+read and hand on. What they filter, join and group by is the same, and so is what the columns are made of
+that they need for that; a query that only looks alike makes them of something else.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from spark_events.diagnosis.plans.column_meanings import ColumnMeanings
 from spark_events.diagnosis.plans.node import FILES, Node, without_plan_ids
 from spark_events.diagnosis.plans.work_in_stage import is_light
 
@@ -32,12 +33,17 @@ def only_hands_on(node: Node) -> bool:
     return len(node.children) == 1 and node.name in _HANDING_ON
 
 
-def work_of(node: Node) -> str:
-    """Return what a node does, whatever columns it reads and hands on."""
+def work_of(node: Node, columns: ColumnMeanings) -> str:
+    """Return what a node does, whatever columns it reads and hands on.
+
+    Args:
+        node: it.
+        columns: what the columns of the nodes below it are made of.
+    """
     if node.name.startswith("Scan "):
         return "\n".join((node.name, *_read(node, node.metadata)))
     text = without_plan_ids(node.text).partition(_OUTPUT)[0]
-    return text.partition(", [")[0] if node.name in _COLUMNS_LAST else text
+    return columns.in_text(text.partition(", [")[0] if node.name in _COLUMNS_LAST else text)
 
 
 def _read(scan: Node, metadata: Mapping[str, str]) -> tuple[str, ...]:
