@@ -547,3 +547,19 @@ def test_many_tasks_of_few_rows_in_python(
     (issue,) = stage_issues(EndedStage(cores, ran, python), Thresholds())
     assert ("Its 200 tasks, for 4 cores, get about 80 rows each and take" in issue.advice) is is_told
     assert "Spark does not know what they do." in issue.advice
+
+
+@pytest.mark.parametrize(
+    ("read", "said", "of_key"),
+    [
+        (1_800, "it reads 1.8 KiB, the median 1000 bytes", True),
+        (1_100, "it reads 1.1 KiB, like the others", False),
+    ],
+)
+def test_a_late_task_with_some_more_data(read: int, said: str, of_key: bool) -> None:
+    """A window takes longer for each row of a key that has many: its task has less than twice the data."""
+    sizes = [read, 1_000, 1_000, 1_000]
+    ran = measured([90 * S, 10 * S, 10 * S, 10 * S], read=sizes, Without_Input=[4, 120 * S])
+    issue = issues_of(EndedStage(4, ran))["straggler"]
+    assert said in issue.sentence
+    assert ("One key may have many of its rows" in issue.advice) is of_key

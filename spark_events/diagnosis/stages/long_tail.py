@@ -10,6 +10,13 @@ from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, Thresholds
 
 _TAIL = "tail"
 _FEW_TASKS = 4
+_ALIKE = 1.2
+"""So many times as many bytes as others have are no more data."""
+_OF_ONE_KEY = (
+    "One key may have many of its rows, and windows and joins take longer for each row the more of them a "
+    "key has: count the rows of each key (GROUP BY … ORDER BY count(*) DESC), and keep that key out, or "
+    "divide it. If it is none,"
+)
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -102,7 +109,14 @@ def _held_up(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]
     """Return the same of a task that takes longer for another reason than its data."""
     measured = stage.measured
     at, look = _place(longest, measured)
-    if measured.read.highest:
+    has_more = longest.read_bytes > _ALIKE * stage.usual(measured.read)
+    if measured.read.highest and has_more:
+        median = f"{_others(stage)} {size(stage.usual(measured.read))}"
+        reads, because = (
+            f"; it reads {size(longest.read_bytes)}, {median}",
+            "It has more data, which does not explain all of that, so",
+        )
+    elif measured.read.highest:
         reads, because = (
             f"; it reads {size(longest.read_bytes)}, like the others",
             "Its data is not larger, so",
@@ -115,6 +129,8 @@ def _held_up(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]
         )
     else:
         reads, because = "", _NOT_MEASURED
+    if has_more and stage.reads_shuffles:
+        because = _OF_ONE_KEY
     return f"task {longest.number}{at} takes {times}{reads}", f"{because} {look}"
 
 
