@@ -7,6 +7,7 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
+from spark_events.diagnosis.plans.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
 PLACE = "collect at a.py:7"
@@ -56,9 +57,38 @@ def test_work_besides_of_which_nobody_knows_how_long_it_takes() -> None:
         [scanned("fare#1"), scanned("fare#9")],
         [scanned("fare#1"), scanned("tip#2", path="file:/lake/rides")],
         [scanned(name, form="parquet") for name in ("fare#1", "tip#2", "tax#3")],
-        [scanned("fare#1", above="Filter (fare#1 > 3)"), scanned("tip#2", above="Filter (tip#2 > 3)")],
     ],
-    ids=["the same twice", "other files", "columns alone are read", "a loop"],
+    ids=["the same twice", "other files", "columns alone are read"],
 )
 def test_files_that_are_not(executions: list[EndedExecution]) -> None:
     assert told(*executions) == []
+
+
+def test_a_loop() -> None:
+    """Where a place filters the same files by one value after the other, that is told with the loop."""
+    files = ParsedFiles()
+    filtered = [scanned("fare#1", above=f"Filter (fare#1 > {number})") for number in range(9)]
+    for execution in filtered[:1]:
+        files.take(execution, "count at a.py:1")
+    for execution in filtered[1:]:
+        files.take(execution, "count at a.py:1", in_loop=True)
+    assert list(files.issues()) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "text", "loop"),
+    [
+        ("(isnotnull(fare#{0}) AND (fare#{0} > {0}))", 1, 1),
+        ("((isnotnull(day#9) AND (day#9 > 3)) AND isnotnull(fare#{0}))", 1, 0),
+    ],
+    ids=["of one value after the other", "of one column after the other"],
+)
+def test_loops_over_values_and_over_columns(condition: str, text: int, loop: int) -> None:
+    """A loop that needs another column each time asks for the same rows, and parses all of them again."""
+    recomputation = Recomputation()
+    for number in range(8):
+        column = f"fare#{number}"
+        execution = scanned(column, above=f"Filter {condition.format(number)}")
+        recomputation.take(execution, "first at a.py:20")
+    causes = [issue.cause for issue in recomputation.issues() if "is parsed" in issue.sentence]
+    assert len(causes) == text - loop

@@ -12,8 +12,12 @@ _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
 _ID = re.compile(r"#(\d+)", re.ASCII)
 _CALLED = re.compile(r"([A-Za-z_]\w*)\(")
 _LIGHT = frozenset(
-    ["isnotnull", "isnull", "cast", "coalesce", "IN", "NOT", "AND", "OR"]
-    + [f"{way}{name}" for way in ("", "partial_", "merge_") for name in ("count", "sum", "min", "max", "avg")]
+    ["isnotnull", "isnull", "isnan", "cast", "coalesce", "IN", "NOT", "AND", "OR"]
+    + [
+        f"{way}{name}"
+        for way in ("", "partial_", "merge_")
+        for name in ("count", "sum", "min", "max", "avg", "approx_percentile")
+    ]
 )
 
 

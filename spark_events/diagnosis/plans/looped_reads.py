@@ -5,6 +5,7 @@ The loop runs a query each time; or it builds one query out of many that differ 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ _LIGHT = (
 _LEAST, _MOST_LOOPS, _MOST_FILTERS = 5, 1_000, 10_000
 _AT = " at "
 """What is in a place that has a line of the user's code."""
+_IS_THERE = re.compile(r"(?: AND )?isnotnull\([^()]*\)(?: AND )?", re.ASCII)
+"""That a column has a value: Spark adds that to other conditions by itself."""
 _COLUMNAR, _MOST_KEPT = ("Scan parquet", "Scan orc"), 0.5
 """Scans that leave out what statistics show not to be asked for; and which part of the rest filters keep."""
 _PUTS_TOGETHER = ("Union", "WriteFiles", "Execute", "TakeOrderedAndProject")
@@ -90,12 +93,7 @@ class LoopedReads:
             return False
         scan, conditions = filtered
         by = ", ".join(columns(conditions))
-        key = (
-            place,
-            by,
-            *_files_key(scan),
-            *(node.name for node in execution.nodes()),
-        )
+        key = _loop_key(execution, place, scan, conditions)
         if key not in self._loops and len(self._loops) >= _MOST_LOOPS:
             return False
         loop = self._loops.setdefault(key, _Loop(place, scan.table(), by, files_of(scan)))
@@ -123,6 +121,12 @@ class LoopedReads:
             stages = frozenset().union(*(each.stages for each, _ in scans))
             loop.time_ms += WorkInStages(execution).freed_ms(stages)
         return bool(groups)
+
+    def holds(self, execution: EndedExecution, place: str) -> bool:
+        """Return whether a place in the code has read the files of an execution with another filter, too."""
+        filtered = filtered_scan(execution) if place else None
+        loop = self._loops.get(_loop_key(execution, place, *filtered)) if filtered is not None else None
+        return loop is not None and len(loop.filters) > 1
 
     def issues(self) -> Iterator[Issue]:
         """Yield what each loop has cost so far: all reads but one."""
@@ -206,6 +210,12 @@ def _files_key(scan: Node) -> tuple[str, ...]:
     )
 
 
+def _loop_key(execution: EndedExecution, place: str, scan: Node, conditions: str) -> tuple[str, ...]:
+    """Return what tells a loop from others: its place, what it reads, by what, and what it does with that."""
+    names = (node.name for node in execution.nodes())
+    return place, ", ".join(columns(conditions)), *_files_key(scan), *names
+
+
 def _digest(conditions: str) -> str:
     return sha256(without_ids(conditions).encode(errors="replace")).hexdigest()[:16]
 
@@ -220,7 +230,7 @@ def filtered_scan(execution: EndedExecution) -> tuple[Node, str] | None:
     nodes = list(execution.nodes())
     scan = nodes[-1]
     above = nodes[:-1]
-    conditions = " ".join(node.text for node in above if node.name == _FILTER)
+    conditions = _IS_THERE.sub("", " ".join(node.text for node in above if node.name == _FILTER))
     if scan.children or not scan.metrics.get(FILES[0]) or not scan.table() or not columns(conditions):
         return None
     if any(node.name not in _LIGHT or len(node.children) != 1 for node in above):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.looped_reads import files_of, filtered_scan, read_apart
+from spark_events.diagnosis.plans.looped_reads import files_of, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, without_ids
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION
@@ -59,15 +59,16 @@ class ParsedFiles:
     def __init__(self) -> None:
         self._parsed: dict[tuple[str, ...], _Parsed] = {}
 
-    def take(self, execution: EndedExecution, place: str) -> bool:
+    def take(self, execution: EndedExecution, place: str, in_loop: bool = False) -> bool:
         """Called with each SQL execution that has ended; returns whether it parses files again.
 
         Args:
             execution: it.
             place: in the user's code that it is for; empty if unknown.
+            in_loop: whether ``LoopedReads`` tells it, or will.
         """
         scans = [node for node in execution.nodes() if _TEXT.match(node.name) and node.metrics.get(FILES[0])]
-        if not scans or (place and filtered_scan(execution) is not None):
+        if not scans or in_loop:
             return False
         work, is_again = WorkInStages(execution), False
         # Those that one query reads with other filters are told so, all but one of each table.

@@ -85,7 +85,8 @@ class Recomputation:
             place: in the user's code that it is for; empty if unknown.
         """
         is_new = self._looped_reads.take(execution, place)
-        is_new = self._parsed_files.take(execution, place) or is_new
+        in_loop = self._looped_reads.holds(execution, place)
+        is_new = self._parsed_files.take(execution, place, in_loop) or is_new
         if not execution.plans:
             self.read_elsewhere()
         digests, are_again = self.take_parts(execution, place, other_columns=True)

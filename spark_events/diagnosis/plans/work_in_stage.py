@@ -5,18 +5,23 @@ Spark measures few nodes by time. What else a stage does tells whether its time 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import calls_light
-from spark_events.diagnosis.plans.node import IN_MEMORY, MOVES, Node
+from spark_events.diagnosis.plans.node import CUT, IN_MEMORY, LONGEST_TEXT, MOVES, Node
 
 SCAN_TIME = "scan time"
 MEASURED_TIMES = (SCAN_TIME, "sort time", "time to run Python workers")
 """The metrics of nodes that say how long these took."""
 _KEEPS, _SINKS = ("WriteFiles", "Sort", IN_MEMORY), ("Execute", "Overwrite", "Append", "WriteToDataSource")
-_CALLING = ("Project", "Filter", "HashAggregate", "SortAggregate")
+_OBJECTS = "ObjectHashAggregate"
+"""An aggregate whose functions may keep all that comes."""
+_CALLING = ("Project", "Filter", "HashAggregate", "SortAggregate", _OBJECTS)
+_GENERATES_ONE = re.compile(r"Generate (?:pos)?explode\(array\(\w[\w.]*#\d+L?\)\)", re.ASCII)
+"""A node that makes one row of each, of one of its columns, as for ``approxQuantile``."""
 _SCANS = ("Scan ", "BatchScan", "Range", "LocalTableScan", "AQEShuffleRead")
 
 
@@ -49,8 +54,12 @@ def over(node: Node, passed: Collection[str] = ()) -> Node | None:
 
 def is_light(node: Node) -> bool:
     """Return whether what a node does takes next to no time: no function that might take long is called."""
+    if node.name == _OBJECTS and (CUT in node.text or len(node.text) >= LONGEST_TEXT):
+        return False
     if node.name in _CALLING:
         return calls_light(node.text.partition(" ")[2])
+    if _GENERATES_ONE.match(node.text):
+        return True
     return node.name in _KEEPS or node.name.startswith(_SINKS)
 
 
