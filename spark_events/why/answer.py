@@ -44,6 +44,7 @@ _SHARES = {
     kinds.EXPANDED_ROWS: "goes to the additional rows that Spark makes of each for an aggregation",
     kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
+    kinds.EXPLODING_JOIN: "may go to pairs of rows that the condition of a join throws away",
     kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
     kinds.WINDOW: "may go to a window that aggregates all following rows for each row",
     kinds.RECOMPUTATION: "may go to computing {what} again",

@@ -117,3 +117,21 @@ def test_where_another_function_may_take_it_the_time_is_a_share() -> None:
 )
 def test_no_pairs_that_are_tried_in_vain(healthy: EndedExecution) -> None:
     assert "exploding-join" not in told(healthy)
+
+
+@pytest.mark.parametrize(
+    ("join", "is_told"),
+    [
+        (BROADCAST, True),
+        (BROADCAST.replace(RANGE, "(ts#2L >= valid_from#4L)"), False),
+        (BROADCAST.replace(RANGE, "NOT (kind#2 = kind#4)"), False),
+    ],
+    ids=["a range", "one limit", "no range"],
+)
+def test_a_range_in_which_rows_take_a_little_longer(join: str, is_told: bool) -> None:
+    """Two million rows take 8 µs each: it may be for pairs, if a condition looks up a range."""
+    issue = told(priced(join, rows=2_000_000, read=2_000_000, cpu_s=20)).get("exploding-join")
+    assert (issue is not None) is is_told
+    if issue is not None:
+        assert issue.lost_ms is None
+        assert issue.share_ms == pytest.approx(20 * S * (72 - 2 * 4) / 80, rel=0.05)

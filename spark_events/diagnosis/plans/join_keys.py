@@ -11,6 +11,8 @@ EQUAL = ("SortMergeJoin", "BroadcastHashJoin", "ShuffledHashJoin")
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
 _ID = re.compile(r"#(\d+)", re.ASCII)
 _CALLED = re.compile(r"([A-Za-z_]\w*)\(")
+_TYPES = frozenset(["decimal", "char", "varchar"])
+"""Types that a cast names, whose sizes look like arguments."""
 _LIGHT = frozenset(
     ["isnotnull", "isnull", "isnan", "cast", "coalesce", "IN", "NOT", "AND", "OR"]
     + [
@@ -75,7 +77,7 @@ def calls_light(text: str) -> bool:
 
 def functions_of(text: str) -> list[str]:
     """Return the names of the functions that a part of a node's text calls."""
-    return _CALLED.findall(text)
+    return [function for function in _CALLED.findall(text) if function not in _TYPES]
 
 
 def of_tables(tables: list[str]) -> str:

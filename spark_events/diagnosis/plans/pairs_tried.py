@@ -30,6 +30,11 @@ _ROW_NS = 2_000
 """What a join without such pairs takes for each row that goes in or comes out, and what is next to it."""
 _FACTOR, _FACTOR_OF_FUNCTIONS = 5, 50
 """So many times as long, rows take because of pairs; more where functions are called that may take long."""
+_FACTOR_OF_RANGES, _LOOKS_UP, _AT_MOST = 1.5, 1.5, 4
+"""The same of a condition on a range, of which a key may have many, if it keeps no more rows than it looks up;
+then joining and writing may be that much quicker."""
+_RANGE = re.compile(r"[^<>=]>=? .*[^<>=]<=? |[^<>=]<=? .*[^<>=]>=? ")
+"""A condition with two limits, such as ``((at >= from) AND (at < until))``."""
 _COLD_MS = 2_000
 """What the first tasks of a stage take in all for code that is not compiled yet."""
 _BYTES_PER_MS = {DATA_SIZE: 50_000, "written output": 5_000, "size of files read": 5_000}
@@ -66,12 +71,20 @@ class PairsTried:
             return
         # The machine's other work slows the join, and what tasks do besides, by as much.
         slowed = max(1.0, stage.run_ms / stage.cpu_ms)
-        own_ms = (stage.run_ms - sum(map(_measured_ms, besides))) / slowed - sum(map(_bytes_ms, besides))
+        bytes_ms = sum(map(_bytes_ms, besides))
+        own_ms = (stage.run_ms - sum(map(_measured_ms, besides))) / slowed - bytes_ms
         all_rows = rows + few + many + sum(each.rows or 0 for each in besides if each.name in EQUAL)
         plain_ms = all_rows * _ROW_NS / 1e6
         factor = _FACTOR if are_known else _FACTOR_OF_FUNCTIONS
-        if own_ms < factor * plain_ms + _COLD_MS or many * few < own_ms * 1e6 / _MOST_PAIR_NS:
+        if many * few < own_ms * 1e6 / _MOST_PAIR_NS:
             return
+        if own_ms < factor * plain_ms + _COLD_MS:
+            looks_up = _RANGE.search(node.text) and rows <= _LOOKS_UP * many
+            if not are_known or not looks_up or own_ms < _FACTOR_OF_RANGES * plain_ms + 2 * _COLD_MS:
+                return
+            # Its rows may take so long for another reason: what it may have cost is an upper limit.
+            own_ms, plain_ms = own_ms + bytes_ms - bytes_ms / _AT_MOST, plain_ms / _AT_MOST
+            are_known = False
         self._work = self._work or WorkInStages(self._execution)
         share = (own_ms - plain_ms) * slowed / stage.run_ms
         lost_ms = round(self._work.freed_ms(node.stages) * share)
