@@ -60,6 +60,20 @@ def test_many_distinct_counts_whose_texts_are_cut() -> None:
     assert "distinct values of d0, … at once" in issue.sentence
 
 
+def test_counts_of_one_column_under_several_conditions() -> None:
+    """Conditions name columns of which no values are counted; grouping by the counted one takes no copies."""
+    copies = (f"CASE WHEN (channel#{number} = {number}) THEN customer#3L END" for number in range(4))
+    rows = [
+        ["g#6L", *["null"] * number, case, *["null"] * (3 - number), str(number + 1)]
+        for number, case in enumerate(copies)
+    ]
+    joined = ", ".join(f"[{', '.join(row)}]" for row in rows)
+    expand = f"Expand [{joined}], [g#6L, gid#33]"
+    (issue,) = told(expand, BY_DISTINCT, 4_000_000)
+    assert "distinct values of customer at once" in issue.sentence
+    assert issue.advice.startswith("It counts customer under several conditions: group by customer, too")
+
+
 def test_grouping_sets() -> None:
     (issue,) = told(CUBE, BY_SETS, 4_000_000, left=1_000)
     assert "grouping sets (CUBE, ROLLUP) of a, b, Spark makes 4,000,000 rows" in issue.sentence

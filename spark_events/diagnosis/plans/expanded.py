@@ -20,6 +20,8 @@ _LEAST_COPIES = 3
 _MOST_NAMES, _MOST_STAGES = 6, 20
 _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
+_CASE = re.compile(r"CASE WHEN .*? THEN ", re.ASCII)
+"""The condition under which a value counts."""
 _MARKS = ("gid", "spark_grouping_id")
 """What Spark calls the column that tells the copies of a row apart."""
 _OF_ALL_VALUES = "0"
@@ -48,7 +50,7 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
 
 
 def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tuple[str, str]) -> Issue:
-    stages = stages_of_rows(node, made)
+    stages = stages_of_rows(node, 2 * of)  # until there are no more than without the copies
     below = (each for child in node.children for each in child.within_stage())
     sentence, advice = said
     return Issue(
@@ -86,8 +88,9 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
         return (
             f"to aggregate distinct values of {what}{more} at once, Spark makes {made:,} rows of {of:,}, and "
             "divides them among tasks by these values",
-            "approx_count_distinct() needs no such rows; nor does size(collect_set()), which is exact, for a "
-            "column with few values. Filter before, and count no column of which nobody needs it.",
+            _one_step_before(node, names)
+            + "approx_count_distinct() needs no such rows; nor does size(collect_set()), which is exact, "
+            "where each group has few values. Filter before, and count no column of which nobody needs it.",
         )
     if _OF_SETS.search(around):
         distinct = [name for name in columns(_keys(node)) if name not in (*names, *_MARKS)]
@@ -123,9 +126,28 @@ def _names(node: Node) -> list[str]:
         of_sets = [name for name in columns(keys) if name not in _MARKS]
         # The others are columns whose distinct values are counted.
         return [name for name in of_sets if name not in in_all] or of_sets
+    counted = (_CASE.sub("", item) for item in _distinct_items(node))
+    return sorted({name for item in counted for name in columns(item)} - {*_MARKS})
+
+
+def _distinct_items(node: Node) -> list[str]:
+    """Return what the copies of a row have whose distinct values are aggregated: not all have the same."""
+    texts = [item for item in items(node.text) if item.endswith("]")]
+    copies = [[item.strip() for item in items(text)] for text in texts]
+    in_all = set(copies[0]).intersection(*copies) if copies else set()
     # The first copy may be for aggregates of all values, of which none is left out.
-    of_distinct = copies[_OF_ALL_VALUES in texts[0].split(", ") :] if copies else []
-    return sorted({name for names in of_distinct for name in names} - in_all - {*_MARKS})
+    of_distinct = copies[bool(copies) and _OF_ALL_VALUES in copies[0] :]
+    return [item for copy in of_distinct for item in copy if item not in in_all]
+
+
+def _one_step_before(node: Node, names: list[str]) -> str:
+    """Return what to do where the values of one column are counted under several conditions."""
+    if len(names) != 1 or not any(_CASE.search(item) for item in _distinct_items(node)):
+        return ""
+    return (
+        f"It counts {names[0]} under several conditions: group by {names[0]}, too, with the max() of each "
+        "condition as 1 or 0, and then add these up. "
+    )
 
 
 def _keys(node: Node) -> str:

@@ -31,8 +31,8 @@ _ROW_NS = 2_000
 _FACTOR, _FACTOR_OF_FUNCTIONS = 5, 50
 """So many times as long, rows take because of pairs; more where functions are called that may take long."""
 _FACTOR_OF_RANGES, _LOOKS_UP, _AT_MOST = 1.5, 1.5, 4
-"""The same of a condition on a range, of which a key may have many, if it keeps no more rows than it looks up;
-then joining and writing may be that much quicker."""
+"""The same of a condition on a range, of which a key may have many, if it keeps no more rows than it looks
+up; then joining and writing may be that much quicker."""
 _RANGE = re.compile(r"[^<>=]>=? .*[^<>=]<=? |[^<>=]<=? .*[^<>=]>=? ")
 """A condition with two limits, such as ``((at >= from) AND (at < until))``."""
 _COLD_MS = 2_000
