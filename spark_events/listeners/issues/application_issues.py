@@ -16,6 +16,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.rdds.computed_again import RddsComputedAgain
 from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
+from spark_events.diagnosis.rdds.fitted_again import FittedAgain
 from spark_events.diagnosis.rdds.listed_again import ListedAgain, Listing
 from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
@@ -86,6 +87,7 @@ class ApplicationIssues(Timeless):
         self._churn = ExecutorChurn()
         self._tiny_tasks = TinyTasksOfRun()
         self._held_cores = HeldCores()
+        self._fitted_again = FittedAgain()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
@@ -295,6 +297,19 @@ class ApplicationIssues(Timeless):
         """Called with a stage of SQL that has ended; see ``HeldCores.take``."""
         if (held := self._held_cores.take(stage)) is not None:
             self._take(held, time_ms, (stage.measured.first_ms, stage.measured.last_ms))
+
+    def of_library(self, name: str, ran: tuple[int, int], beside: Callable[[], int], time_ms: int) -> None:
+        """Called with a stage that has succeeded, by its name: it may be one of MLlib's.
+
+        Args:
+            name: Spark's, of the stage.
+            ran: from when until when, in ms since the epoch.
+            beside: returns for how long other stages ran at the same time, in ms.
+            time_ms: now, in ms since the epoch.
+        """
+        again = self._fitted_again.take(name, lambda: max(0, ran[1] - ran[0] - beside()))
+        if again is not None:
+            self._take(again, time_ms, ran)
 
     def has_tiny_tasks(self, place: str, tiny: TinyTasks, lost_in: tuple[int, int], time_ms: int) -> None:
         """Called with a stage that has ended and has far too many tasks.

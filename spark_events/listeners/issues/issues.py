@@ -330,6 +330,10 @@ class IssueListener(Timeless):
         if tiny is not None and not of_query:
             place = named(stage.name, stage.job.run if stage.job else None)
             self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
+        if not of_query and not info.get("Failure Reason"):
+            ran = measured.first_ms, measured.last_ms
+            beside = functools.partial(self._other_work.beside_ms, key, *ran)
+            self._application.of_library(stage.name, ran, beside, time_ms)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
         ended = EndedStage(
