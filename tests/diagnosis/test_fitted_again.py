@@ -34,7 +34,7 @@ def test_a_pipeline_that_is_tuned() -> None:
     "stages",
     [
         [*WORDS, *EVALUATED * 6],
-        [*WORDS * 5, *EVALUATED * 6],
+        [*WORDS * 3, *EVALUATED * 6],
         [*WORDS * 6],
         [*WORDS, *EVALUATED] * 3,
         [*("collect at StringIndexer.scala:204", *EVALUATED) * 6],

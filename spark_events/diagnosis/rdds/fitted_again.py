@@ -16,7 +16,7 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _PLACE = re.compile(r"\w+ at (\w+)\.scala:\d+", re.ASCII)
 _EVALUATES = frozenset(
-    ["BinaryClassificationMetrics", "MulticlassMetrics", "RankingMetrics", "RegressionMetrics"]
+    f"{kind}Metrics" for kind in ("BinaryClassification", "Multiclass", "Ranking", "Regression")
 )
 """The files of Spark whose stages compute how good a model is."""
 _FITS = frozenset(["ChiSqSelector", "CountVectorizer", "IDF", "PCA", "Word2Vec"])
@@ -58,8 +58,8 @@ class FittedAgain:
             f"{RECOMPUTATION} fits",
             whole_ms * (times - 1) // times,
             None,
-            f"features ({names}) are fitted {times} times, {duration(whole_ms)} in all, as often as models are evaluated: "
-            "once for each fold and each set of parameters",
+            f"features ({names}) are fitted {times} times, {duration(whole_ms)} in all, as often as models are "
+            "evaluated: once for each fold and each set of parameters",
             "Fit these features once, before, and cache() what they make of the data; let CrossValidator or "
             "TrainValidationSplit tune the model alone, and not the whole Pipeline. (Features that learn from "
             "the label have to be fitted for each fold.)",
