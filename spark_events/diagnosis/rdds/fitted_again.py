@@ -20,7 +20,7 @@ _EVALUATES = frozenset(
 )
 """The files of Spark whose stages compute how good a model is."""
 _FITS = frozenset(["ChiSqSelector", "CountVectorizer", "IDF", "PCA", "Word2Vec"])
-"""The files of Spark whose stages fit features, of which a pipeline hardly has one for each of its columns."""
+"""The files of Spark whose stages fit features, of which a pipeline hardly has one for each column."""
 _LEAST_TIMES, _MOST_PLACES = 4, 1_000
 
 
@@ -58,10 +58,10 @@ class FittedAgain:
             f"{RECOMPUTATION} fits",
             whole_ms * (times - 1) // times,
             None,
-            f"features ({names}) are fitted {times} times, {duration(whole_ms)} in all, as often as models are "
-            "evaluated: once for each fold and each set of parameters",
-            "Fit these features once, before, and cache() what they make of the data; let CrossValidator or "
-            "TrainValidationSplit tune the model alone, and not the whole Pipeline. (Features that learn from "
+            f"features ({names}) are fitted {times} times, {duration(whole_ms)} in all, as often as models "
+            "are evaluated: once for each fold and each set of parameters",
+            "Fit these features once, before, and cache() what they make of the data; let CrossValidator "
+            "or TrainValidationSplit tune the model alone, and not the whole Pipeline. (Features that learn from "
             "the label have to be fitted for each fold.)",
             evidence={
                 "recomputation.times": times,
