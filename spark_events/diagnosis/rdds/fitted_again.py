@@ -61,8 +61,8 @@ class FittedAgain:
             f"features ({names}) are fitted {times} times, {duration(whole_ms)} in all, as often as models "
             "are evaluated: once for each fold and each set of parameters",
             "Fit these features once, before, and cache() what they make of the data; let CrossValidator "
-            "or TrainValidationSplit tune the model alone, and not the whole Pipeline. (Features that learn from "
-            "the label have to be fitted for each fold.)",
+            "or TrainValidationSplit tune the model alone, and not the whole Pipeline. (Features that learn "
+            "from the label have to be fitted for each fold.)",
             evidence={
                 "recomputation.times": times,
                 "recomputation.cached": False,
