@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from spark_events.api import ConfigError
 from spark_events.cli.lineage.plan import _files as planned_files
@@ -103,6 +104,33 @@ def test_what_is_no_yaml(text: str, message: str) -> None:
         read_yaml(text, "m.yaml")
 
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("1" + ":00" * 400 + ".0", id="a float of base 60"),
+        pytest.param("1" + ":59" * 340_000, id="an int of base 60"),
+        pytest.param("9" * 101, id="an int that is long"),
+        pytest.param("1" + ":59" * 30, id="an int that is large"),
+        "!!int ''",
+        "!!int '-'",
+        "!!float ''",
+        "!!float x",
+    ],
+)
+def test_a_number_that_is_none(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"m\.yaml:4: .* expected a YAML (int|float)"):
+        read_yaml(f"{GOOD}description: {value}\n", "m.yaml")
+
+
+def test_the_length_of_a_number_is_told_before_it_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def computed(*_: object) -> int:
+        raise AssertionError("it is computed")
+
+    monkeypatch.setitem(yaml.SafeLoader.yaml_constructors, "tag:yaml.org,2002:int", computed)
+    with pytest.raises(ConfigError, match="has 3,001 characters; expected a YAML int of at most 100"):
+        read_yaml(f"{GOOD}description: 1{':59' * 1_000}\n", "m.yaml")
 
 
 def test_all_errors_come_at_once() -> None:
