@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from spark_events.api import ApplicationInfo, Event
+from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.context import ListenerContext
@@ -14,6 +14,7 @@ from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
+from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
@@ -52,13 +53,22 @@ def explain_logs(
     explanations, notes = [], []
     for files, log in logs:
         reading = _Reading(files, log, conf)
-        for block in reading.run():
-            read += block
-            on_read(read, size)
+        try:
+            for block in reading.run():
+                read += block
+                on_read(read, size)
+            explanation = reading.explanation()
+            if explanation is not None and app in (None, explanation.app_name, explanation.app_id):
+                explanations.append(_looked_at_closely(explanation, files, log, conf))
+        except ConfigError:
+            raise
+        except Exception as error:  # one damaged log is no reason to tell nothing of the others
+            logger.debug("%s: cannot be explained", log.path, exc_info=True)
+            reason = f"{type(error).__name__}: {error}"
+            notes.append(
+                f"{path_without_secrets(log.path)}: cannot be explained, as its records are odd ({reason})"
+            )
         notes += reading.notes
-        explanation = reading.explanation()
-        if explanation is not None and app in (None, explanation.app_name, explanation.app_id):
-            explanations.append(_looked_at_closely(explanation, files, log, conf))
     return explanations, notes
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
-from spark_events.sources.event_log import follow, followed_application
+from spark_events.sources.event_log import absent_logs, follow, followed_application
 from spark_events.sources.event_log.follow import Follower
 from spark_events.sources.event_log.followed_application import steady_ms
 from spark_events.sources.event_log.pace import Pace
@@ -478,8 +478,8 @@ def test_a_log_that_is_written_anew(following: Following, caplog: pytest.LogCapt
     assert following.events[-1].variables["app_id"] == "app-2"
 
 
-def test_positions_of_logs_that_are_gone(following: Following) -> None:
-    """A cleaner removes old logs; what is known of them goes, too."""
+def test_positions_of_logs_that_are_gone(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cleaner removes old logs; what is known of them goes, too, when they cannot come back any more."""
     path = following.write("app-1", *LINES)
     folder = following.logs / "eventlog_v2_app-2"
     folder.mkdir()
@@ -489,7 +489,86 @@ def test_positions_of_logs_that_are_gone(following: Following) -> None:
     assert (following.state_of("app-1"), following.state_of("app-2")) == (PASSED, PASSED)
     path.unlink()
     following.poll()
+    pass_time(monkeypatch, 3_500_000)
+    following.poll()
+    assert (following.state_of("app-1"), following.state_of("app-2")) == (PASSED, PASSED)
+    pass_time(monkeypatch, 3_601_000)
+    following.poll()
     assert (following.state_of("app-1"), following.state_of("app-2")) == (None, PASSED)
+
+
+def test_only_so_many_absent_logs_are_known(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more than that, the first to go are forgotten."""
+    monkeypatch.setattr(absent_logs, "_MOST_ABSENT", 1)
+    paths = [following.write(name, *LINES) for name in ("a", "b", "c")]
+    following.poll()
+    for path in paths[:2]:
+        path.unlink()
+        following.poll()
+    assert [following.state_of(name) for name in ("a", "b", "c")] == [None, PASSED, PASSED]
+
+
+def test_a_folder_that_is_empty_for_a_while(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a mount point is whose mount has dropped: said once, and no application is told again."""
+    following = Following(tmp_path, event_log__idle_timeout="1d")
+    following.write("passed", *LINES)
+    following.poll()
+    following.write("ended", *SampleLog("ended").begin(), *SampleLog("ended").end())
+    following.write("running.inprogress", *LINES[:12])
+    following.poll()
+    reported = following.ids
+    away = tmp_path / "away"
+    following.logs.rename(away)
+    following.logs.mkdir()
+    for _ in range(3):
+        following.poll()
+    assert caplog.text.count("is empty now, as if a mount had dropped; what is known of 3 logs is kept") == 1
+    pass_time(monkeypatch, 7_200_000)
+    following.poll()
+    assert "removed before it ended" in caplog.text  # not followed for ever, but not forgotten either
+    following.logs.rmdir()
+    away.rename(following.logs)
+    following.poll()
+    assert following.ids == reported
+    following.write("running.inprogress", *LINES[12:])
+    following.poll()
+    assert len(following.ids) == len(set(following.ids)) > len(reported)
+    assert new_statuses(following.events, "application").count("FINISHED") == 2
+
+
+def test_logs_that_go_away_and_come_back(following: Following, tmp_path: Path) -> None:
+    """Another log stays all the while; each goes on from where it was, and an ended one is not told again."""
+    following.write("other.inprogress", *SampleLog("other").begin())
+    passed = following.write("passed", *LINES)
+    following.poll()
+    running = following.write("running.inprogress", *LINES[:12])
+    following.poll()
+    reported = following.ids
+    for path in (passed, running):
+        path.rename(tmp_path / path.name)
+    following.poll()
+    for path in (passed, running):
+        (tmp_path / path.name).rename(path)
+    following.poll()
+    assert (following.ids, following.state_of("passed")) == (reported, PASSED)
+    following.write("running.inprogress", *LINES[12:])
+    following.poll()
+    assert len(following.ids) == len(set(following.ids)) > len(reported)
+    assert following.state_of("running") == ENDED
+
+
+def test_another_log_in_place_of_one_that_was_removed(following: Following) -> None:
+    """It is shorter, and is told from its beginning."""
+    following.write("other.inprogress", *SampleLog("other").begin())
+    path = following.write("app-1.inprogress", *LINES[:12])
+    following.poll()
+    path.unlink()
+    following.poll()
+    following.write("app-1.inprogress", *SampleLog("app-2").begin())
+    following.poll()
+    assert following.events[-1].variables["app_id"] == "app-2"
 
 
 def test_a_name_that_is_no_text(following: Following) -> None:
@@ -509,7 +588,10 @@ def test_a_name_that_is_no_text(following: Following) -> None:
     assert following.ids == reported
 
 
-def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_goes_away(
+    following: Following, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    following.write("other.inprogress", *SampleLog("other").begin())
     following.write("app-1.inprogress", *LINES[:12]).unlink()
     following.poll()
     following.write("app-1.inprogress", *LINES[:12])
@@ -517,6 +599,8 @@ def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFix
     (following.logs / "app-1.inprogress").unlink()
     following.poll()
     assert "removed before it ended" in caplog.text
+    pass_time(monkeypatch, 3_601_000)
+    following.poll()
     assert following.state_of("app-1") is None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from spark_events.api import ConfigError
@@ -14,12 +16,19 @@ from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.manifest.folder import read_folder
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.checkpoints import begin_checkpoint
+from spark_events.sql_runner.store.checkpoints import batches_before, begin_checkpoint, write_batches_before
 from spark_events.sql_runner.store.deployed import DeployedQuery, read_deployed, write_deployed
-from spark_events.sql_runner.store.history import read_history
-from spark_events.sql_runner.store.host_files import HostStatus, QueryStatus, write_orders, write_status
+from spark_events.sql_runner.store.history import Deployment, HistoryEntry, read_history
+from spark_events.sql_runner.store.host_files import (
+    HostStatus,
+    QueryStatus,
+    read_orders,
+    read_status,
+    write_orders,
+    write_status,
+)
 from spark_events.sql_runner.store.lease import Lease
-from spark_events.sql_runner.store.savepoints import make_savepoint
+from spark_events.sql_runner.store.savepoints import make_savepoint, read_savepoint
 from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
 from tests.support.sql_orders import deployed_in, run_order
 from tests.support.sql_truth_deploy import Known
@@ -39,6 +48,119 @@ def test_a_manifest(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifests" / "q.yaml").write_bytes(content)
     with pytest.raises(ConfigError, match=r"manifests/q.yaml"):
         read_deployed(Store(str(tmp_path)), "q")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("beat_ms", "x"), ("lease_ms", None), ("who", 5), ("released", "no"), ("owner", {"pid": 1})],
+)
+def test_a_lease_with_a_value_of_another_type(store: Store, key: str, value: Any) -> None:
+    Lease(store, "locks/l", "it", 30_000).take()
+    _change(store, "locks/l/000000001.json", key, value)
+    with pytest.raises(DamagedFile, match=r"locks/l/000000001\.json.* is not what this version"):
+        Lease(store, "locks/l", "it", 30_000).holder()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("started_ms", "x"),
+        ("started_ms", True),
+        ("application_id", None),
+        ("queries", []),
+        ("queries", {"q": 1}),
+    ],
+)
+def test_a_status_with_a_value_of_another_type(store: Store, key: str, value: Any) -> None:
+    write_status(store, HOST, HostStatus("app", "local", 1, "4.3.0"))
+    _change(store, layout.status(HOST), key, value)
+    with pytest.raises(DamagedFile, match=r"status\.json is not what this version"):
+        read_status(store, HOST)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("since_ms", "x"),
+        ("batch_ms", {}),
+        ("state", "ASLEEP"),
+        ("restarted_ms", ["x"]),
+        ("restarted_ms", 5),
+        ("input_rate", "x"),
+        ("error", None),
+    ],
+)
+def test_a_status_of_a_query_with_a_value_of_another_type(store: Store, key: str, value: Any) -> None:
+    query = asdict(QueryStatus("o", "RUNNING", 1, input_rate=2, restarted_ms=(3,)))
+    write_status(store, HOST, HostStatus("app", "local", 1, "4.3.0"))
+    _change(store, layout.status(HOST), "queries", {"q": query})
+    whole = read_status(store, HOST)
+    assert whole is not None
+    assert whole.queries["q"].restarted_ms == (3,)
+    _change(store, layout.status(HOST), "queries", {"q": {**query, key: value}})
+    with pytest.raises(DamagedFile, match=r"status\.json is not what this version"):
+        read_status(store, HOST)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("action", "walk"),
+        ("action", 5),
+        ("deployed", "x"),
+        ("definitions", 5),
+        ("definitions", [1]),
+        ("before", 5),
+    ],
+)
+def test_an_order_with_a_value_of_another_type(store: Store, key: str, value: Any) -> None:
+    order = asdict(run_order(deployed_in(HOST)))
+    write_orders(store, HOST, {})
+    _change(store, layout.orders(HOST), "orders", {"q": order})
+    assert read_orders(store, HOST)["q"].id == order["id"]
+    _change(store, layout.orders(HOST), "orders", {"q": {**order, key: value}})
+    with pytest.raises(DamagedFile, match=r"wanted\.json is not what this version"):
+        read_orders(store, HOST)
+
+
+@pytest.mark.parametrize(("key", "value"), [("at_ms", "x"), ("version", None), ("result", 5)])
+def test_a_history_with_a_value_of_another_type(store: Store, key: str, value: Any) -> None:
+    HistoryEntry(store, "q", Deployment(1, "start", 1, "", "", "me"))
+    (file,) = store.names(layout.history("q"))
+    _change(store, f"{layout.history('q')}/{file}", key, value)
+    with pytest.raises(StoreError, match=r"history/q/.* is not what this version"):
+        read_history(store, "q")
+
+
+@pytest.mark.parametrize(("key", "value"), [("query-version", "x"), ("checkpoint", 5), ("sink-folder", [])])
+def test_a_meta_with_a_value_of_another_type(key: str, value: Any) -> None:
+    values = deployed_in(HOST).values()
+    with pytest.raises(ConfigError, match="m: its meta is not what a deployment writes"):
+        DeployedQuery.parse({**values, "meta": {**values["meta"], key: value}}, "m")
+
+
+def test_a_savepoint_that_says_odd_things_of_itself_is_not_complete(store: Store) -> None:
+    meta = deployed_in(HOST).meta
+    begin_checkpoint(store, meta.checkpoint, "a")
+    savepoint = make_savepoint(store, "q", meta, "s")
+    _change(store, f"{savepoint.path}/{layout.SAVEPOINT_COMPLETE}", "batch", "x")
+    assert read_savepoint(store, savepoint.path) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b"{}", b"\xff", b'{"batchesBefore": "x"}', b'{"batchesBefore": []}']
+)
+def test_numbers_of_a_target_that_are_damaged(store: Store, content: bytes) -> None:
+    write_batches_before(store, "c", 3)
+    assert batches_before(store, "c") == 3
+    store.write("c/spark-events-sink.json", content)
+    with pytest.raises(DamagedFile, match=r"c/spark-events-sink\.json is not what this version"):
+        batches_before(store, "c")
+
+
+def _change(store: Store, path: str, key: str, value: Any) -> None:
+    """Change one value in a file of JSON."""
+    store.write(path, orjson.dumps({**orjson.loads(store.read(path) or b""), key: value}))
 
 
 HOST = "session-default"

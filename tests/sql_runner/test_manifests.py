@@ -7,8 +7,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from spark_events.api import ConfigError
+from spark_events.cli.lineage.plan import _files as planned_files
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.manifest.folder import read_files, read_folder
 from spark_events.sql_runner.manifest.manifest import json_schema, parse_manifest
@@ -102,6 +104,33 @@ def test_what_is_no_yaml(text: str, message: str) -> None:
         read_yaml(text, "m.yaml")
 
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("1" + ":00" * 400 + ".0", id="a float of base 60"),
+        pytest.param("1" + ":59" * 340_000, id="an int of base 60"),
+        pytest.param("9" * 101, id="an int that is long"),
+        pytest.param("1" + ":59" * 30, id="an int that is large"),
+        "!!int ''",
+        "!!int '-'",
+        "!!float ''",
+        "!!float x",
+    ],
+)
+def test_a_number_that_is_none(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"m\.yaml:4: .* expected a YAML (int|float)"):
+        read_yaml(f"{GOOD}description: {value}\n", "m.yaml")
+
+
+def test_the_length_of_a_number_is_told_before_it_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def computed(*_: object) -> int:
+        raise AssertionError("it is computed")
+
+    monkeypatch.setitem(yaml.SafeLoader.yaml_constructors, "tag:yaml.org,2002:int", computed)
+    with pytest.raises(ConfigError, match="has 3,001 characters; expected a YAML int of at most 100"):
+        read_yaml(f"{GOOD}description: 1{':59' * 1_000}\n", "m.yaml")
 
 
 def test_all_errors_come_at_once() -> None:
@@ -307,3 +336,31 @@ def test_a_file_of_megabytes_is_not_read(tmp_path: Path) -> None:
     assert found.problems == [
         f"{tmp_path / 'big.yaml'}: 5,242,882 bytes; a manifest may have at most 1,048,576"
     ]
+
+
+def test_a_template_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD)
+    with pytest.raises(ConfigError, match=r"nofile\.yaml: cannot be read: .*No such file"):
+        read_folder(tmp_path, tmp_path / "nofile.yaml")
+
+
+def test_hidden_files_and_links_to_nothing(tmp_path: Path) -> None:
+    """Editors make hidden ones; a link that leads nowhere is told, also where there is a template."""
+    template = tmp_path / "template.yaml"
+    template.write_text("include-query-metadata: false\n")
+    (tmp_path / "a.yaml").write_text(GOOD)
+    (tmp_path / ".#a.yaml").symlink_to("somebody@machine.1234")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "b.yaml").write_text("no manifest")
+    assert read_folder(tmp_path, template).problems == []
+    (tmp_path / "b.yaml").symlink_to("nowhere")
+
+    manifests = read_folder(tmp_path, template)
+    assert list(manifests.by_name) == ["q"]
+    (problem,) = manifests.problems
+    assert problem.startswith(f"{tmp_path / 'b.yaml'}: cannot be read: ")
+
+
+def test_planned_files_with_a_template_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD)
+    assert planned_files(tmp_path, tmp_path / "nofile.yaml") == [tmp_path / "a.yaml"]

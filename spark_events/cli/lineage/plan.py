@@ -122,7 +122,7 @@ def _files(path: Path, template: Path | None) -> list[Path]:
         if file.suffix in PLANNED
         and file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
-        and not (template and file.samefile(template))
+        and not (template and template.exists() and file.samefile(template))
     ]
 
 

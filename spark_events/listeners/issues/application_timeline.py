@@ -109,6 +109,7 @@ class ApplicationTimeline(Timeless):
             self._end_job(int(record["Job ID"]), time_ms)
         elif name == spark_records.STAGE_SUBMITTED:
             info = record["Stage Info"]
+            _parents(info)  # a damaged record is met here, and not at the end
             self._submitted[spark_records.stage_attempt(info)] = {"Submission Time": time_ms, **info}
         elif name == spark_records.STAGE_COMPLETED:
             self._add_stage(record["Stage Info"], time_ms)
@@ -244,7 +245,7 @@ class ApplicationTimeline(Timeless):
             stage,
             self._repeated.ended(stage, attempt, bool(info.get("Failure Reason"))),
             self._job_of_stage.get(stage),
-            tuple(int(parent) for parent in info.get("Parent IDs") or ()),
+            _parents(info),
             int(info.get("Submission Time") or time_ms),
             time_ms,
             tasks,
@@ -263,6 +264,10 @@ class ApplicationTimeline(Timeless):
         )
         if self._ledger.pending > _MOST_UNSETTLED:
             self._ledger.fold(self.begun_ms, now_ms)
+
+
+def _parents(info: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(parent) for parent in info.get("Parent IDs") or ())
 
 
 def _with_unfinished(tasks: TaskTimes | None, number: int, since_ms: int, until_ms: int) -> TaskTimes:

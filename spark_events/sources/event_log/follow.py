@@ -23,6 +23,7 @@ from spark_events.sources.assembly import (
     start_reporters,
 )
 from spark_events.sources.configuration import read_configuration
+from spark_events.sources.event_log.absent_logs import AbsentLogs
 from spark_events.sources.event_log.followed_application import FollowedApplication, steady_ms
 from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, latest_attempts
@@ -76,6 +77,7 @@ class Follower:
         self._complete_too = complete_too
         self._followed: dict[str, FollowedApplication] = {}
         self._attempts: Mapping[str, int] = {}
+        self._absent = AbsentLogs()
         self._lanes = Lanes()
         # By log, the registries of applications that have ended but whose series stay, and since when.
         self._lingering: OrderedDict[str, tuple[int, Registry]] = OrderedDict()
@@ -115,26 +117,36 @@ class Follower:
         except ConfigError as error:  # a share that is temporarily unavailable
             self._warn_once(self.files.path, str(error), self.interval_ms)
             return False
+        present = folders | logs.keys()
+        known = self._positions.names | self._followed.keys()
+        if self._absent.is_outage(known, present, listed_ms):
+            sentence = f"{self.files.path}: is empty now, as if a mount had dropped; what is known of"
+            self._warn_once(
+                self.files.path, f"{sentence} {counted(len(known), 'log')} is kept", self.interval_ms
+            )
+            self._care_for_the_rest()
+            return False
         self._last_warnings.pop(self.files.path, None)
         if self._positions.fresh:
             self._skip_complete_logs(logs)
-        self._attempts = latest_attempts(folders | logs.keys())
+        self._attempts = latest_attempts(present)
         more = False
         for log in logs.values():
             more = self._read_log(log, listed_ms) or more
         for name in [name for name in self._followed if name not in logs]:
-            if not self._followed[name].end_state:
-                title = self._followed[name].title
-                logger.warning(
-                    "%s: its event log was removed before it ended; it is no longer followed", title
-                )
-            self._stop_following(name, None)
-        self._positions.keep_only(folders | logs.keys())
+            self._rest(name)
+        for name in self._absent.removed(self._positions.names, present, listed_ms):
+            self._positions.forget(name)
+            self._open_again_at_ms.pop(name, None)
+        self._care_for_the_rest()
+        self._polled_ms = now_ms()
+        return more
+
+    def _care_for_the_rest(self) -> None:
+        """Do what is due in each poll, whatever is listed."""
         self._save_what_is_unsaved()
         self._remove_series()
         self._metrics.tick()
-        self._polled_ms = now_ms()
-        return more
 
     def _pass_over(self, frozen_ms: int) -> None:
         """Let a time in which this process was frozen not count: the applications may have been, too."""
@@ -204,6 +216,8 @@ class Follower:
     def _start_following(self, log: EventLog) -> FollowedApplication | None:
         """Start following a log; return None if it is finished or its next try is not due yet."""
         saved = self._positions[log.name]
+        if saved is not None and log.is_one_file and log.size < saved.size:
+            saved = None  # it is a different log under the same name
         if saved is not None and saved.state != FOLLOWED and saved.size == log.size:
             # Something else may have changed in its folder, which is not looked into for that each time.
             self._positions.put(log.name, replace(saved, folder_ms=log.folder_modified_ms))
@@ -283,6 +297,21 @@ class Follower:
         if position is None:
             self._positions.forget(name)
         else:
+            self._positions.put(name, position)
+
+    def _rest(self, name: str) -> None:
+        """Stop following a log that is absent; should it come back, it is read on from where it was."""
+        followed = self._followed.pop(name)
+        if not followed.end_state:
+            logger.warning(
+                "%s: its event log was removed before it ended; it is no longer followed", followed.title
+            )
+        position, dropped = followed.position(followed.end_state or FOLLOWED), followed.dropped
+        followed.close(self._settings.close_timeout_ms)
+        self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
+        if followed.registry is not None:
+            followed.registry.remove_series()
+        if followed.caught_up and followed.dropped == dropped:
             self._positions.put(name, position)
 
     # ----------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Manifests:
 
 
 def read_folder(folder: Path, template: Path | None) -> Manifests:
-    """Read all manifests in a folder and its subfolders, except the template.
+    """Read all manifests in a folder and its subfolders, except the template and what is hidden.
 
     Raises:
         ConfigError: there is no such folder, no manifest in it, or the template cannot be used.
@@ -55,11 +55,21 @@ def read_folder(folder: Path, template: Path | None) -> Manifests:
     files = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.suffix in _SUFFIXES and not (template and path.samefile(template))
+        if path.suffix in _SUFFIXES
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not (template and _is_same_file(path, template))
     ]
     if not files:
         raise ConfigError(f"{folder}: has no manifest; expected a YAML file for each query (*.yaml, *.yml)")
     return read_files(files, template)
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same file; a path that leads to none is told when it is read."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
 
 
 def read_files(files: Iterable[Path], template: Path | None) -> Manifests:

@@ -18,9 +18,12 @@ _DEEPEST = 50
 _MOST_NODES = 50_000
 _MOST_CHARACTERS = 4 * MOST_BYTES
 _LARGEST = 2**63
-_NO_VALUE = (ValueError, KeyError, AttributeError)
+_LONGEST_NUMBER = 100
+"""In characters: PyYAML takes time that grows with the square of the length of a number."""
+_NO_VALUE = (ValueError, KeyError, IndexError, AttributeError, OverflowError)
 """Raised by PyYAML on a text that is not a value of its type, beside errors of its own."""
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE = "tag:yaml.org,2002:merge"
 Keys = tuple["str | int", ...]
 
@@ -193,12 +196,17 @@ def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]
 def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
     """Raise if a value cannot be constructed: YAML takes ``2026-13-01`` for a date, which does not exist."""
     if isinstance(node, yaml.ScalarNode):
+        place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
+        if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
+            raise ConfigError(
+                f"{place}: {node.value[:40]!r}… has {len(node.value):,} characters; "
+                f"expected a YAML {kind} of at most {_LONGEST_NUMBER}, or a quoted string"
+            )
         try:
             value = None if node.tag == _MERGE else loader.construct_object(node)
             if isinstance(value, int) and abs(value) >= _LARGEST:  # Python does not even print some of these
                 raise ValueError
         except _NO_VALUE as error:
-            place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
             raise ConfigError(
                 f"{place}: {node.value[:40]!r} is not valid; expected a YAML {kind}, or a quoted string"
             ) from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.store import DamagedFile, Store
 
 COMMITS, OFFSETS = "commits", "offsets"
 _SPARK_METADATA = "metadata"
@@ -57,7 +57,13 @@ def batches_before(store: Store, checkpoint: str) -> int | None:
     None if no query has written files from this checkpoint.
     """
     data = store.read(f"{checkpoint}/{_SINK}")
-    return int(orjson.loads(data)["batchesBefore"]) if data is not None else None
+    try:
+        return int(orjson.loads(data)["batchesBefore"]) if data is not None else None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(
+            f"store {store.url}: {checkpoint}/{_SINK} is not what this version of spark-events writes "
+            f"({error}); restore it"
+        ) from error
 
 
 def write_batches_before(store: Store, checkpoint: str, number: int) -> None:

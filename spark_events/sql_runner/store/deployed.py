@@ -15,6 +15,7 @@ from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import YamlText, read_yaml, write_yaml
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.typed_values import with_types
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 
@@ -88,7 +89,7 @@ class DeployedQuery:
         """
         own = dict(values)
         try:
-            meta = Meta(**{key.replace("-", "_"): value for key, value in own.pop("meta").items()})
+            meta = with_types(Meta, {key.replace("-", "_"): value for key, value in own.pop("meta").items()})
         except (KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"{where}: its meta is not what a deployment writes ({error})") from error
         manifest, _ = parse_manifest(YamlText(where, own, {}))

@@ -11,6 +11,7 @@ import orjson
 
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import Store, StoreError
+from spark_events.sql_runner.store.typed_values import with_types
 
 BEGUN = "it has begun; if no deployment is running any more, the deployer was killed before it ended"
 """The result of an entry whose deployment has not ended."""
@@ -96,7 +97,7 @@ def _starts(store: Store, name: str, version: int) -> list[Deployment]:
 
 def _read_entry(store: Store, path: str, entry: bytes) -> Deployment:
     try:
-        return Deployment(**orjson.loads(entry))
+        return with_types(Deployment, orjson.loads(entry))
     except (ValueError, TypeError) as error:
         raise StoreError(
             f"store {store.url}: {path} is not what this version of spark-events writes ({error})"

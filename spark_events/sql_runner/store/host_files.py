@@ -16,6 +16,7 @@ import orjson
 from spark_events.api import JobStatus
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import DamagedFile, Store
+from spark_events.sql_runner.store.typed_values import with_types
 
 RUN = "run"
 STOP = "stop"
@@ -152,7 +153,7 @@ def read_status(store: Store, host: str) -> HostStatus | None:
     with _understanding(store, path):
         values = orjson.loads(data)
         queries = {name: _query_status(query) for name, query in values.pop("queries").items()}
-        return HostStatus(**values, queries=queries)
+        return with_types(HostStatus, {**values, "queries": queries})
 
 
 def write_status(store: Store, host: str, status: HostStatus) -> None:
@@ -161,14 +162,16 @@ def write_status(store: Store, host: str, status: HostStatus) -> None:
 
 
 def _query_status(values: dict[str, Any]) -> QueryStatus:
-    return QueryStatus(**{**values, "restarted_ms": tuple(values.get("restarted_ms", ()))})
+    status = with_types(QueryStatus, values)
+    JobStatus(status.state)  # raises for another one
+    return status
 
 
 def _order(values: dict[str, Any]) -> Order:
-    before = values.get("before")
-    if before is not None:
-        before = Before(before["deployed"], tuple(before["definitions"]))
-    return Order(**{**values, "definitions": tuple(values["definitions"]), "before": before})
+    order = with_types(Order, values)
+    if order.action not in (RUN, STOP):
+        raise ValueError(f"action: {order.action!r} is neither {RUN} nor {STOP}")
+    return order
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from spark_events.api import ConfigError, SparkEventsError
 from spark_events.runtime.log_once import logger
 from spark_events.spark.owner import Owner
 from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
+from spark_events.sql_runner.store.typed_values import with_types
 
 
 class LeaseLost(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
@@ -58,9 +59,8 @@ class LeaseHolder:
             DamagedFile: it does not have the form that a holder writes.
         """
         try:
-            values = orjson.loads(data)
-            return cls(**{**values, "owner": Owner(**values["owner"])})
-        except (ValueError, KeyError, TypeError) as error:
+            return with_types(cls, orjson.loads(data))
+        except (ValueError, TypeError) as error:
             raise DamagedFile(f"a lease is not what this version of spark-events writes ({error})") from error
 
 

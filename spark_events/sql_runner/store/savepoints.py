@@ -15,6 +15,7 @@ from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.checkpoints import begin_checkpoint, damage, progress
 from spark_events.sql_runner.store.deployed import Meta
 from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.typed_values import with_types
 
 
 class SavepointError(SparkEventsError):
@@ -100,7 +101,7 @@ def read_savepoint(store: Store, path: str) -> Savepoint | None:
     """Return a savepoint; None if it is incomplete, or what it says of itself cannot be read."""
     data = store.read(f"{path}/{layout.SAVEPOINT_COMPLETE}")
     try:
-        return Savepoint(**orjson.loads(data)) if data is not None else None
+        return with_types(Savepoint, orjson.loads(data)) if data is not None else None
     except (ValueError, TypeError):
         return None
 

@@ -12,6 +12,7 @@ import orjson
 from spark_events.spark.owner import Owner
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.typed_values import with_types
 
 _LONGEST_MS = 600_000
 
@@ -40,7 +41,7 @@ def is_starting(store: Store, host: str) -> bool:
         return False
     try:
         values = orjson.loads(data)
-        owner, at_ms = Owner(**values["owner"]), int(values["at_ms"])
+        owner, at_ms = with_types(Owner, values["owner"]), int(values["at_ms"])
     except (ValueError, KeyError, TypeError):
         return False
     return not owner.is_dead and store.clock.now_ms() - at_ms < _LONGEST_MS

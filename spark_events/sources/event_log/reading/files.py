@@ -79,6 +79,11 @@ class EventLog:
         """The size of all its files, in bytes."""
         return sum(part.size for part in self.parts)
 
+    @property
+    def is_one_file(self) -> bool:
+        """Whether it is a single file whose size is known: it only grows."""
+        return len(self.parts) == 1 and not self.parts[0].index and not self.parts[0].is_open
+
 
 def latest_attempts(names: Iterable[str]) -> dict[str, int]:
     """Return the latest attempt of each of YARN's applications, by the names of their logs."""

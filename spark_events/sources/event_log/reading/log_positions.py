@@ -76,6 +76,11 @@ class LogPositions:
     def __getitem__(self, name: str) -> LogPosition | None:
         return self._positions.get(name)
 
+    @property
+    def names(self) -> Set[str]:
+        """The names of all logs of which it knows a position."""
+        return self._positions.keys()
+
     def begin(self, passed: Mapping[str, LogPosition]) -> None:
         """Note that the logs are looked at for the first time, and those that are passed over."""
         self._positions.update(passed)
@@ -126,11 +131,6 @@ class LogPositions:
         else:
             row = (_key_of(name), position.state, *position.read_up_to, position.size, position.folder_ms)
             self._database.execute("INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def keep_only(self, names: Set[str]) -> None:
-        """Forget all logs but these."""
-        for name in self._positions.keys() - names:
-            self.forget(name)
 
     def close(self) -> None:
         """Save what is not saved, and release the database for other processes.

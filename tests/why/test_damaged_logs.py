@@ -1,0 +1,64 @@
+"""One damaged log among others: it is told, and so are the answers of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.why import read_logs
+from spark_events.why.read_logs import explain_logs
+from tests.support.event_log_sample import T0, line
+from tests.support.slow_log import slow_log
+
+ODD = line(
+    {
+        "Event": "SparkListenerStageSubmitted",
+        "Stage Info": {
+            "Stage ID": 77,
+            "Stage Attempt ID": 0,
+            "Stage Name": "odd",
+            "Number of Tasks": 1,
+            "Parent IDs": ["x"],
+            "Submission Time": T0 + 1_000,
+        },
+    }
+)
+
+
+def test_an_id_that_is_none_in_a_stage_that_never_ends(tmp_path: Path) -> None:
+    """It is a record that is skipped, counted and told."""
+    before, job, after = slow_log().partition(b'{"Event":"SparkListenerStageSubmitted"')
+    assert job
+    (tmp_path / "app-1").write_bytes(before + ODD + job + after)
+    ((explained,), notes) = explain_logs([str(tmp_path)], {})
+
+    assert sum((explained.parts or {}).values()) == explained.duration_ms
+    assert [note for note in notes if "app-1: 1 lines skipped" in note] == notes != []
+
+
+def test_a_log_that_cannot_be_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("app-1", "app-2"):
+        log = slow_log().replace(b"app-20261118120000-0001", name.encode())
+        (tmp_path / name).write_bytes(log)
+    explain = read_logs.explain
+
+    def odd(app_name: str, app_id: str, *others: Any) -> Any:
+        if app_id == "app-1":
+            raise ZeroDivisionError("odd")
+        return explain(app_name, app_id, *others)
+
+    monkeypatch.setattr(read_logs, "explain", odd)
+    ((explained,), (note,)) = explain_logs([str(tmp_path)], {})
+
+    assert explained.app_id == "app-2"
+    assert note.startswith(f"{tmp_path / 'app-1'}: cannot be explained")
+    assert "ZeroDivisionError: odd" in note
+
+
+def test_a_wrong_configuration_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "app-1").write_bytes(slow_log())
+    with pytest.raises(ConfigError):
+        explain_logs([str(tmp_path)], {"spark.events.issue.min-duration": "soon"})
