@@ -11,7 +11,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from enum import Enum, auto
@@ -26,6 +26,9 @@ from spark_events.ctas.transaction import State, Transaction
 from spark_events.spark.owner import Owner
 
 _ENTRY, _LEASE, _COLLECT, _HELD, _LOCK = ".json", ".lease", ".collect", ".held", "lock."
+_PASSING = (".clock-", ".new-")
+"""What files are called that are there for a moment only."""
+_LEASES_UNTIL_LEFT = 2
 _LOCK_POLL_S = 0.1
 End = Callable[[Transaction], object]
 """Ends a transaction whose owner is gone."""
@@ -67,11 +70,14 @@ class TransactionJournal:
         from py4j.protocol import Py4JJavaError
 
         _in_hand.add(transaction.txid)
+        lease = self._path(transaction.txid + _LEASE)
         try:
-            self._leases.hold(self._path(transaction.txid + _LEASE), str(transaction.owner))
+            self._leases.hold(lease, str(transaction.owner))
             self._append(transaction)
         except Py4JJavaError as error:
             self.let_go(transaction)
+            with suppress(Py4JJavaError):  # it is renewed no more, even if its file cannot be removed now
+                self._leases.release(lease)
             raise JournalError(
                 f"cannot write to the journal at {self.folder} ({error.java_exception.toString()}): "
                 "set spark.events.ctas.journal.dir to a folder that Spark can write to"
@@ -147,7 +153,7 @@ class TransactionJournal:
         return self._latest_of(_unfinished_txids(names), names)
 
     def forget_old(self) -> None:
-        """Remove what ended longer ago than the retention time, and files of collectors that are gone."""
+        """Remove what ended longer ago than the retention time, and files of processes that are gone."""
         names = self._names()
         kept = _unfinished_txids(names)
         oldest = datetime.fromtimestamp((now_ms() - self._settings.retention_ms) / 1000, timezone.utc)
@@ -157,6 +163,19 @@ class TransactionJournal:
                 self._storage.delete(self._path(name))
             elif name.endswith(_HELD):
                 self._is_renewed(name)
+        self._remove_left_files(names)
+
+    def _remove_left_files(self, names: Iterable[str]) -> None:
+        """Remove what a process leaves that is killed in a step: no transaction tells of it."""
+        begun = {_txid_of(name) for name in names if _is_entry(name)}
+        left = [name for name in names if name.startswith(_PASSING) or _is_lease_of_none(name, begun)]
+        if not left:
+            return
+        # Of one that lives, none is this old: it renews its leases more often.
+        oldest = int(self._storage.now(self.folder)) - _LEASES_UNTIL_LEFT * self._settings.lease_ms
+        for name in left:
+            if 0 <= int(self._storage.modified(self._path(name))) < oldest:
+                self._storage.delete(self._path(name))
 
     def is_abandoned(self, transaction: Transaction) -> bool:
         """Return whether the owner is gone: its process has ended, or its lease has expired."""
@@ -311,6 +330,10 @@ class TransactionJournal:
 
 def _is_entry(name: str) -> bool:
     return name.endswith(_ENTRY) and not name.startswith((_LOCK, "."))
+
+
+def _is_lease_of_none(name: str, begun: set[str]) -> bool:
+    return name.endswith(_LEASE) and _txid_of(name) not in begun
 
 
 def _txid_of(name: str) -> str:

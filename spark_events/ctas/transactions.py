@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api.event import now_ms
+from spark_events.ctas.calls_later import CallsLater
 from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LEASES_PER_LEASE = 4
+_collections = CallsLater("spark-events-ctas-collect")
 
 
 class Transactions:
@@ -187,10 +188,7 @@ class Transactions:
                     first_line(error),
                 )
 
-        timer = threading.Timer(max(0, transaction.collect_after_ms - now_ms()) / 1000, collect)
-        timer.name = "spark-events-ctas-collect"
-        timer.daemon = True
-        timer.start()
+        _collections.after(max(0, transaction.collect_after_ms - now_ms()) / 1000, collect)
 
     def _recover(self, transaction: Transaction, request: RecoveryRequest) -> Recovered | None:
         """Carry out the decision on a transaction; return None if there is nothing to do or to report."""

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 from spark_events.runtime.log_once import logger, never_raising
+from spark_events.runtime.regex_cost import may_never_end, repeats
 
 REDACTED = "******"
 KEY_REGEX = "spark.redaction.regex"
 TEXT_REGEX = "spark.redaction.string.regex"
 DEFAULT_REGEX = "(?i)secret|password|token|access[.]?key"
 """Spark's own default of ``spark.redaction.regex``."""
+HIDES_ALL = re.compile("(?s:.+)")
+"""Matches every text; it takes the place of a pattern that cannot be used, so that no secret gets out."""
+LONGEST_TEXT = 32_768
+"""How many characters of a text a pattern of the user sees; what follows them is hidden."""
+_WINDOWS = (32, 128, 512, 2_048, 8_192)
+_SLOW_S, _SLOW_WINDOWS_S = 0.5, 0.05
+_MOST_SLOW = 3
 _SHORTEST = 6
 _COMMON = re.compile(r"(?i)true|false|none|null|[\d.]+|(env|file):.*")
 _QUOTED = re.compile(r'"([^"]+)"')
@@ -41,19 +50,18 @@ class Redactor:
         parts = {part for secret in secrets for part in _parts(secret) if len(part) >= _SHORTEST} - _FLAGS
         # The longest first: replacing a part first would leave the rest of the whole value visible.
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
-        self._patterns = [re.compile(known)] if known else []
-        if pattern is not None:
-            self._patterns.append(pattern)
+        self._known = re.compile(known) if known else None
+        self._given = _Bounded(pattern) if pattern is not None else None
 
     def text(self, text: str) -> str:
         """Return a text with the secrets replaced."""
-        for pattern in self._patterns:
-            text = pattern.sub(REDACTED, text)
-        return text
+        if self._known is not None:
+            text = self._known.sub(REDACTED, text)
+        return text if self._given is None else self._given.cleaned(text)
 
     def item(self, item: T) -> T:
         """Return an event or a span with the secrets replaced."""
-        if not self._patterns:
+        if self._known is None and self._given is None:
             return item
         attributes = self._attributes(item.attributes)
         if attributes is not item.attributes:
@@ -76,27 +84,99 @@ class Redactor:
         return self.text(value) if isinstance(value, str) else value
 
 
+class _Bounded:
+    """A pattern of the user, which takes no more time for a text than a reporter can wait.
+
+    Patterns that take practically forever are refused before. What remains may take the square or the cube of
+    a text's length, so short windows of a long text are tried first.
+    """
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self._may_be_slow = repeats(pattern) > 1
+        self._slow = 0
+
+    def cleaned(self, text: str) -> str:
+        """Return a text with all matches replaced; nothing of it if that takes too long."""
+        if self._slow >= _MOST_SLOW:
+            return REDACTED if text else text
+        head = text[:LONGEST_TEXT]
+        if self._may_be_slow and self._is_slow_on_windows(head):
+            return self._hidden()
+        begun = time.thread_time()
+        cleaned = self._pattern.sub(REDACTED, head)
+        if time.thread_time() - begun > _SLOW_S:
+            self._count_slow()
+        return cleaned if len(head) == len(text) else cleaned + REDACTED
+
+    def _is_slow_on_windows(self, text: str) -> bool:
+        """Return whether parts of a text take long; each size is tried before a larger one takes longer."""
+        for size in _WINDOWS:
+            begun = time.thread_time()
+            for start in range(0, len(text), size) if len(text) > size else ():
+                self._pattern.sub(REDACTED, text[start : start + size])
+                if time.thread_time() - begun > _SLOW_WINDOWS_S:
+                    return True
+        return False
+
+    def _hidden(self) -> str:
+        self._count_slow()
+        return REDACTED
+
+    def _count_slow(self) -> None:
+        self._slow += 1
+        if self._slow == _MOST_SLOW:
+            logger.warning(
+                "%s: %r takes too long for texts of this application, so each whole text is replaced by %s "
+                "from now on; write a pattern with fewer repetitions",
+                TEXT_REGEX,
+                self._pattern.pattern,
+                REDACTED,
+                extra=CLEAN,
+            )
+
+
+CLEAN = {"has_no_secrets": True}
+"""Passed as ``extra``, it says of a log line that it need not be redacted."""
+
+
 def read_patterns(
     conf: Mapping[str, str],
 ) -> tuple[re.Pattern[str], re.Pattern[str] | None, list[ConfigError]]:
     """Read Spark's own redaction settings.
 
     Returns:
-        The pattern of secret keys, the pattern of secret texts, and one error for each invalid pattern.
+        The pattern of secret keys, the pattern of secret texts, and one error for each pattern that cannot be
+        used. For keys, Spark's default takes its place: if all were secret, events could not even name their
+        application. For texts, it is a pattern that matches everything.
     """
     errors: list[ConfigError] = []
 
-    def read(key: str, default: str | None) -> re.Pattern[str] | None:
-        given = conf.get(key, default)
+    def read(key: str, instead: re.Pattern[str]) -> re.Pattern[str] | None:
+        given = conf.get(key)
         try:
-            return re.compile(given) if given else None
-        except re.error as error:
-            allowed = f"a regular expression that is also valid in Python ({error})"
-            errors.append(ConfigError.of_value(key, str(given), allowed))
-            return re.compile(default) if default else None
+            return _usable(given) if given else None
+        except ValueError as error:
+            errors.append(ConfigError.of_value(key, str(given), f"a regular expression that {error}"))
+            return instead
 
-    keys = read(KEY_REGEX, DEFAULT_REGEX) or re.compile(DEFAULT_REGEX)
-    return keys, read(TEXT_REGEX, None), errors
+    default = re.compile(DEFAULT_REGEX)
+    return read(KEY_REGEX, default) or default, read(TEXT_REGEX, HIDES_ALL), errors
+
+
+def _usable(text: str) -> re.Pattern[str]:
+    """Return a pattern.
+
+    Raises:
+        ValueError: it cannot be used; the message continues "a regular expression that".
+    """
+    try:
+        pattern = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is also valid in Python ({error})") from error
+    if reason := may_never_end(pattern):
+        raise ValueError(f"ends on every text ({reason}, which may take forever)")
+    return pattern
 
 
 def secret_values(conf: Mapping[str, str], keys: re.Pattern[str]) -> list[str]:
@@ -113,7 +193,8 @@ class _LogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        clean = printable(self.redactor.text(message))
+        has_secrets = not getattr(record, "has_no_secrets", False)
+        clean = printable(self.redactor.text(message) if has_secrets else message)
         if clean != message:
             record.msg, record.args = clean, ()
         if record.exc_info and not record.exc_text:

@@ -15,7 +15,7 @@ from spark_events.listeners.failures.enrichers import load_enrichers
 from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import KINDS, Kind
-from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
+from spark_events.runtime.redaction import CLEAN, KEY_REGEX, Redactor, read_patterns, secret_values
 from spark_events.runtime.setup import ReporterSetup, common_options, read_all_setups
 from spark_events.sources.instead import instead_of_enrichers, instead_of_reporters, instead_of_settings
 
@@ -47,7 +47,7 @@ class Configuration:
         for problem in self.problems:
             level = logging.WARNING if problem in self.ignored else logging.ERROR
             said = f"{problem}; {self.instead[problem]}" if problem in self.instead else problem
-            logger.log(level, "%s", said)
+            logger.log(level, "%s", said, extra=CLEAN)  # they are redacted already
 
 
 def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | None = None) -> Configuration:
@@ -63,7 +63,7 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     keys, texts, wrong_patterns = read_patterns(conf)
     secrets = [value for setup in setups for value in _secrets_of(setup)]
     redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)
-    wrong = (*errors, *wrong_settings, *wrong_enrichers, *wrong_patterns)
+    wrong = (*errors, *wrong_settings, *wrong_enrichers)
     instead = (
         *instead_of_reporters(conf, errors, setups),
         *instead_of_settings(wrong_settings),
@@ -74,15 +74,29 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
         setups,
         settings,
         enrichers,
-        [*(redactor.text(text) for error in wrong for text in error.problems), *ignored],
+        # First what is wrong with a pattern, because that hides the texts of all others.
+        [
+            *map(str, wrong_patterns),
+            *(redactor.text(text) for error in wrong for text in error.problems),
+            *ignored,
+        ],
         [
             *(sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)),
             *map(redactor.text, doubtful_values(conf, setups)),
         ],
         redactor,
         frozenset(ignored),
-        {redactor.text(problem): text for problem, text in instead},
+        {
+            **{redactor.text(problem): text for problem, text in instead},
+            **{str(error): _instead_of_pattern(error) for error in wrong_patterns},
+        },
     )
+
+
+def _instead_of_pattern(error: ConfigError) -> str:
+    """Return what holds until a pattern of secrets is written that can be used."""
+    of_keys = str(error).startswith(f"{KEY_REGEX}:")
+    return "until then, Spark's default holds" if of_keys else "until then, all texts are hidden"
 
 
 def _secrets_of(setup: ReporterSetup) -> Iterator[str]:

@@ -76,6 +76,55 @@ def test_who_was_ended_by_another_lets_go(session: Any, tmp_path: Path) -> None:
     assert [each.txid for each in mine.unfinished()] == [running.txid]
 
 
+class Full:
+    """The storage of a process that can write leases, but no entries."""
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = storage
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def putIfAbsent(self, name: str, text: str) -> bool:  # noqa: N802 - Java's name
+        return bool(self._storage.putIfAbsent("/proc/none/entry.json", text))
+
+
+def test_who_cannot_begin_keeps_no_lease(session: Any, tmp_path: Path) -> None:
+    """Otherwise it would be renewed for as long as the driver lives."""
+    works = journal_at(session, tmp_path, ME)
+    running, never = transaction(), transaction(name="u")
+    works.begin(running)
+    fails = TransactionJournal(Full(works._storage), works._leases, works._settings, ME)
+    with pytest.raises(JournalError, match="cannot write to the journal"):
+        fails.begin(never)
+    lease = tmp_path / f"{running.txid}.lease"
+    for _ in range(2):
+        lease.unlink()
+        wait_until(lease.exists, "the leases are renewed")
+
+    assert [path.name for path in tmp_path.glob("*.lease")] == [lease.name]
+
+
+def test_files_that_a_killed_process_leaves_are_removed_once_they_are_old(
+    session: Any, tmp_path: Path
+) -> None:
+    journal = journal_at(session, tmp_path, ME)
+    running = transaction(OTHER)
+    journal_at(session, tmp_path, OTHER).begin(running)
+    names = (f"{new_txid()}.lease", ".clock-abc", ".new-abc")
+    for name in names:
+        (tmp_path / name).write_text("")
+    journal.forget_old()
+    assert {path.name for path in tmp_path.iterdir()} >= set(names)
+    long_ago = time.time() - 3_600
+    for name in (*names, f"{running.txid}.0000.json"):
+        os.utime(tmp_path / name, (long_ago, long_ago))
+    journal.forget_old()
+
+    assert not {path.name for path in tmp_path.iterdir()} & set(names)
+    assert [each.txid for each in journal.unfinished()] == [running.txid]
+
+
 def test_who_was_ended_and_forgotten_cannot_go_on(session: Any, tmp_path: Path) -> None:
     """A driver that was frozen for long, or another one whose clock is ahead: the files are gone."""
     mine, ahead = (

@@ -146,6 +146,22 @@ def test_partitions_of_a_replacement_come_to_the_catalog_with_the_end_of_the_gra
     assert spark.table("t").collect() == [(1, 9)]
 
 
+def test_a_replacement_with_other_partition_columns(
+    spark: Any, folders: Folders, collect: Callable[[], None]
+) -> None:
+    """The catalog in memory keeps the partitions of the table before until its time is over."""
+    for column in ("a", "b", "c", "b"):
+        rows = f"SELECT id, id % 2 AS {column} FROM range(6)"
+        ctas.sql(spark, f"CREATE OR REPLACE TABLE Parted USING parquet PARTITIONED BY ({column}) AS {rows}")
+        collect()
+    assert folders() == ["Parted"]
+    assert [row.partition for row in spark.sql("SHOW PARTITIONS parted").collect()] == ["b=0", "b=1"]
+    assert spark.table("parted").where("b = 1").count() == 3
+    ctas.sql(spark, "CREATE OR REPLACE TABLE Parted USING parquet AS SELECT 1 AS a")
+    collect()
+    assert folders() == ["Parted"]
+
+
 def test_a_failing_replacement_leaves_the_old_table(spark: Any, folders: Folders) -> None:
     ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}")
     text = "SELECT if(id > 1, raise_error('too much'), id) AS a FROM range(3)"

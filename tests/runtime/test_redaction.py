@@ -162,6 +162,96 @@ def test_wrong_regex() -> None:
     assert found.redactor.text(SECRET) == "******"
 
 
+# What would freeze the driver, on texts of a few dozen characters: Python's ``re`` holds the interpreter's lock.
+ENDLESS = (
+    r"(a+)+$",
+    r"(a*)*b",
+    r"(a|aa)+$",
+    r"(\w+\s?)*$",
+    r"(a?){30}a{30}",
+    r"(a{1,10}){10}b",
+    r"(?=(a+)+$)b",
+    r"(.|\s)+z",
+    r"(?s:(.|\n)+)x",
+    r"a*a*a*a*a*b",
+)
+ORDINARY = (
+    "",
+    "(?i)secret|password|token|access[.]?key",
+    r"(?i)(password|token)\s*[=:]\s*[^\s,]+",
+    r"[\w.+-]+@[\w-]+\.[\w.-]+",
+    r"(?:[a-z0-9-]+\.)+[a-z]{2,}",
+    r"(?:\d{1,3}\.){3}\d{1,3}",
+    r"-----BEGIN [A-Z ]+-----[\s\S]+?-----END [A-Z ]+-----",
+    r"(?:[0-9a-f]{2}[:-]?){6}",
+    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?!!",
+    r".*password.*=.*",
+    r'"(?:[^"\\]|\\.)*"',
+    r"\b(?:\d[ -]*?){13,16}\b",
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    r"^\s*(key|pw)\s*=\s*(.*)\s*$",
+)
+
+
+@pytest.mark.parametrize("pattern", [*ENDLESS, r"\p{Alpha}+", "("])
+def test_a_pattern_of_keys_that_cannot_be_used(pattern: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Spark's default takes its place: if all values were secret, events could not name their application."""
+    conf = {"spark.redaction.regex": pattern, "spark.app.name": "orders-etl", "spark.my.password": SECRET}
+    found = read_configuration(conf)
+    found.log_problems()
+
+    assert found.redactor.text(f"orders-etl has {SECRET}") == "orders-etl has ******"
+    assert caplog.messages[0].startswith(f"spark.redaction.regex: {pattern!r} is not valid; expected")
+    assert caplog.messages[0].endswith("; until then, Spark's default holds")
+
+
+@pytest.mark.parametrize("pattern", [*ENDLESS, r"\p{Alpha}+", "("])
+def test_a_pattern_of_texts_that_cannot_be_used_hides_everything(
+    pattern: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = "spark.redaction.string.regex"
+    found = read_configuration({key: pattern, "spark.my.pin": SECRET, "spark.events.close.timeout": "x"})
+    redact_logs(found.redactor)
+    found.log_problems()
+
+    assert found.redactor.text(f"{SECRET} {'a' * 40}!").startswith("******")
+    assert SECRET not in found.redactor.text(f"not with {SECRET}")
+    assert found.problems[0].startswith(
+        f"{key}: {pattern!r} is not valid; expected a regular expression that"
+    )
+    assert caplog.messages[0].endswith("; until then, all texts are hidden")
+    assert sum(key in message for message in caplog.messages) == 1
+
+
+@pytest.mark.parametrize("pattern", ORDINARY)
+def test_patterns_that_stay(pattern: str) -> None:
+    found = read_configuration({"spark.redaction.string.regex": pattern, "spark.redaction.regex": pattern})
+
+    assert not found.problems
+    assert found.redactor.text("not this!") == "not this!"
+
+
+def test_a_pattern_sees_so_much_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows is hidden."""
+    monkeypatch.setattr("spark_events.runtime.redaction.LONGEST_TEXT", 10)
+    redactor = Redactor([], re.compile("x"))
+
+    assert redactor.text("0x23456789") == "0******23456789"
+    assert redactor.text("0x23456789x") == "0******23456789******"
+
+
+def test_a_pattern_that_is_slow_on_a_text(caplog: pytest.LogCaptureFixture) -> None:
+    """It hides that text, and after some of them all: three repetitions take the cube of a text's length."""
+    redactor = Redactor([], re.compile(r".*,.*,.*;"))
+    redact_logs(redactor)
+
+    assert redactor.text("a,b,c; d") == "****** d"
+    assert [redactor.text("," * 20_000) for _ in range(3)] == ["******"] * 3
+    assert redactor.text("short") == "******"
+    (said,) = caplog.messages
+    assert said.startswith("spark.redaction.string.regex: '.*,.*,.*;' takes too long for texts of this")
+
+
 @pytest.mark.parametrize(
     ("conf", "warned"),
     [

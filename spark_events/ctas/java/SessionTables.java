@@ -99,10 +99,14 @@ public class SessionTables {
         catalog.refreshTable(table.identifier());
     }
 
-    /** Forgets the partitions that the catalog knows, and leaves their files. */
+    /**
+     * Forgets the partitions that the catalog knows, and leaves their files. They may be those of a table before, with
+     * other columns: Spark's session catalog refuses such, and the one behind it takes them.
+     */
     public void dropPartitions(String database, String name) throws Throwable {
-        TableIdentifier identifier = identifier(database, name);
-        if (Reflect.list(catalog.getTableMetadata(identifier).partitionColumnNames()).isEmpty()) {
+        CatalogTable table = catalog.getTableMetadata(identifier(database, name));
+        TableIdentifier identifier = table.identifier();
+        if (Reflect.list(table.partitionColumnNames()).isEmpty()) {
             return;
         }
         List partitions = Reflect.list(catalog.listPartitions(identifier, scala.Option.empty()));
@@ -111,8 +115,9 @@ public class SessionTables {
             specs.add(Calls.call(partitions.get(i), "spec"));
         }
         if (!specs.isEmpty()) {
-            Calls.call(catalog, "dropPartitions", new Object[] {identifier, Calls.seq(specs), Boolean.TRUE,
-                Boolean.FALSE, Boolean.TRUE});
+            Calls.call(Reflect.path(catalog, "externalCatalog"), "dropPartitions", new Object[] {
+                identifier.database().get(), identifier.table(), Calls.seq(specs), Boolean.TRUE, Boolean.FALSE,
+                Boolean.TRUE});
         }
     }
 
