@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from spark_events.api import ApplicationInfo, FailureEnricher, Secret
+from spark_events.api import ApplicationInfo, ConfigError, FailureEnricher, Secret
 from spark_events.api import option_types as types
 from spark_events.api.option_types import in_clear
 from spark_events.listeners.failures.enrichers import load_enrichers
