@@ -161,3 +161,17 @@ def test_functions_and_windows() -> None:
 
     (issue,) = again(of_window(1, "amount"), of_window(2, "city"))
     assert str(issue.evidence["recomputation.what"]).startswith("the same HashAggregate, ArrowEvalPython")
+
+
+@pytest.mark.parametrize(("rows", "is_told"), [(9, True), (8, False)], ids=["as many rows", "other rows"])
+def test_conditions_that_are_cut(rows: int, is_told: bool) -> None:
+    """What comes after the cut may differ: then so do the rows."""
+    condition = "Filter (upper(name#13) = A) AND (" + "(day#2 > 3) AND " * 40
+
+    def filtered(stage: int, column: str, kept: int) -> EndedExecution:
+        plan = Plan()(0, f"HashAggregate(keys=[], functions=[max({column}#9)])", stage, rows=1)
+        plan(1, condition[:500], stage, rows=kept)
+        plan(2, f"Scan csv [name#13,day#2,{column}#9] Batched: false", stage, ORDERS, rows=99)
+        return executed(plan, **{f"s{stage}": (0, 10)})
+
+    assert bool(again(filtered(1, "amount", 9), filtered(2, "city", rows))) is is_told

@@ -47,10 +47,18 @@ def test_no_longer_than_the_stage() -> None:
         stage(count=39, cores=10),
         stage(count=31, cores=8),
         stage(run_ms=60),
-        stage(run_ms=500, around_ms=900),
+        stage(run_ms=200, around_ms=900),
+        stage(run_ms=150, around_ms=900, Executor_CPU_Time=400 * 60_000_000),
         stage(count=19, cores=2),
     ],
-    ids=["few tasks", "few for each core", "they compute", "they are long", "fewer than twenty"],
+    ids=[
+        "few tasks",
+        "few for each core",
+        "they compute",
+        "they are long",
+        "they compute while others do",
+        "fewer than twenty",
+    ],
 )
 def test_healthy_stages(healthy: EndedStage) -> None:
     assert tiny_tasks(healthy, Thresholds()) is None

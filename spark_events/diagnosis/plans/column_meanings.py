@@ -30,7 +30,7 @@ class ColumnMeanings:
             for name, number in _NAMED.findall(node.text):
                 self._meanings.setdefault(number, _digest(f"{name} of {source}"))
             return
-        self._misses_some = self._misses_some or (is_cut and _AS in node.text)
+        self._misses_some = self._misses_some or is_cut
         for item in items(node.text):
             expression, separator, named = item.rpartition(_AS)
             alias = _NAMED.fullmatch(named.strip())

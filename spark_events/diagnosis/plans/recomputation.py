@@ -12,7 +12,16 @@ from spark_events.diagnosis.plans.column_meanings import ColumnMeanings
 from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
-from spark_events.diagnosis.plans.node import FILES, IN_MEMORY, OF_PROGRAM, Node, outputs, without_ids
+from spark_events.diagnosis.plans.node import (
+    CUT,
+    FILES,
+    IN_MEMORY,
+    LONGEST_TEXT,
+    OF_PROGRAM,
+    Node,
+    outputs,
+    without_ids,
+)
 from spark_events.diagnosis.plans.overlaps import groups_of
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
 from spark_events.diagnosis.plans.part_issues import computed_again, never_read
@@ -274,6 +283,8 @@ def _digest_of_work(
 ) -> _Digest:
     """Return the digest of what a node does, from those of its children."""
     digest = sha256(b"work\n")
+    if CUT in node.text or len(node.text) >= LONGEST_TEXT:  # what is cut may differ
+        digest.update(f"{node.rows} rows\n".encode())
     for part in (work_of(node, columns), *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")
     comparable = not node.name.startswith(not_kept) and all(each.comparable for each in below)

@@ -59,7 +59,8 @@ class FittedAgain:
             whole_ms * (times - 1) // times,
             None,
             f"features ({names}) are fitted {times} times, {duration(whole_ms)} in all, as often as models "
-            "are evaluated: once for each fold and each set of parameters",
+            "are evaluated: so are those of a Pipeline that is tuned as a whole, once for each fold and each "
+            "set of parameters",
             "Fit these features once, before, and cache() what they make of the data; let CrossValidator "
             "or TrainValidationSplit tune the model alone, and not the whole Pipeline. (Features that learn "
             "from the label have to be fitted for each fold.)",

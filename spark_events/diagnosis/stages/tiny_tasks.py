@@ -16,6 +16,8 @@ _LEAST_TASKS, _TIMES_CORES = 20, 4
 _LEAST_SHARE = 1 / 3
 """So much of the time of its tasks goes into scheduling and starting them, at least."""
 _MOST_PLACES = 100
+_MOST_RUN_MS, _MOST_CPU_MS = 200, 50
+"""So long a task runs, and has a CPU, at most, that has next to nothing to do: more is work of its own."""
 _OF_SHUFFLE = (
     "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions "
     "together (spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it "
@@ -74,7 +76,11 @@ def tiny_tasks(stage: EndedStage, thresholds: Thresholds) -> TinyTasks | None:
         measured.spreads["Scheduler Delay"].total + measured.spreads["Executor Deserialize Time"].total
     )
     overhead_ms = around_ms + measured.tasks * min(run.median, LEAST_TASK_MS)
-    if run.median >= thresholds.short_task_ms or overhead_ms < _LEAST_SHARE * (around_ms + run.total):
+    if run.median >= min(thresholds.short_task_ms, _MOST_RUN_MS):
+        return None
+    if measured.cpu_ms > _MOST_CPU_MS * measured.tasks or overhead_ms < _LEAST_SHARE * (
+        around_ms + run.total
+    ):
         return None
     needless_ms = overhead_ms * (measured.tasks - stage.slots) // measured.tasks
     lost_ms = min(stage.as_wall_ms(needless_ms), stage.wall_ms)
