@@ -31,7 +31,7 @@ class ColumnMeanings:
                 self._meanings.setdefault(number, _digest(f"{name} of {source}"))
             return
         self._misses_some = self._misses_some or is_cut
-        for item in items(node.text):
+        for item in items(node.text) if _AS in node.text else ():
             expression, separator, named = item.rpartition(_AS)
             alias = _NAMED.fullmatch(named.strip())
             if separator and alias is not None:
