@@ -105,6 +105,13 @@ def test_other_work(other: EndedExecution) -> None:
     assert again(action(1, "amount"), other) == []
 
 
+def test_functions_without_a_name() -> None:
+    """Spark calls all of them UDF: two that look alike may do other things; one column is of one function."""
+    made = "UDF(name#13)"
+    assert again(action(1, "amount", customer=made), action(2, "city", ids=100, customer=made)) == []
+    assert len(again(action(1, "amount", customer=made), action(2, "city", customer=made))) == 1
+
+
 @pytest.mark.parametrize("is_built_anew", [False, True], ids=["the same columns", "as a view, each time"])
 def test_columns_with_other_ids(is_built_anew: bool) -> None:
     """A view is resolved anew each time: all of its columns have other ids, and are made of the same."""

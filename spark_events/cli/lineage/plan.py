@@ -15,6 +15,7 @@ from spark_events.jobs.planned import Plan, PlannedStatement, plan_files, plan_o
 from spark_events.jobs.planned_catalog import PlannedCatalog
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.sql_errors import report_query_errors_alone
+from spark_events.sql_runner.manifest.visible_files import visible_files
 
 _YAML = (".yaml", ".yml")
 PLANNED = (".sql", *_YAML)
@@ -116,14 +117,7 @@ def _files(path: Path, template: Path | None) -> list[Path]:
         raise NothingToReadError(f"{path}: no such file or folder")
     if not path.is_dir():
         return [path]
-    return [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.suffix in PLANNED
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-        and not (template and template.exists() and file.samefile(template))
-    ]
+    return [file for file in visible_files(path, PLANNED, template) if file.is_file()]
 
 
 def _read_manifests(files: list[Path], template: Path | None) -> Any:

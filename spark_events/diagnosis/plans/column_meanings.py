@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node, items
+from spark_events.diagnosis.plans.node import Node, items
 
 _NAMED = re.compile(r"([A-Za-z_][\w.]*)#(\d+)L?", re.ASCII)
 _AS = " AS "
+_UNNAMED = "UDF("
+"""How Spark calls a function that has no name: two of them look alike, whatever they do."""
 
 
 class ColumnMeanings:
@@ -24,18 +26,19 @@ class ColumnMeanings:
 
     def take(self, node: Node) -> None:
         """Take the columns that a node adds; of a list that is cut, nobody knows the rest."""
-        is_cut = CUT in node.text or len(node.text) >= LONGEST_TEXT
         if node.name.startswith(("Scan ", "BatchScan ")):
             source = f"{node.name} {node.metadata.get('Location', '')}"
             for name, number in _NAMED.findall(node.text):
                 self._meanings.setdefault(number, _digest(f"{name} of {source}"))
             return
-        self._misses_some = self._misses_some or is_cut
+        self._misses_some = self._misses_some or node.is_cut
         for item in items(node.text) if _AS in node.text else ():
             expression, separator, named = item.rpartition(_AS)
             alias = _NAMED.fullmatch(named.strip())
             if separator and alias is not None:
-                self._meanings.setdefault(alias[2], _digest(self.in_text(expression.strip())))
+                is_unknown = _UNNAMED in expression
+                made = named.strip() if is_unknown else self.in_text(expression.strip())
+                self._meanings.setdefault(alias[2], _digest(made))
 
     def in_text(self, text: str) -> str:
         """Return a node's text, in which each column is named by what it is made of instead of by its id.

@@ -155,6 +155,11 @@ class Node:
             above = above.parent
         return frozenset() if above is None else above.measured_in
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of its text may be missing."""
+        return CUT in self.text or len(self.text) >= LONGEST_TEXT
+
     def within_stage(self) -> Iterator[Node]:
         """Yield this node, and those below it that run in the same stage."""
         waiting = [self]

@@ -15,10 +15,8 @@ from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.join_keys import EQUAL, calls_light, join_keys, of_tables
 from spark_events.diagnosis.plans.node import (
     BROADCAST,
-    CUT,
     DATA_SIZE,
     IN_MEMORY,
-    LONGEST_TEXT,
     Node,
     columns,
 )
@@ -123,7 +121,7 @@ def _issue(
 def _condition(node: Node) -> str:
     """Return the columns that a join's further condition compares; empty if it has none, or a slow one."""
     match = _CONDITION.match(node.text)
-    if match is None or CUT in node.text or len(node.text) >= LONGEST_TEXT or not calls_light(match[1]):
+    if match is None or node.is_cut or not calls_light(match[1]):
         return ""
     return ", ".join(columns(match[1]))
 

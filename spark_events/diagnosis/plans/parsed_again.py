@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node
+from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, freed_besides_ms
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
@@ -42,17 +42,16 @@ def parsed_again(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
 
 def _issue(node: Node, function: str, column: str, fields: int, execution: EndedExecution) -> Issue:
     parsed_ms = freed_besides_ms(execution, node.stages, node.within_stage(), (SCAN_TIME,))
-    is_cut = CUT in node.text or len(node.text) >= LONGEST_TEXT
     instead = "from_json" if function == _OF_JSON else "from_xml (since Spark 4)"
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} {function} {column}",
         None,
         None,
-        f"{function} parses {column} anew for each of {'at least ' if is_cut else ''}{fields} fields",
+        f"{function} parses {column} anew for each of {'at least ' if node.is_cut else ''}{fields} fields",
         f"{instead}, with a schema, {_ALL_AT_ONCE}.",
         evidence={"recomputation.times": fields, "recomputation.what": f"what {column} holds"},
         # Of how many fields in all, nobody knows where the list is cut.
-        share_ms=int(parsed_ms if is_cut else parsed_ms * (fields - 1) / fields),
+        share_ms=int(parsed_ms if node.is_cut else parsed_ms * (fields - 1) / fields),
         stages=node.stages,
     )

@@ -13,10 +13,8 @@ from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import (
-    CUT,
     FILES,
     IN_MEMORY,
-    LONGEST_TEXT,
     OF_PROGRAM,
     Node,
     outputs,
@@ -283,7 +281,7 @@ def _digest_of_work(
 ) -> _Digest:
     """Return the digest of what a node does, from those of its children."""
     digest = sha256(b"work\n")
-    if CUT in node.text or len(node.text) >= LONGEST_TEXT:  # what is cut may differ
+    if node.is_cut:  # what is cut may differ
         digest.update(f"{node.rows} rows\n".encode())
     for part in (work_of(node, columns), *(each.name for each in below)):
         digest.update(part.encode(errors="replace") + b"\n")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import calls_light
-from spark_events.diagnosis.plans.node import CUT, IN_MEMORY, LONGEST_TEXT, MOVES, Node
+from spark_events.diagnosis.plans.node import IN_MEMORY, MOVES, Node
 
 SCAN_TIME = "scan time"
 MEASURED_TIMES = (SCAN_TIME, "sort time", "time to run Python workers")
@@ -54,7 +54,7 @@ def over(node: Node, passed: Collection[str] = ()) -> Node | None:
 
 def is_light(node: Node) -> bool:
     """Return whether what a node does takes next to no time: no function that might take long is called."""
-    if node.name == _OBJECTS and (CUT in node.text or len(node.text) >= LONGEST_TEXT):
+    if node.name == _OBJECTS and node.is_cut:
         return False
     if node.name in _CALLING:
         return calls_light(node.text.partition(" ")[2])

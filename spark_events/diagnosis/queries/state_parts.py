@@ -10,7 +10,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.join_keys import functions_of
-from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node
+from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
@@ -148,7 +148,7 @@ def _rows_us(nodes: Collection[Node]) -> int:
 
 def _is_quick_aggregation(node: Node) -> bool:
     """Return whether a node adds rows up by functions that take as long for the last row as for the first."""
-    if "Aggregate(" not in node.text or CUT in node.text or len(node.text) >= LONGEST_TEXT:
+    if "Aggregate(" not in node.text or node.is_cut:
         return False
     called = {_STEP.sub("", function) for function in functions_of(node.text.partition("(")[2])}
     return called <= _QUICK

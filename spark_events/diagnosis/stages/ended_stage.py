@@ -12,6 +12,8 @@ LOCAL = "driver"
 """The executor in local mode."""
 _PER_ROW = 4
 """How many times as long a row takes at most as one of the median task."""
+_MANY_TASKS, _TIMES_CORES = 20, 4
+"""A stage has far more tasks than cores if it has so many, and so many for each core."""
 _TOGETHER_MS, _LEAST_WAVE = 500, 3
 """Tasks that are launched within this time begin together."""
 
@@ -57,6 +59,11 @@ class EndedStage:
     def wall_ms(self) -> int:
         """From the start of the first task to the end of the last, in ms."""
         return max(0, self.measured.last_ms - self.measured.first_ms)
+
+    @property
+    def has_far_more_tasks(self) -> bool:
+        """Whether it has many more tasks than there are cores, so that fewer of them would do."""
+        return self.measured.tasks >= max(_MANY_TASKS, _TIMES_CORES * self.cores) and self.cores > 0
 
     @property
     def slots(self) -> int:

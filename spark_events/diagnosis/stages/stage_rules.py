@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from spark_events.api import AttributeValue, Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
 from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, TASK_COUNT, Thresholds
 
-LEAST_TASK_MS = 4
+_LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
 _NEW_WORKERS = (
     "spark.python.worker.reuse=false lets each task start a Python worker of its own, which imports "
@@ -54,8 +55,7 @@ _FEW_ROWS_EACH = (
     "little, use fewer partitions (numPartitions of reduceByKey, groupByKey or join, coalesce(), "
     "spark.default.parallelism)."
 )
-_MANY_TASKS, _LEAST_TASKS, _FEW_ROWS_OF_TASK = 4, 20, 1_000
-"""So many tasks for each core, so many in all at least, and with so few rows each, may be too many."""
+_FEW_ROWS_OF_TASK = 1_000
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
@@ -135,9 +135,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     measured, run = stage.measured, stage.measured.run
     evidence = {"numTasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
     if measured.tasks > thresholds.least_many_tasks and run.median < thresholds.short_task_ms:
-        delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
-        around_ms = delay.total + start.total
-        overhead_ms = around_ms + measured.tasks * min(run.median, LEAST_TASK_MS)
+        around_ms, overhead_ms = for_tasks_ms(measured)
         return Issue(
             TASK_COUNT,
             TASK_COUNT,
@@ -165,6 +163,13 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             evidence={**evidence, "fewTasks": True},
         )
     return None
+
+
+def for_tasks_ms(measured: TasksMeasured) -> tuple[int, int]:
+    """Return how long scheduling and starting tasks takes, and that with what each runs at least, in ms."""
+    delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
+    around_ms = delay.total + start.total
+    return around_ms, around_ms + measured.tasks * min(measured.run.median, _LEAST_TASK_MS)
 
 
 def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
@@ -269,9 +274,8 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> str:
 def _few_rows_each(stage: EndedStage, thresholds: Thresholds) -> str:
     """Return what is to be said of many tasks with few rows each; empty if there are none such."""
     measured, rows = stage.measured, stage.measured.rows.median
-    is_many = measured.tasks >= max(_LEAST_TASKS, _MANY_TASKS * stage.cores) and stage.cores > 0
     is_short = measured.run.median < thresholds.short_task_ms
-    if not is_many or not is_short or not 0 < rows <= _FEW_ROWS_OF_TASK:
+    if not stage.has_far_more_tasks or not is_short or not 0 < rows <= _FEW_ROWS_OF_TASK:
         return ""
     time = duration(measured.run.median)
     return _FEW_ROWS_EACH.format(tasks=measured.tasks, cores=stage.cores, rows=rows, time=time)

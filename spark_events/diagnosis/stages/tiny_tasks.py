@@ -8,11 +8,9 @@ from typing import NamedTuple
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
-from spark_events.diagnosis.stages.stage_rules import LEAST_TASK_MS
+from spark_events.diagnosis.stages.stage_rules import for_tasks_ms
 from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
 
-_LEAST_TASKS, _TIMES_CORES = 20, 4
-"""A stage has too many tasks if it has so many, and so many for each core."""
 _LEAST_SHARE = 1 / 3
 """So much of the time of its tasks goes into scheduling and starting them, at least."""
 _MOST_PLACES = 100
@@ -21,8 +19,7 @@ _MOST_RUN_MS, _MOST_CPU_MS = 200, 50
 _OF_SHUFFLE = (
     "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions "
     "together (spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it "
-    "is given). "
-    "Where a streaming query keeps state, that needs a new checkpoint."
+    "is given). Where a streaming query keeps state, that needs a new checkpoint."
 )
 _OF_SOURCE = (
     "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, "
@@ -70,17 +67,13 @@ def tiny_tasks(stage: EndedStage, thresholds: Thresholds) -> TinyTasks | None:
         thresholds: what short tasks are. A stage that has so many that it is told for itself does not count.
     """
     measured, run = stage.measured, stage.measured.run
-    if measured.tasks < max(_LEAST_TASKS, _TIMES_CORES * stage.cores) or not stage.slots:
+    computes = measured.cpu_ms > _MOST_CPU_MS * measured.tasks
+    if not stage.has_far_more_tasks or not stage.slots or computes:
         return None
-    around_ms = (
-        measured.spreads["Scheduler Delay"].total + measured.spreads["Executor Deserialize Time"].total
-    )
-    overhead_ms = around_ms + measured.tasks * min(run.median, LEAST_TASK_MS)
     if run.median >= min(thresholds.short_task_ms, _MOST_RUN_MS):
         return None
-    if measured.cpu_ms > _MOST_CPU_MS * measured.tasks or overhead_ms < _LEAST_SHARE * (
-        around_ms + run.total
-    ):
+    around_ms, overhead_ms = for_tasks_ms(measured)
+    if overhead_ms < _LEAST_SHARE * (around_ms + run.total):
         return None
     needless_ms = overhead_ms * (measured.tasks - stage.slots) // measured.tasks
     lost_ms = min(stage.as_wall_ms(needless_ms), stage.wall_ms)
@@ -98,7 +91,7 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         cores: of all executors.
         place: in the user's code, of the stages that lose most; empty if all are of one.
     """
-    is_single = tiny.stages == 1
+    is_single, each_ms = tiny.stages == 1, tiny.run_ms // tiny.tasks
     has = (
         f"a stage has {tiny.tasks:,} tasks"
         if is_single
@@ -110,7 +103,7 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         f"{TASK_COUNT} tiny",
         tiny.lost_ms,
         None,
-        f"{has}{most}, for {cores} cores, and most of them have next to nothing to do: scheduling and "
+        f"{has}{most}, for {cores} cores, which run for {duration(each_ms)} each on average: scheduling and "
         f"starting them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
         f"{f'; most of that is for {place}' if place else ''}",
         _OF_SHUFFLE if 2 * tiny.of_shuffles_ms >= tiny.lost_ms else _OF_SOURCE,

@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
+from spark_events.sql_runner.manifest.visible_files import visible_files
 from spark_events.sql_runner.manifest.yaml_text import MOST_BYTES, YamlText, read_yaml
 
 _SUFFIXES = (".yaml", ".yml")
@@ -52,24 +53,10 @@ def read_folder(folder: Path, template: Path | None) -> Manifests:
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder}: is not a folder; expected one with a YAML manifest for each query")
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in _SUFFIXES
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and not (template and _is_same_file(path, template))
-    ]
+    files = visible_files(folder, _SUFFIXES, template)
     if not files:
         raise ConfigError(f"{folder}: has no manifest; expected a YAML file for each query (*.yaml, *.yml)")
     return read_files(files, template)
-
-
-def _is_same_file(path: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file; a path that leads to none is told when it is read."""
-    try:
-        return path.samefile(other)
-    except OSError:
-        return False
 
 
 def read_files(files: Iterable[Path], template: Path | None) -> Manifests:
