@@ -22,11 +22,16 @@ def parsed(plan: Plan, depth: int, stage: int, columns: str) -> Plan:
     return plan(depth + 1, f"Scan csv [{columns}] Batched: false", stage, BEACONS, rows=99)
 
 
-def filling(stage: int, took_s: int = 10, keeps: Sequence[int] = (CACHE,)) -> EndedExecution:
+ALL = "url#2, ts#1, amount#9, day#9"
+
+
+def filling(
+    stage: int, took_s: int = 10, keeps: Sequence[int] = (CACHE,), reads: str = ALL
+) -> EndedExecution:
     """Return an action that fills a cache of what is parsed."""
     plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage, rows=1)
     plan(1, "InMemoryTableScan", stage, rows=99)(2, "Project [url#2, ts#1, pythonUDF0#90.os AS os#4]")
-    execution = executed(parsed(plan, 3, stage, "url#2, ts#1"), **{f"s{stage}": (0, took_s)})
+    execution = executed(parsed(plan, 3, stage, reads), **{f"s{stage}": (0, took_s)})
     kept = {stage: replace(execution.stages[stage], kept=frozenset(keeps))}
     return replace(execution, stages=kept)
 
@@ -72,6 +77,8 @@ def test_once_is_enough() -> None:
         (filling(1, keeps=(CACHE, CACHE + 1)), CACHE, writing(2, "amount")),
         (writing(2, "amount"), filling(1), CACHE),
         (filling(1), CACHE, filling(2, keeps=(CACHE + 1,)), writing(3, "amount")),
+        (filling(1, reads="url#2, ts#1"), CACHE, writing(2, "amount")),
+        (filling(1, reads="url#2, ts#1, ... 7 more fields"), CACHE, writing(2, "amount")),
     ],
     ids=[
         "it is needed before",
@@ -80,6 +87,8 @@ def test_once_is_enough() -> None:
         "nobody knows which",
         "it is cached later",
         "it is cached again",
+        "the cache had other columns",
+        "nobody knows which columns the cache had",
     ],
 )
 def test_other_ends(records: tuple[EndedExecution | int, ...]) -> None:

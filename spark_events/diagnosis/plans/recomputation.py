@@ -192,8 +192,8 @@ class Recomputation:
             if node.name == IN_MEMORY:  # of one that is not filled, nothing below was computed
                 digests[id(node)] = _IN_CACHE
                 if computed and node.children and fills_cache(node):
-                    kept = digests[id(node.children[0])]
-                    self._released.filled(kept.name, _kept_by(node, where.execution))
+                    kept = digests[id(node.children[0])].name
+                    self._released.filled(node.children[0], kept, _kept_by(node, where.execution))
                 continue
             below = [digests[id(child)] for child in node.children]
             if only_hands_on(node):
@@ -227,7 +227,7 @@ class Recomputation:
             part.times += 1
             time = where.work.time(node)
             part.total_ms += time.time_ms
-            part.after_release += self._released.had(digest.name)
+            part.after_release += self._released.had(node, digest.name)
             if len(part.passes) < MOST_PASSES:
                 part.passes.append(Pass(frozenset(stages), time.time_ms))
             kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}

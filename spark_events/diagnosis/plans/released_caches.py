@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+
+from spark_events.diagnosis.plans.node import CUT, Node, columns
 
 _MOST_KEPT = 1_000
 
@@ -11,36 +14,48 @@ class ReleasedCaches:
     """Knows which work is in a cache, and which was until ``unpersist()`` or ``clearCache()``."""
 
     def __init__(self) -> None:
-        self._held: dict[str, int] = {}
-        self._released: dict[str, None] = {}
+        self._held: dict[str, tuple[int, frozenset[str]]] = {}
+        self._released: dict[str, frozenset[str]] = {}
 
-    def filled(self, work: str, rdds: Iterable[int]) -> None:
+    def filled(self, work: Node, digest: str, rdds: Iterable[int]) -> None:
         """Called when a cache is filled.
 
         Args:
-            work: the digest of what it keeps.
+            work: what it keeps.
+            digest: what tells that from other work, whatever columns it reads.
             rdds: those that its stages keep. Spark releases the one of this cache; if there are several,
                 nobody knows which that is.
         """
-        kept = list(rdds)
-        self._released.pop(work, None)
-        self._held.pop(work, None)
-        if len(kept) == 1:
-            self._held[work] = kept[0]
+        kept, read = list(rdds), _columns_read(work)
+        self._released.pop(digest, None)
+        self._held.pop(digest, None)
+        if len(kept) == 1 and read:
+            self._held[digest] = kept[0], read
             _forget_oldest(self._held)
 
     def unpersisted(self, rdd: int) -> None:
         """Called when an RDD is no longer kept."""
-        for work in [work for work, held in self._held.items() if held == rdd]:
-            del self._held[work]
-            self._released[work] = None
+        for digest in [digest for digest, (held, _) in self._held.items() if held == rdd]:
+            _, self._released[digest] = self._held.pop(digest)
         _forget_oldest(self._released)
 
-    def had(self, work: str) -> bool:
-        """Return whether a cache held this and was released since."""
-        return work in self._released
+    def had(self, work: Node, digest: str) -> bool:
+        """Return whether a cache held this and was released since; one of other columns did not."""
+        held = self._released.get(digest)
+        return held is not None and frozenset() < _columns_read(work) <= held
 
 
-def _forget_oldest(works: dict[str, int] | dict[str, None]) -> None:
+def _columns_read(work: Node) -> frozenset[str]:
+    """Return the names of the columns that are read for some work; none if a list of them is cut."""
+    names: set[str] = set()
+    for scan in (node for node in work.walk() if not node.children):
+        listed, end, _ = scan.text.partition("[")[2].partition("]")
+        if not end or CUT in listed:
+            return frozenset()
+        names.update(columns(listed))
+    return frozenset(names)
+
+
+def _forget_oldest(works: dict[str, Any]) -> None:
     while len(works) > _MOST_KEPT:
         del works[next(iter(works))]
