@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -14,10 +14,12 @@ WORDS = ("map at Word2Vec.scala:190", "mapPartitions at Word2Vec.scala:450")
 EVALUATED = ("map at BinaryClassificationMetrics.scala:50", "collect at AreaUnderCurve.scala:44")
 
 
-def told(stages: Iterable[str]) -> Issue | None:
-    fitted, issue = FittedAgain(), None
+def told(stages: Iterable[str], rows: Sequence[int] = (10_000,)) -> Issue | None:
+    """Return what is told last of stages of 3 s; the fits read so many rows, one after the other, again and again."""
+    fitted, issue, number = FittedAgain(), None, 0
     for stage in stages:
-        issue = fitted.take(stage, lambda: 3 * S) or issue
+        issue = fitted.take(stage, rows[number % len(rows)], lambda: 3 * S) or issue
+        number += stage == EVALUATED[-1]
     return issue
 
 
@@ -39,6 +41,7 @@ def test_a_pipeline_that_is_tuned() -> None:
         [*WORDS, *EVALUATED] * 3,
         [*("collect at StringIndexer.scala:204", *EVALUATED) * 6],
         ["count at features.py:12", *EVALUATED] * 6,
+        [*WORDS * 40, *EVALUATED * 6],
     ],
     ids=[
         "features are fitted once",
@@ -47,7 +50,22 @@ def test_a_pipeline_that_is_tuned() -> None:
         "three times",
         "of which a pipeline has one for each column",
         "stages of the program",
+        "far more often than models",
     ],
 )
 def test_what_is_no_tuning_of_features(stages: list[str]) -> None:
     assert told(stages) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_told"),
+    [
+        ([6_000, 6_100], True),
+        ([6_000, 6_100, 6_050, 5_900, 6_200, 6_020], False),
+        ([40], False),
+    ],
+    ids=["each of two folds, again and again", "one shop after the other", "sums of partitions"],
+)
+def test_the_same_data_or_others(rows: list[int], is_told: bool) -> None:
+    """A program may need features of each of its shops, and evaluate a model of each."""
+    assert (told([*WORDS, *EVALUATED] * 6, rows) is not None) is is_told

@@ -298,18 +298,21 @@ class ApplicationIssues(Timeless):
         if (held := self._held_cores.take(stage)) is not None:
             self._take(held, time_ms, (stage.measured.first_ms, stage.measured.last_ms))
 
-    def of_library(self, name: str, ran: tuple[int, int], beside: Callable[[], int], time_ms: int) -> None:
+    def of_library(self, name: str, measured: TasksMeasured, beside: Callable[[], int], time_ms: int) -> None:
         """Called with a stage that has succeeded, by its name: it may be one of MLlib's.
 
         Args:
             name: Spark's, of the stage.
-            ran: from when until when, in ms since the epoch.
+            measured: what its tasks measured.
             beside: returns for how long other stages ran at the same time, in ms.
             time_ms: now, in ms since the epoch.
         """
-        again = self._fitted_again.take(name, lambda: max(0, ran[1] - ran[0] - beside()))
+        begun_ms, ended_ms = measured.first_ms, measured.last_ms
+        again = self._fitted_again.take(
+            name, measured.rows.total, lambda: max(0, ended_ms - begun_ms - beside())
+        )
         if again is not None:
-            self._take(again, time_ms, ran)
+            self._take(again, time_ms, (begun_ms, ended_ms))
 
     def has_tiny_tasks(self, place: str, tiny: TinyTasks, lost_in: tuple[int, int], time_ms: int) -> None:
         """Called with a stage that has ended and has far too many tasks.

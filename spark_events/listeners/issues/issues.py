@@ -326,14 +326,13 @@ class IssueListener(Timeless):
         """Find the issues of a stage that has ended, besides what is told of it already."""
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
         of_query = bool(stage.job and stage.job.run.query)
+        beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
         tiny = self._tiny_tasks(stage, measured, info) if told_ms is None else None
         if tiny is not None and not of_query:
             place = named(stage.name, stage.job.run if stage.job else None)
             self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
         if not of_query and not info.get("Failure Reason"):
-            ran = measured.first_ms, measured.last_ms
-            beside = functools.partial(self._other_work.beside_ms, key, *ran)
-            self._application.of_library(stage.name, ran, beside, time_ms)
+            self._application.of_library(stage.name, measured, beside, time_ms)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
         ended = EndedStage(
@@ -353,7 +352,6 @@ class IssueListener(Timeless):
             stage.name.startswith(_HANDS_OUT),
         )
         self._application.stage_measured(ended, time_ms)
-        beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
         if kept:
             self._application.reads_cache(ended, kept, beside, time_ms)
         job = stage.job
