@@ -20,12 +20,17 @@ STORE, PAGE, README = (ROOT / name for name in ("docs/benchmarks.json", "docs/be
 TOLERATED = 0.1
 """How much of the measured code may change before its figures are old: changed lines, as a share of all."""
 MEASURED = {
-    "overhead": ("spark_events/sources/driver", "spark_events/listeners", "spark_events/runtime"),
+    "overhead": (
+        "spark_events/sources/driver",
+        "spark_events/listeners",
+        "spark_events/diagnosis",
+        "spark_events/runtime",
+    ),
     "attach": ("spark_events/sources/driver", "spark_events/submit"),
     "latency": ("spark_events/sources/driver", "spark_events/runtime", "reporters/otlp"),
     "delivery": ("spark_events/runtime", "reporters/otlp"),
     "scrape": ("spark_events/runtime", "reporters/prometheus"),
-    "replay": ("spark_events/sources/event_log", "spark_events/listeners"),
+    "replay": ("spark_events/sources/event_log", "spark_events/listeners", "spark_events/diagnosis"),
     "history": ("spark_events/history",),
     "store": ("spark_events/history",),
     "lineage": ("spark_events/lineage", "spark_events/sources/driver"),

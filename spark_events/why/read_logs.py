@@ -66,7 +66,8 @@ def explain_logs(
             logger.debug("%s: cannot be explained", log.path, exc_info=True)
             reason = f"{type(error).__name__}: {error}"
             notes.append(
-                f"{path_without_secrets(log.path)}: cannot be explained, as its records are odd ({reason})"
+                f"{path_without_secrets(log.path)}: cannot be explained: a record of it is damaged, or met a "
+                f"fault of spark-events ({reason})"
             )
         notes += reading.notes
     return explanations, notes

@@ -60,7 +60,8 @@ def test_many_distinct_counts_whose_texts_are_cut() -> None:
     assert "distinct values of d0, … at once" in issue.sentence
 
 
-def test_counts_of_one_column_under_several_conditions() -> None:
+@pytest.mark.parametrize(("function", "is_told"), [("count", True), ("sum", False)])
+def test_one_column_under_several_conditions(function: str, is_told: bool) -> None:
     """Conditions name columns of which no values are counted; grouping by the counted one takes no copies."""
     copies = (f"CASE WHEN (channel#{number} = {number}) THEN customer#3L END" for number in range(4))
     rows = [
@@ -69,9 +70,11 @@ def test_counts_of_one_column_under_several_conditions() -> None:
     ]
     joined = ", ".join(f"[{', '.join(row)}]" for row in rows)
     expand = f"Expand [{joined}], [g#6L, gid#33]"
-    (issue,) = told(expand, BY_DISTINCT, 4_000_000)
+    above = f"HashAggregate(keys=[g#6L, gid#33], functions=[partial_{function}(CASE WHEN (channel = 1) THEN x END#8)])"
+    (issue,) = told(expand, above, 4_000_000)
     assert "distinct values of customer at once" in issue.sentence
-    assert issue.advice.startswith("It counts customer under several conditions: group by customer, too")
+    by_customer = "It counts customer under several conditions: group by customer, too"
+    assert issue.advice.startswith(by_customer) is is_told
 
 
 def test_grouping_sets() -> None:

@@ -22,6 +22,8 @@ _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
 _CASE = re.compile(r"CASE WHEN .*? THEN ", re.ASCII)
 """The condition under which a value counts."""
+_NO_COUNT = re.compile(r"(?:sum|avg)\(CASE WHEN ", re.ASCII)
+"""An aggregate of such values that is more than their number."""
 _MARKS = ("gid", "spark_grouping_id")
 """What Spark calls the column that tells the copies of a row apart."""
 _OF_ALL_VALUES = "0"
@@ -143,6 +145,8 @@ def _distinct_items(node: Node) -> list[str]:
 def _one_step_before(node: Node, names: list[str]) -> str:
     """Return what to do where the values of one column are counted under several conditions."""
     if len(names) != 1 or not any(_CASE.search(item) for item in _distinct_items(node)):
+        return ""
+    if any(_NO_COUNT.search(each.text) for each in _aggregates(node)):
         return ""
     return (
         f"It counts {names[0]} under several conditions: group by {names[0]}, too, with the max() of each "
