@@ -137,7 +137,7 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
         return f"It has {by.format(duration(lost_ms))} {absence}."
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
-        whole_ms, whole = costly.number("durationMs") or 0, f"The work of {costly.about}"
+        whole_ms, whole = costly.number("durationMs") or 0, f"The work of {in_words(costly.about)}"
         absence = absence.replace(in_words(costly.about), "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}."

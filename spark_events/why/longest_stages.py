@@ -10,6 +10,7 @@ from spark_events.api.toolkit.formatting import micros
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import is_light
+from spark_events.diagnosis.queries.streams import flow_of
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.covered import covered_ms
 from spark_events.listeners import spark_records
@@ -17,14 +18,19 @@ from spark_events.listeners.issues.executions import Executions
 from spark_events.listeners.issues.findings import named
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.long_texts import shorten
-from spark_events.listeners.record_types import SQLExecutionEndRecord, StageCompletedRecord
+from spark_events.listeners.record_types import (
+    QueryProgressRecord,
+    SQLExecutionEndRecord,
+    StageCompletedRecord,
+)
 from spark_events.listeners.run import Job, Run
-from spark_events.why.places import with_article, with_ends_of_paths
+from spark_events.why.places import in_words, with_article, with_ends_of_paths
 
 MOST_SHOWN = 3
 _LEAST_SHARE = 0.1
 """Of the run: what the stages of one place took at least, to be shown."""
 _LONGEST = 300
+_QUERY = "query "
 _MOST_NODES, _MOST_COLUMNS, _MOST_PLACES = 3, 4, 10_000
 _LONG_FOR_A_ROW_US = 200
 """What a stage takes for a row is told from here on: what computes a few columns takes less."""
@@ -101,6 +107,7 @@ class LongestStages(Timeless):
     _executions: Executions = field(default_factory=lambda: Executions(Thresholds()))
     _of_execution: dict[int, list[tuple[str, Job, ExecutedStage]]] = field(default_factory=dict)
     _places: dict[tuple[str, str], StagesOfPlace] = field(default_factory=dict)
+    _flows: dict[str, str] = field(default_factory=dict)
 
     @property
     def handlers(self) -> Handlers:
@@ -108,6 +115,7 @@ class LongestStages(Timeless):
         return {
             spark_records.STAGE_COMPLETED: self.on_stage_completed,
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
+            spark_records.QUERY_PROGRESS: self.on_progress,
         }
 
     def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
@@ -129,11 +137,20 @@ class LongestStages(Timeless):
         ended, _ = self._executions.ended(record, time_ms, time_ms, 0)
         self._add_all(stages, ended)
 
+    def on_progress(self, record: QueryProgressRecord, time_ms: int) -> None:
+        """Handle QueryProgress: people know a query without a name by what it reads and writes."""
+        progress = record["progress"]
+        if not progress.get("name") and (flow := flow_of(progress)):
+            self._flows[str(progress.get("id"))] = flow
+
     def longest(self, duration_ms: int) -> list[StagesOfPlace]:
         """Return those that took a fair share of a run, the longest first; called after the last record."""
         for stages in self._of_execution.values():
             self._add_all(stages, None)
         self._of_execution.clear()
+        for place in self._places.values():
+            flow = self._flows.get(place.name.removeprefix(_QUERY))
+            place.name = in_words(f"{place.name} ({flow})") if flow else place.name
         by_time = sorted(self._places.values(), key=lambda place: -place.wall_ms)
         return [each for each in by_time[:MOST_SHOWN] if each.wall_ms >= _LEAST_SHARE * duration_ms]
 
@@ -143,7 +160,7 @@ class LongestStages(Timeless):
         last = stages[-1][2] if stages else None
         for name, job, stage in stages:
             of_query = job.query.get("query_name")
-            place = f"query {of_query}" if of_query else named(name, job, ended)
+            place = f"{_QUERY}{of_query}" if of_query else named(name, job, ended)
             self._add(place, nodes.get(stage.id, ()), stage, codec if stage is last else "")
 
     def _add(self, name: str, nodes: Sequence[Node], stage: ExecutedStage, codec: str = "") -> None:

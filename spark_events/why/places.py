@@ -7,6 +7,7 @@ import re
 _LONG = 100
 _PATH = re.compile(r"(?<![^\s,])(?:[a-z][\w+.-]*:)?/[^\s,]*(/[^\s,/]+/[^\s,/]+)/?(?=[\s,]|$)", re.ASCII)
 _NUMBERED = re.compile(r"(stage [\d.]+|SQL execution \d+|\d+ stages) \((.+)\)(?:, (\S+:\d+))?")
+_UNNAMED = re.compile(r"query '?([0-9a-f]{8})-[-0-9a-f]{27}'? \((.+)\)")
 _OF_TABLES = re.compile(r"(\w+)( of .+?)?( into .+)?")
 _CALL_SITE = re.compile(r"\w+ at \S+:\d+")
 _WRITERS = frozenset(
@@ -19,8 +20,11 @@ def in_words(about: str) -> str:
     """Return what has an issue, for a sentence.
 
     Args:
-        about: such as ``stage 3.0 (parquet of file:/orders into file:/daily)``, or ``query 'orders'``.
+        about: such as ``stage 3.0 (parquet of file:/orders into file:/daily)``, or ``query 'orders'``;
+            for a query without a name, its id and what it reads and writes.
     """
+    if unnamed := _UNNAMED.fullmatch(about):
+        return f"the query {with_ends_of_paths(unnamed[2])} ({unnamed[1]}…)"
     numbered = _NUMBERED.fullmatch(about)
     if numbered is None:
         return with_ends_of_paths(about)

@@ -10,7 +10,13 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.queries.state_parts import ManyStateParts
 from spark_events.diagnosis.queries.state_rules import StateGrowth, StateRowsGrow
-from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind
+from spark_events.diagnosis.queries.streams import (
+    SlowSource,
+    SourceStopped,
+    StreamBehind,
+    flow_of,
+    sources_of,
+)
 from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, executed
@@ -501,3 +507,26 @@ def test_files_that_are_not_for_parts_of_a_state(files: int, parts: int, rows: i
 def test_a_join_of_streams_has_four_stores_in_each_part() -> None:
     """Four parts, one for each core, are as few as there should be."""
     assert ManyStateParts().take(parts_of(4, 50, 100 * S, each=4), 4) is None
+
+
+ORDERS, RATE = "FileStreamSource[file:/orders]", "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=0]"
+DAILY, TOPICS = "FileSink[file:/daily]", "KafkaV2[Subscribe[orders,returns]]"
+
+
+@pytest.mark.parametrize(
+    ("sources", "sink", "flow"),
+    [
+        ([ORDERS], DAILY, "of file:/orders into file:/daily"),
+        ([ORDERS, ORDERS, TOPICS], "ForeachBatchSink", "of file:/orders, Subscribe[orders,returns]"),
+        ([RATE], DAILY, "into file:/daily"),
+        ([RATE], "ConsoleTable[numRows=20]", ""),
+        ([], None, ""),
+    ],
+)
+def test_where_rows_come_from_and_go(sources: list[str], sink: str | None, flow: str) -> None:
+    progress = {"sources": [{"description": each} for each in sources]}
+    assert flow_of(progress | ({"sink": {"description": sink}} if sink else {})) == flow
+
+
+def test_sources_keep_their_options() -> None:
+    assert sources_of({"sources": [{"description": RATE}]}) == "rowsPerSecond=10, rampUpTimeSeconds=0"

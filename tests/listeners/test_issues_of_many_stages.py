@@ -71,6 +71,26 @@ def test_of_a_query(rdd: str, kinds: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "subject"),
+    [("orders", "query 'orders'"), (None, "query 'query-1' (of file:/orders into file:/daily)")],
+)
+def test_a_query_without_a_name_is_known_by_what_it_reads_and_writes(name: str | None, subject: str) -> None:
+    ends = {
+        "sources": [{"description": "FileStreamSource[file:/orders]"}],
+        "sink": {"description": "FileSink[file:/daily]"},
+    }
+    events = told(
+        r.query_started(0, name=name),
+        r.progress(1, 1, name=name, **ends),
+        *stages({"group": "run-1"}, "ShuffledRowRDD"),
+        r.terminated(),
+    )
+    assert [each.attributes["subject"] for each in events if each.attributes["issue"] == "task-count"][
+        -1
+    ] == subject
+
+
+@pytest.mark.parametrize(
     ("cpus", "execution", "is_told"), [("2", "7", True), ("1", "7", False), ("2", "", False)]
 )
 def test_tasks_that_hold_two_cores(cpus: str, execution: str, is_told: bool) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from spark_events.diagnosis.plans.execution import ExecutedStage
+from spark_events.listeners.run import Job
 from spark_events.why.answer import answer
 from spark_events.why.longest_stages import LongestStages, StagesOfPlace, _rows, _slow_codec, _what
 from tests.support.plans import Plan, executed
@@ -124,6 +126,23 @@ def test_the_answer_where_nothing_is_wrong() -> None:
     for wall_s, said in ((20, f"{took} {largest}"), (12, f"{largest} {took}")):
         longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 0, 0, [(0, wall_s * S)])]
         assert answer([], 30 * S, parts, longest) == said.format(wall_s)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        (None, "a stage of the query of file:/orders (3f2a0c11…)"),
+        ("orders", "a stage of query orders"),
+    ],
+)
+def test_a_query_without_a_name_is_known_by_what_it_reads(name: str | None, title: str) -> None:
+    stages, query_id = LongestStages(), "3f2a0c11-9329-4266-b400-337d6fdbd09c"
+    job = Job(1, 0, (1,), 8, "run-1", "0", "", {"query_name": name or query_id}, 1, "start at a.py:3")
+    stages._add_all([("start at a.py:3", job, ExecutedStage(1, 8, 0, 20 * S, 40 * S, 0, 0))], None)
+    source = {"description": "FileStreamSource[file:/orders]"}
+    progress: Any = {"Event": "", "progress": {"id": query_id, "name": name, "sources": [source]}}
+    stages.on_progress(progress, 0)
+    assert [place.title for place in stages.longest(1 * S)] == [title]
 
 
 def test_of_paths_in_a_long_name_the_ends_are_told() -> None:

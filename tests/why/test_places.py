@@ -21,6 +21,11 @@ from spark_events.why.places import in_words, with_article
         ("stage 3.0 (parquet)", "parquet (stage 3.0)"),
         ("stage 3.0", "stage 3.0"),
         ("query 'orders'", "query 'orders'"),
+        ("query '3f2a0c11-9329-4266-b400-337d6fdbd09c'", "query '3f2a0c11-9329-4266-b400-337d6fdbd09c'"),
+        (
+            "query '3f2a0c11-9329-4266-b400-337d6fdbd09c' (of file:/orders into file:/daily)",
+            "the query of file:/orders into file:/daily (3f2a0c11…)",
+        ),
         ("application 'nightly'", "application 'nightly'"),
     ],
 )

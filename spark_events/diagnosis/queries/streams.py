@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ _KNOWN_GAPS, _LONGER = 8, 5
 """How many pauses between rows have to be known, and how many times as long as those a silence is."""
 _OFFSETS, _LEAST_OFFSETS, _LEAST_ASKED = "latestOffset", 0.25, 3
 """What Spark calls the time in which it asks sources for what is new; the share of it, and how often."""
-_SOURCE = re.compile(r"\[(.+)\]")
+_PLACE, _OPTION, _MOST_SOURCES = re.compile(r"\[(.+)\]"), re.compile(r"\w+="), 3
 _BEHIND_LATEST = "maxOffsetsBehindLatest"
 """The metric of Spark's Kafka source; the micro-batch itself counts as what was there when it was planned."""
 _KNOWN, _STEP_MS, _LEAST_INTERVAL_MS = 8, 100, 500
@@ -74,8 +74,25 @@ class SlowSource:
 
 def sources_of(progress: Mapping[str, Any]) -> str:
     """Return what the sources of a query are, as people know them: folders and topics; empty if unknown."""
-    named = (_SOURCE.search(str(source.get("description") or "")) for source in progress.get("sources") or ())
-    return ", ".join(list(dict.fromkeys(match[1] for match in named if match))[:3])
+    return ", ".join(_places(progress.get("sources") or ()))
+
+
+def flow_of(progress: Mapping[str, Any]) -> str:
+    """Return where a query's rows come from and go, such as ``of file:/orders into file:/daily``.
+
+    Sources such as Spark's ``rate`` are described by their options, and are left out, as is a sink without a
+    place. The result is empty if neither is left.
+    """
+    sources = [place for place in _places(progress.get("sources") or ()) if not _OPTION.match(place)]
+    sinks = [place for place in _places([progress.get("sink") or {}]) if not _OPTION.match(place)]
+    of = f"of {', '.join(sources)}" if sources else ""
+    return f"{of} into {sinks[0]}".strip() if sinks else of
+
+
+def _places(described: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what ``FileStreamSource[file:/orders]`` and its like have in brackets, each once."""
+    matches = (_PLACE.search(str(each.get("description") or "")) for each in described)
+    return list(dict.fromkeys(match[1] for match in matches if match))[:_MOST_SOURCES]
 
 
 class SourceStopped:

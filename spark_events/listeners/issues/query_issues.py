@@ -17,7 +17,13 @@ from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches
 from spark_events.diagnosis.queries.state_parts import ManyStateParts
 from spark_events.diagnosis.queries.state_rules import StateGrowth, StateRowsGrow
 from spark_events.diagnosis.queries.static_sides import StaticSides
-from spark_events.diagnosis.queries.streams import SlowSource, SourceStopped, StreamBehind, sources_of
+from spark_events.diagnosis.queries.streams import (
+    SlowSource,
+    SourceStopped,
+    StreamBehind,
+    flow_of,
+    sources_of,
+)
 from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records
@@ -59,6 +65,7 @@ class _Query:
             micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
         collected_bytes, most_collected_bytes: the size of the rows that stages of the micro-batch that runs
             have sent to the driver, and of those of one at most.
+        flow: where its rows come from and go; empty if unknown.
         of_plans: what the plans of all its micro-batches say so far.
         has_written: whether the code of ``foreach`` has written rows.
         files: that the micro-batch whose progress is not there yet has written many small files, and where.
@@ -71,6 +78,7 @@ class _Query:
     behind: StreamBehind
     small: SmallBatches
     sources: str = ""
+    flow: str = ""
     busy_ms: int = 0
     batches_ms: int = 0
     jobs_ms: int = 0
@@ -205,7 +213,7 @@ class QueryIssues(Timeless):
         if "addBatch" in took:
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
         rows, begun_ms = input_rows(progress), _begun_ms(progress)
-        query.sources = sources_of(progress)
+        query.sources, query.flow = sources_of(progress), flow_of(progress)
         of_batches = list(_of_batches(query, progress, rows, begun_ms))
         query.jobs_ms, query.own_ms, query.work, query.collected_bytes = 0, 0, None, 0
         if progress.get("stateOperators"):
@@ -306,8 +314,10 @@ class QueryIssues(Timeless):
     def _subject(
         self, query: _Query, run_id: str, whole: str, whole_ms: int, attributes: Mapping[str, Any]
     ) -> Subject:
+        # Nobody knows a query by its id: what it reads and writes stands beside that.
+        flow = f" ({query.flow})" if query.flow and query.name == query.query_id else ""
         return Subject(
-            Entity("query", run_id, f"query {query.name!r}", query.name),
+            Entity("query", run_id, f"query {query.name!r}{flow}", query.name),
             self._context.scopes.query_run(query.name, query.query_id, run_id),
             whole,
             whole_ms,
