@@ -94,10 +94,11 @@ def answer(
         had_cpu: for how much of the time in which tasks read, compute and write they had a CPU, such as
             ``at most 16 %``, where that is little; else empty.
     """
-    if issues and issues[0].kind in _SHARES and (share_ms := issues[0].number("shareMs")):
+    first = issues[0] if issues else None
+    if first and not first.lost_ms and first.kind in _SHARES and (share_ms := first.number("shareMs")):
         share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
         share = whole_percent(100 * share_ms / max(1, duration_ms))
-        goes_to = _SHARES[issues[0].kind].format(what=_what(issues[0]))
+        goes_to = _SHARES[first.kind].format(what=_what(first))
         return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:

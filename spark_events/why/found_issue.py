@@ -8,11 +8,27 @@ from typing import Any
 
 from spark_events.api.toolkit.formatting import cost, duration
 from spark_events.diagnosis.issue import OUTGROWN
-from spark_events.diagnosis.thresholds import MEMORY, PYTHON
+from spark_events.diagnosis.thresholds import (
+    EXPANDED_ROWS,
+    EXPLODING_JOIN,
+    FOREACH_BATCH,
+    FULL_SCAN,
+    MEMORY,
+    NO_DUPLICATES,
+    PYTHON,
+    RECOMPUTATION,
+    UNREAD_CACHE,
+    WINDOW,
+)
 
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job_kind")
 )
+_MAY_BE_LOST = frozenset((
+    EXPANDED_ROWS, EXPLODING_JOIN, FOREACH_BATCH, FULL_SCAN, NO_DUPLICATES, RECOMPUTATION, UNREAD_CACHE,
+    WINDOW,
+))  # fmt: skip
+"""Kinds of which nobody knows the cost, but whose time may be lost as a whole."""
 _LARGEST = 2**53
 """Of the whole numbers that JSON's readers take."""
 
@@ -91,10 +107,12 @@ def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 def order(issue: FoundIssue) -> tuple[bool, int, int, bool, int, str]:
     """Return by what issues are sorted: time that was lost, bytes, and time of which a part may be lost.
 
-    Of the latter, what functions in Python take comes after what may be done for nothing: they are needed.
-    Memory that nobody needed slows nothing, and comes last.
+    Of time that may be lost as a whole, half counts as lost. Of the rest, what functions in Python take comes
+    after what may be done for nothing: they are needed. Memory that nobody needed slows nothing, and comes
+    last.
     """
-    lost = -(issue.lost_ms or 0), -(issue.lost_bytes or 0)
+    may_be_lost_ms = (issue.number("shareMs") or 0) // 2 if issue.kind in _MAY_BE_LOST else 0
+    lost = -(issue.lost_ms or may_be_lost_ms), -(issue.lost_bytes or 0)
     needed = issue.kind == PYTHON and issue.lost_ms is None
     return issue.kind == MEMORY, *lost, needed, -(issue.number("shareMs") or 0), issue.about
 

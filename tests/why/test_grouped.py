@@ -99,10 +99,10 @@ def test_memory_slows_nothing_and_comes_last() -> None:
 
 
 def test_what_may_be_for_nothing_comes_before_functions_that_are_needed() -> None:
-    """Though these take longer; what has a known cost comes first."""
+    """Though these take longer. Where it is not known how much of it is, half counts."""
     python, again = issue("a", shareMs=100_000), issue("b", kind="recomputation", shareMs=40_000)
-    late = issue("c", 1_000, kind="straggler")
-    assert sorted([python, again, late], key=order) == [late, again, python]
+    longer, shorter = issue("c", 21_000, kind="straggler"), issue("d", 19_000, kind="gc")
+    assert sorted([python, shorter, again, longer], key=order) == [longer, again, shorter, python]
     assert (
         answer([again, python], 200_000, {})
         == "Of its time, 20 %, 40.0 s, may go to computing the same thing again."
