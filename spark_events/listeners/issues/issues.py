@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import (
-    NO_PYTHON,
-    PythonTimes,
-    TasksMeasured,
-    kept_rdds,
-    misses_reads,
-    read_tasks_measured,
-    without_reads,
-)
+from spark_events.diagnosis.measured import kept_rdds, read_tasks_measured
 from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.called_twice import is_of_calls
-from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
+from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.queries.python_again import without_python_again
-from spark_events.diagnosis.rdds.listed_again import Listing, listing
-from spark_events.diagnosis.rdds.of_objects import unpacks_objects
-from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
+from spark_events.diagnosis.rdds.listed_again import listing
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
-from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
 from spark_events.diagnosis.small_files import WRITES, small_files
-from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
-from spark_events.diagnosis.stages.stage_rules import stage_issues
-from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, tiny_tasks, tiny_tasks_issue
-from spark_events.diagnosis.thresholds import PYTHON, RETRIES, SKEW, STRAGGLER
+from spark_events.diagnosis.thresholds import PYTHON
 from spark_events.diagnosis.times.booking import booked
-from spark_events.diagnosis.times.driver_time import WorkDone
-from spark_events.diagnosis.times.other_work import OtherWork
 from spark_events.diagnosis.times.python_times import StagesInPython
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.executors.executor_ends import exit_code, exit_meaning, reason_class
-from spark_events.listeners.failures.failure_events import in_one_line
-from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.application_issues import ApplicationIssues, by_arrow
 from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import Finding, Subjects, call_site, named
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.issues.query_issues import QueryIssues
+from spark_events.listeners.issues.stage_findings import JobFindings, StageFindings, WatchedStage
 from spark_events.listeners.listener import Handlers, Timeless, early
-from spark_events.listeners.long_texts import LONGEST_TITLE, shorten
-from spark_events.listeners.record_fields import RESOURCE_PROFILE_ID
+from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.record_types import (
     ApplicationEndRecord,
     JobEndRecord,
@@ -66,42 +46,8 @@ from spark_events.task.local_properties import JOB_DESCRIPTION
 
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
-_OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
-"""What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
-_BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_LONGEST_REASON = 200
 Key = tuple[int, int]
-
-
-@dataclass(slots=True)
-class _Job:
-    """What was found about a job that runs; ``warned`` has the stages of which a warning was given.
-
-    Attributes:
-        lists: the folders whose files it lists; None if it does something else.
-        arrow_rows: see ``EndedStage``.
-        by_arrow: see ``WorkDone``.
-    """
-
-    run: Job
-    lists: Listing | None = None
-    arrow_rows: int | None = None
-    by_arrow: bool | None = None
-    issues: list[Finding] = field(default_factory=list)
-    warned: set[Key] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class _Stage:
-    """A stage attempt that runs; its job is None if unknown. Its end says the rest."""
-
-    job: _Job | None
-    name: str
-    begun_ms: int
-    measured: TasksMeasured | None = None
-    python: PythonTimes = NO_PYTHON
-    repeats: bool = False
 
 
 class IssueListener(Timeless):
@@ -114,18 +60,16 @@ class IssueListener(Timeless):
     def __init__(self, context: ListenerContext, events: IssueEvents, spark_version: str = "") -> None:
         self._run = context.run
         self._thresholds = context.settings.thresholds
-        # A micro-batch may lose too little for a limit, and all of them enough.
-        self._of_batches = replace(self._thresholds, min_bytes=1)
         self._events = events
         self._subjects = Subjects(context)
         self._application = ApplicationIssues(context, events, spark_version)
+        self._of_stages = StageFindings(context.run, self._thresholds, self._application)
         self._queries = QueryIssues(context, events, lambda: self._application.cores)
         self._executions = Executions(self._thresholds)
-        self._other_work = OtherWork()
         self._repeated = RepeatedStages()
         self._in_python = StagesInPython()
-        self._jobs: dict[int, _Job] = {}
-        self._stages: dict[Key, _Stage] = {}
+        self._jobs: dict[int, JobFindings] = {}
+        self._stages: dict[Key, WatchedStage] = {}
         # What was found in jobs whose SQL execution runs on.
         self._findings: dict[int, list[Finding]] = {}
 
@@ -193,17 +137,16 @@ class IssueListener(Timeless):
         properties = record.get("Properties") or {}
         description = str(properties.get(JOB_DESCRIPTION) or "")
         lists = None if job.query else listing(description)
-        self._jobs[job.id] = _Job(job, lists, _arrow_rows(properties), by_arrow(properties))
+        self._jobs[job.id] = JobFindings(job, lists, _arrow_rows(properties), by_arrow(properties))
 
     def on_stage_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:
         """Handle StageSubmitted."""
         info = record["Stage Info"]
         job = self._run.job_of(int(info["Stage ID"]))
         name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
-        self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
-        self._application.stage_submitted(stage_attempt(info), time_ms)
-        if not is_fetch(name):  # whose partitions have only each other beside them
-            self._other_work.begun(stage_attempt(info), time_ms)
+        of_job = self._jobs.get(job.id) if job else None
+        self._stages[stage_attempt(info)] = WatchedStage(of_job, name, time_ms)
+        self._of_stages.begun(stage_attempt(info), name, time_ms)
 
     def on_stage_tasks(self, record: StageTasksRecord, time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
@@ -221,15 +164,11 @@ class IssueListener(Timeless):
         info = record["Stage Info"]
         key = stage_attempt(info)
         stage = self._stages.pop(key, None)
-        self._other_work.ended(key, time_ms)
         job = stage.job if stage else None
         longest = stage.measured.longest_runs[:1] if stage and stage.measured else ()
         executed = replace(read_stage(info, time_ms), longest_ms=longest[0].run_ms if longest else 0)
         self._application.reads_checkpoint(info, time_ms)
-        told_ms, pause_ms = self._takes_listing(key, stage, executed, info)
-        self._application.stage_completed(key, _work(stage, executed, pause_ms), time_ms)
-        if told_ms is None:
-            told_ms = self._takes_unplanned(key, stage, executed, info)
+        told_ms = self._of_stages.take_work(key, stage, executed, info, time_ms)
         if job is not None and job.run.group in self._queries and not job.run.of_broadcast:
             self._queries.stage_ended(job.run.group, executed.collected_bytes)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
@@ -241,7 +180,8 @@ class IssueListener(Timeless):
         python = self._in_python.of_stage(info, stage.measured if stage else None)
         if stage is not None and stage.measured is not None:
             stage.python, stage.repeats = python, repeats
-            self._take_measured(key, stage, stage.measured, info, kept, told_ms, time_ms)
+            findings = self._of_stages.take_measured(key, stage, stage.measured, info, kept, told_ms, time_ms)
+            self._keep(job, findings, time_ms)
         if kept and not info.get("Failure Reason"):
             self._application.stage_succeeded(kept)
 
@@ -271,109 +211,9 @@ class IssueListener(Timeless):
 
     # -----------------------------------------------------------------------------------------------------
 
-    def _takes_listing(
-        self, key: Key, stage: _Stage | None, executed: ExecutedStage, info: Mapping[str, Any]
-    ) -> tuple[int | None, int]:
-        """Take a stage that lists files.
-
-        Returns:
-            How much of its time, and of the pause before it, is told with what they were listed for before,
-            in ms; the former is None if it lists none.
-        """
-        job = stage.job if stage is not None else None
-        if job is None or job.lists is None or info.get("Failure Reason"):
-            return None, 0
-        span = executed.begun_ms, executed.ended_ms
-        beside_ms = self._other_work.beside_ms(key, *span)
-        return self._application.lists_files(job.lists, job.run.id, *span, beside_ms)
-
-    def _takes_unplanned(
-        self, key: Key, stage: _Stage | None, executed: ExecutedStage, info: Mapping[str, Any]
-    ) -> int | None:
-        """Take a stage of no plan: of a partition that is fetched alone, or of files' schema.
-
-        Returns:
-            How much of its time is told with that, in ms; None if it is neither.
-        """
-        job = stage.job.run if stage is not None and stage.job is not None else None
-        if job is None or job.query or info.get("Failure Reason") or self._run.execution_of(job) is not None:
-            return None
-        place, span = named(str(info.get("Stage Name") or ""), job), (executed.begun_ms, executed.ended_ms)
-        if is_fetch(place):
-            fetched = fetch(info, executed.tasks, executed.run_ms, *span)
-            if fetched is None:
-                return None
-            return self._application.fetches(place, fetched, self._other_work.beside_ms(key, *span))
-        # One that is a part of an SQL execution which nobody has seen begin may be of a write.
-        if job.execution is not None:
-            return None
-        read = schema_read(info, executed.wall_ms, executed.read_bytes)
-        if read is None:
-            return 0 if reads_footers(info) else None
-        alone_ms = max(0, read.wall_ms - self._other_work.beside_ms(key, *span))
-        return self._application.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
-
-    def _take_measured(
-        self,
-        key: Key,
-        stage: _Stage,
-        measured: TasksMeasured,
-        info: Mapping[str, Any],
-        kept: Collection[int],
-        told_ms: int | None,
-        time_ms: int,
-    ) -> None:
-        """Find the issues of a stage that has ended, besides what is told of it already."""
-        lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
-        of_query = bool(stage.job and stage.job.run.query)
-        beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
-        tiny = self._tiny_tasks(stage, measured, info) if told_ms is None else None
-        if tiny is not None and not of_query:
-            place = named(stage.name, stage.job.run if stage.job else None)
-            self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
-        if not of_query and not info.get("Failure Reason"):
-            self._application.of_library(stage.name, measured, beside, time_ms)
-        if lasted_ms < self._thresholds.min_time_ms and not of_query:
-            return  # it cannot have lost so much
-        ended = EndedStage(
-            self._application.cores,
-            without_reads(measured) if misses_reads(info) else measured,
-            stage.python,
-            self._application.retries_tasks,
-            self._application.warms_up(measured, stage.python.in_rdd),
-            stage.repeats,
-            bool(kept),
-            _in_one_line(measured.last_failure),
-            self._application.reuses_workers,
-            stage.name.startswith(_BY_KEY),
-            stage.job.arrow_rows if stage.job else None,
-            any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
-            stage.python.in_rdd and unpacks_objects(info),
-            stage.name.startswith(_HANDS_OUT),
-        )
-        self._application.stage_measured(ended, time_ms)
-        if kept:
-            self._application.reads_cache(ended, kept, beside, time_ms)
-        job = stage.job
-        if job is not None and job.run.execution is not None and _uses_one_core(stage, info):
-            self._application.of_sql(ended, time_ms)
-        if job is not None and not of_query and self._run.execution_of(job.run) is None:
-            # What that has cost, the stage has not lost to anything else.
-            again_ms = self._application.rdds_read(info, ended, beside, time_ms)
-            lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
-        churn = self._application.explains_retries(measured)
-        issues = list(stage_issues(ended, self._of_batches if of_query else self._thresholds))
-        if tiny is not None and of_query:
-            issues.append(tiny_tasks_issue(tiny, ended.cores))
-        for issue in issues:
-            if issue.kind == RETRIES and churn and not stage.repeats:
-                continue
-            if told_ms is not None and "fewTasks" in issue.evidence:
-                continue  # more tasks would not help who fetches one partition, or asks for a schema
-            if of_query and ended.warms_up and "fewTasks" in issue.evidence:
-                continue  # what is so of each micro-batch is so of the next as well
-            of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
-            finding = Finding(of_stage, key, stage.name, lasted_ms, time_ms, job.run if job else None)
+    def _keep(self, job: JobFindings | None, findings: Iterable[Finding], time_ms: int) -> None:
+        """Keep what was found in a stage until its job ends, of many the costliest; of no job, report it."""
+        for finding in findings:
             if job is None:
                 self._report([finding], None, time_ms)
                 continue
@@ -381,23 +221,7 @@ class IssueListener(Timeless):
             if len(job.issues) > _MOST_OF_ONE:
                 job.issues.remove(min(job.issues, key=_cost))
 
-    def _tiny_tasks(
-        self, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any]
-    ) -> TinyTasks | None:
-        """Return the tasks of a stage that has far too many; those that keep state are told with it."""
-        if any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ()):
-            return None
-        return tiny_tasks(EndedStage(self._application.cores, measured), self._thresholds)
-
-    def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
-        """Return an issue of late, few or repeated tasks without the time in which cores had other work."""
-        late = issue.kind in (SKEW, STRAGGLER) or not {"fewTasks", "repeats"}.isdisjoint(issue.evidence)
-        if not late or not issue.lost_ms:
-            return issue
-        beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms)
-        return replace(issue, lost_ms=max(0, issue.lost_ms - beside_ms))
-
-    def _take_lagging(self, key: Key, stage: _Stage, task: Mapping[str, Any], time_ms: int) -> None:
+    def _take_lagging(self, key: Key, stage: WatchedStage, task: Mapping[str, Any], time_ms: int) -> None:
         """Warn of a task that lags, at most once: there is still time to do something about it."""
         job = stage.job
         if job is None:
@@ -450,29 +274,6 @@ class IssueListener(Timeless):
             self._queries.lost(run_id, issues, time_ms)
 
 
-def _work(stage: _Stage | None, executed: ExecutedStage, pause_ms: int) -> WorkDone:
-    """Return what a stage that has ended worked for; its stage is None if nobody has seen it begin.
-
-    So much of the pause before it is told elsewhere.
-    """
-    job = stage.job.run if stage is not None and stage.job is not None else None
-    of = "" if job is None else f"job {job.id}" if job.execution is None else f"execution {job.execution}"
-    return WorkDone(
-        named(stage.name, job) if stage is not None else "",
-        of,
-        executed.run_ms,
-        0 if job is not None and job.of_broadcast else executed.collected_bytes,
-        stage is not None and stage.job is not None and stage.job.lists is not None,
-        pause_ms,
-        stage.job.by_arrow if stage is not None and stage.job is not None else None,
-    )
-
-
-def _uses_one_core(stage: _Stage, info: Mapping[str, Any]) -> bool:
-    """Return whether the tasks of a stage of SQL use one core each, and get what all stages get."""
-    return stage.python == NO_PYTHON and not int(info.get(RESOURCE_PROFILE_ID) or 0)
-
-
 def _as_share(finding: Finding, stages: Collection[int]) -> Finding:
     """Return what says how long something takes as no more than that if it is about one of these stages."""
     issue = finding.issue
@@ -486,15 +287,6 @@ def _called_once(findings: Sequence[Finding], ended: EndedExecution) -> list[Fin
     issues = without_python_again([each.issue for each in findings], ended)
     pairs = zip(findings, issues, strict=True)
     return [replace(each, issue=issue) for each, issue in pairs if issue is not None]
-
-
-def _in_one_line(text: str) -> str:
-    """Return what an attempt failed of, with the meaning of an exit code."""
-    if not text:
-        return ""
-    said, code = shorten(in_one_line(parse_failure(text)), _LONGEST_REASON), exit_code(text)
-    meaning = exit_meaning(code, reason_class(text)) if code is not None else None
-    return f"{said} ({meaning})" if meaning else said
 
 
 def _cost(finding: Finding) -> tuple[int, int]:
