@@ -51,6 +51,17 @@ def test_work_besides_of_which_nobody_knows_how_long_it_takes() -> None:
     assert issue.lost_ms == 0
 
 
+def test_a_loop_that_does_more_of_which_nobody_knows_how_long_it_takes() -> None:
+    """What it takes in all is told: a loop that parses the same files each time is no intention."""
+    above = "Project [length(concat(note#5, name#4)) AS l{}#7]"
+    loop = [scanned("note#5, name#4", 20 + number, above=above.format(number)) for number in range(5)]
+    assert [(each.lost_ms, each.share_ms) for each in told(*loop)] == [(None, (20 + 21 + 22 + 23) * S)]
+    assert [(each.lost_ms, each.share_ms) for each in told(*loop[1:])] == [(0, None)]
+    assert [(each.lost_ms, each.share_ms) for each in told(*loop, *[scanned("fare#1")] * 4)] == [
+        (60 * S, None)
+    ]
+
+
 @pytest.mark.parametrize(
     "executions",
     [

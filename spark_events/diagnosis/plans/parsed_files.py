@@ -15,6 +15,7 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
 _MOST_FOLDERS, _MOST_PLACES = 1_000, 3
+_LEAST_OF_LOOP = 5
 
 
 @dataclass(slots=True)
@@ -28,7 +29,9 @@ class _Parsed:
         times: how often SQL executions have parsed them; one that reads them twice counts twice.
         plans: the texts of two scans that differ in their columns, or filters.
         all_ms, longest_ms: how long that took, in all, and the longest time.
-        places: in the user's code that these were for; the first few.
+        besides_ms, longest_besides_ms: the same of stages that do more which may take long: nobody knows how
+            much of their time it took.
+        places: in the user's code that these were for, and how often each; the first few.
     """
 
     format: str
@@ -38,7 +41,9 @@ class _Parsed:
     plans: set[str] = field(default_factory=set)
     all_ms: int = 0
     longest_ms: int = 0
-    places: dict[str, None] = field(default_factory=dict)
+    besides_ms: int = 0
+    longest_besides_ms: int = 0
+    places: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_again(self) -> bool:
@@ -47,6 +52,21 @@ class _Parsed:
         An application that does the same thing twice may want to.
         """
         return self.times > (1 if len(self.plans) > 1 else 2)
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether one place in the code parses them again and again."""
+        return max(self.places.values(), default=0) >= _LEAST_OF_LOOP
+
+    def add(self, time_ms: int, besides_ms: int, place: str) -> None:
+        """Count a time that they were parsed."""
+        self.times += 1
+        self.all_ms += time_ms
+        self.longest_ms = max(self.longest_ms, time_ms)
+        self.besides_ms += besides_ms
+        self.longest_besides_ms = max(self.longest_besides_ms, besides_ms)
+        if place and (place in self.places or len(self.places) < _MOST_PLACES):
+            self.places[place] = self.places.get(place, 0) + 1
 
 
 class ParsedFiles:
@@ -92,22 +112,20 @@ class ParsedFiles:
             return False
         parsed = self._parsed.setdefault(key, _Parsed(match[1].upper(), scan.table(), files_of(scan)))
         time_ms = work.time(scan).time_ms  # nothing where the stage does more that may take long
-        parsed.times += 1
-        parsed.all_ms += time_ms
-        parsed.longest_ms = max(parsed.longest_ms, time_ms)
+        parsed.add(time_ms, 0 if time_ms else work.freed_ms(scan.stages), place)
         if len(parsed.plans) < 2:
             parsed.plans.add(without_ids(scan.text))
-        if place and len(parsed.places) < _MOST_PLACES:
-            parsed.places[place] = None
         return parsed.is_again
 
 
 def _issue(key: str, parsed: _Parsed) -> Issue:
     places = f", for {', '.join(parsed.places)}" if parsed.places else ""
+    lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.besides_ms - parsed.longest_besides_ms
+    is_share = parsed.is_in_loop and may_be_lost_ms > 2 * lost_ms
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} text {key}",
-        parsed.all_ms - parsed.longest_ms,
+        None if is_share else lost_ms,
         None,
         f"{parsed.format} of {parsed.table} ({parsed.files}) is parsed {parsed.times:,} times{places}",
         "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, "
@@ -117,4 +135,5 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
             "recomputation.cached": False,
             "recomputation.what": f"the rows of the {parsed.format} of {parsed.table}",
         },
+        share_ms=may_be_lost_ms if is_share else None,
     )
