@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import FILES, Node
+from spark_events.diagnosis.plans.node import FILES, MOVES, Node
 from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
-from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, above, is_light
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -17,6 +17,8 @@ _MOST_OPENING_MS = 100
 """A file takes no longer, also in an object store; whatever else the stages do is not for files."""
 _MOST_SHARE = 0.95
 """Something remains for what is in the files."""
+_ROW_US, _BYTES_OF_MS = 5, 50_000
+"""What a row and a byte need of a CPU at most, to be read or written, and sorted: 50 MB take a second."""
 _LARGE_BYTES = 128 << 20
 WRITES = f"{SMALL_FILES} writes"
 """The cause of an issue that is about files that are written."""
@@ -106,9 +108,15 @@ def small_files(
         stages = frozenset().union(*(node.stages for node in top))
         wall_ms = execution.wall_ms(stages)
         of_tables = f" of {', '.join(tables[:3])}" if tables else ""
-        share_ms = wall_ms * min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
-        if field == "Read":
-            share_ms *= _share_of_scans(nodes, execution)
+        share = min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
+        overhead = _share_of_overhead(stages, total, execution)
+        if field == "Written":
+            share = share if overhead is None else min(share, overhead)
+        elif overhead is None or not _only_reads(nodes):
+            share *= _share_of_scans(nodes, execution)
+        else:  # many files also make many tasks, each of which writes for the shuffle
+            share *= max(_share_of_scans(nodes, execution), overhead)
+        share_ms = wall_ms * share
         yield Issue(
             SMALL_FILES,
             f"{SMALL_FILES} {verb}",
@@ -140,6 +148,25 @@ def _share_of_scans(scans: list[Node], execution: EndedExecution) -> float:
     if not run_ms or have_tasks or not all(scan.metrics.get(SCAN_TIME) for scan in scans):
         return 1
     return min(1, sum(scan.metrics[SCAN_TIME] for scan in scans) / run_ms)
+
+
+def _share_of_overhead(stages: frozenset[int], total: int, execution: EndedExecution) -> float | None:
+    """Return which part of the CPU time of stages goes beyond what rows need; None if nobody has measured it.
+
+    Args:
+        stages: that read or write files.
+        total: the bytes in the files.
+        execution: of which the stages are.
+    """
+    cpu_ms = sum(execution.stages[number].cpu_ms for number in stages if number in execution.stages)
+    rows = max((node.rows or 0 for node in execution.nodes() if node.stages & stages), default=0)
+    needed_ms = rows * _ROW_US / 1_000 + total / _BYTES_OF_MS
+    return max(0, 1 - needed_ms / cpu_ms) if cpu_ms else None
+
+
+def _only_reads(scans: list[Node]) -> bool:
+    """Return whether what else is done in the stages of scans takes next to nothing for a row."""
+    return all(is_light(node) or node.name in MOVES for scan in scans for node in above(scan))
 
 
 def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Thresholds) -> list[Node]:

@@ -54,6 +54,7 @@ _SPECIAL = {
     "window.frameRows": "the sliding frames of the window in {about}",
     "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
+    "pivot.column": "the query that finds {what} for pivot()",
     "listing.path": "listing the files of {path} again",
     "join.condition": "the comparisons of the join in {about}",
     "schema.format": "reading files only for their schema",

@@ -13,6 +13,7 @@ from spark_events.diagnosis.executors.unused_memory import unused_memory
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.pivot_values import PivotValues
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.rdds.computed_again import RddsComputedAgain
 from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
@@ -77,6 +78,7 @@ class ApplicationIssues(Timeless):
         # When each executor last ended a stage, and one in Python, in ms since the epoch.
         self._warm: dict[str, int] = {}
         self._warm_python: dict[str, int] = {}
+        self._pivot_values = PivotValues()
         self._recomputation = Recomputation()
         self._one_by_one = OneByOne()
         self._schema_reads = SchemaReads()
@@ -357,7 +359,10 @@ class ApplicationIssues(Timeless):
         self._listed_again.execution_ended(ended)
         for issue in self._schema_reads.execution_ended(ended):
             self._take(issue, time_ms)
-        if self._recomputation.take(ended, place):
+        pivot = self._pivot_values.take(ended, place)
+        if pivot is not None:
+            self._take(pivot, time_ms, (ended.begun_ms, ended.ended_ms))
+        elif self._recomputation.take(ended, place):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms, (ended.begun_ms, ended.ended_ms))
 

@@ -83,6 +83,7 @@ KINDS: dict[str, frozenset[str]] = {
         "expanded-rows": "expanded-rows",
         "no-duplicates": "no-duplicates",
         "computed-to-sort": "recomputation",
+        "pivot-values": "recomputation",
         "text-parsed-again": "recomputation",
         "checkpoint-not-kept": "recomputation",
         "foreach-row-by-row": "foreach-batch",

@@ -85,6 +85,21 @@ def parcels_by_weight(work: Work) -> None:
     parcels.orderBy("parcel_weight").write.parquet(str(work.folder / "parcels"))  # slow
 
 
+@case("pivot-values")
+def visits_of_channels(work: Work) -> None:
+    """``pivot()`` runs a query of its own to find the values, and computes the rows for it."""
+    from pyspark.sql.functions import count
+
+    rows, row_ms = work.cores * work.random.randrange(400, 550), 15
+    work.defect("pivot-values", rows * row_ms / work.cores, "channel")
+    spark = work.begin()
+    channel = f"IF({resting(str(row_ms))} IS NULL, 0, id % 5) AS channel"
+    visits = spark.range(0, rows, 1, 4 * work.cores).selectExpr("id % 50 AS shop", channel)
+    values = None if work.bad else list(range(5))
+    by_channel = visits.groupBy("shop").pivot("channel", values).agg(count("*"))  # slow
+    by_channel.write.parquet(str(work.folder / "visits"))
+
+
 @case("text-parsed-again")
 def measures_of_wide_lines(work: Work) -> None:
     """Several queries read a few columns of the same wide lines; the twin keeps what they need of them."""
