@@ -72,7 +72,8 @@ def small_files(
 
     What that costs in bytes is Spark's own estimate: to open a file costs as much as to read 4 MiB
     (``spark.sql.files.openCostInBytes``); what it costs in time is that share of the stages that do it,
-    and not more than 100 ms for a file, nor more than their scans take where Spark measures that.
+    and not more than 100 ms for a file, nor what their rows need. Where these stages do more than read, it
+    is no more than their scans take, as far as Spark measures that.
 
     Args:
         files: ``Read`` and ``Written``, how many; ``Read Bytes`` and ``Written Bytes``; ``Written Parts``,

@@ -9,8 +9,10 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.thresholds import (
     EXPANDED_ROWS,
+    FULL_SCAN,
     GC,
     NO_DUPLICATES,
+    RECOMPUTATION,
     SMALL_FILES,
     SPILL,
     TASK_COUNT,
@@ -79,10 +81,11 @@ def _with_reads(writing: FoundIssue, reads: list[FoundIssue]) -> FoundIssue:
 
 
 def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues in the same order, but for those that are about memory which others take for nothing.
+    """Return issues in the same order, but for those that others lead to.
 
     What a cache costs that nothing reads is not known, nor what additional rows cost: both would come after
-    what their stages lose for want of memory.
+    what their stages lose for want of memory. So would partitions of which no row is needed, which a loop
+    reads each time, come after the parsing of all of their files.
     """
     waiting = list(issues)
     ordered: list[FoundIssue] = []
@@ -97,7 +100,11 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 
 def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
-    """Return whether an issue is that a stage lacks memory which another one takes."""
+    """Return whether mending one issue mends the other: a stage lacks memory, files are parsed again."""
+    if cause.kind == FULL_SCAN and issue.kind == RECOMPUTATION:
+        table, what = cause.evidence.get("scan.table"), str(issue.evidence.get("recomputation.what") or "")
+        takes_ms = cause.lost_ms or cause.number("shareMs") or 0
+        return bool(table) and what.endswith(f" of {table}") and takes_ms >= (issue.lost_ms or 0)
     if cause.kind not in _TAKE_MEMORY or issue.kind not in _LACK_MEMORY:
         return False
     stages = str(cause.evidence.get(_TAKE_MEMORY[cause.kind]) or "").split(", ")

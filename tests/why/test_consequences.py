@@ -42,6 +42,20 @@ def test_what_other_stages_lack_stays_where_it_is() -> None:
         assert causes_first(told) == told
 
 
+@pytest.mark.parametrize(
+    ("table", "takes_s", "comes_first"),
+    [("file:/clicks", 56, True), ("file:/orders", 56, False), ("file:/clicks", 40, False)],
+)
+def test_partitions_that_a_loop_need_not_read_come_before_parsing_them_again(
+    table: str, takes_s: int, comes_first: bool
+) -> None:
+    what = {"recomputation.what": "the rows of the CSV of file:/clicks"}
+    again = FoundIssue("recomputation", "WARN", "application 'a'", "…", "…", 41 * S, None, what)
+    evidence = {"scan.table": table, "shareMs": takes_s * S}
+    scan = FoundIssue("full-scan", "WARN", "10 SQL executions", "…", "…", None, None, evidence)
+    assert causes_first([again, scan]) == ([scan, again] if comes_first else [again, scan])
+
+
 def files(verb: str, execution: int, lost_s: int, tables: str = "file:/lake") -> FoundIssue:
     evidence = {"sql_execution_id": str(execution), "fileTables": tables}
     sentence = f"{verb} 3,600 files of {tables}"
