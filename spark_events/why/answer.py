@@ -72,6 +72,7 @@ _MOST_OF_IT = 0.5
 """Such a share of the run makes stages what is told first where no issue is known."""
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
+_NOTHING = "No known cause made it slow. "
 WAITED_FOR = "disks, other systems, or a CPU that other programs used"
 _STARTS = "starting Python workers, or loading functions, again for each task of {about}"
 
@@ -106,7 +107,9 @@ def answer(
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
         of_spill = _of_spill(issues, duration_ms)
-        return f"{of_spill}{_most(duration_ms, parts, longest, had_cpu)}{of_state}".strip()
+        most = _most(duration_ms, parts, longest, had_cpu)
+        nothing = _NOTHING if most and not issues else ""
+        return f"{of_spill}{nothing}{most}{of_state}".strip()
     return _of_costliest(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
 
 
@@ -170,6 +173,8 @@ def _absence(issue: FoundIssue) -> str:
         path=issue.evidence.get("listing.path"),
         uneven=f"the uneven distribution of {keys} in" if keys else "the uneven data of",
     )
+    if issue.kind == kinds.SMALL_FILES and issue.sentence.startswith("reads "):
+        return f"the small files that {in_words(issue.about)} reads"
     return absence.replace("too many", "too few", 1) if issue.evidence.get("fewTasks") else absence
 
 

@@ -502,7 +502,9 @@ def test_a_micro_batch_that_is_computed_several_times() -> None:
     """Each time takes at most as long as the quickest action, which may do much besides."""
     (issue,) = actions((90, 0, 10), (90, 10, 22), (90, 22, 40), (1, 40, 41))
     assert (issue.kind, issue.lost_ms, issue.share_ms) == ("recomputation", None, 20 * S)
-    assert issue.sentence.endswith("computes its batch (value, score) 3 times, up to 10.0 s each")
+    assert issue.sentence.endswith(
+        "computes its batch (value, score) 3 times; the quickest of these actions takes 10.0 s"
+    )
     assert issue.stages == {0, 1, 2}
 
 
@@ -1182,6 +1184,26 @@ def test_functions_that_get_groups_of_few_rows(made: int, rows: int, is_told: bo
     assert ("30 rows on average" in told.advice) == is_told
     assert "fewer rows and columns" in told.advice  # they may be larger, and most rows left out
     assert (told.lost_ms, told.share_ms) == (None, 9 * S)
+
+
+def test_functions_of_spark_by_which_rows_are_grouped_are_not_python() -> None:
+    groups = "FlatMapGroupsInPandas ['pmod('hash('card), 64)#8], score(id#0, card#2L)#7, [card#9L]"
+    plan = Plan()(0, groups, 1, rows=90, time_to_run_Python_workers=90 * S)
+    issue = Issue("python", "python", 9 * S, None, "it runs in", "", evidence={"pythonTimeMs": 90 * S})
+    told = explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
+    assert told.evidence["python.functions"] == "score"
+
+
+def test_uneven_groups_of_a_function() -> None:
+    """A random part of the key would divide what the function needs together."""
+    plan = Plan()(0, "FlatMapGroupsInPandas [shop#4], f(x#1)#2, [y#3]", 2, rows=9)
+    plan(1, "Exchange hashpartitioning(shop#4, 8)", 1)(2, "Scan parquet t [shop#4]", 1)
+    told = explained(
+        Issue("skew", "skew", 9 * S, None, "uneven", "aggregate twice"),
+        executed(plan, s1=(0, 5), s2=(5, 20)).nodes_by_stage()[2],
+    )
+    assert told.advice.startswith("All rows of a group are one call of the function")
+    assert "one more column besides shop" in told.advice
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ def test_when_it_speaks() -> None:
     assert issue.advice.startswith("Nothing that Spark measures has changed")
 
 
+def test_of_few_runs_none_took_longer_than_the_longest() -> None:
+    assert " in 95 of 100" in compared(run(1_000 * S)).sentence
+    assert ", and at most 1 min 58 s; " in compared(run(1_000 * S), PAST[:19]).sentence
+
+
 def test_with_four_runs_nobody_knows_what_is_usual() -> None:
     assert compared(run(1_000 * S), PAST[:4]) is None
     assert compared(run(1_000 * S), PAST[:5]) is not None

@@ -247,7 +247,7 @@ def test_state_is_named_by_its_columns() -> None:
     text = "StreamingDeduplicate [message_id#3L], state info [ checkpoint = a, runId = b#4, opId = 0]"
     rule.knows([Plan()(0, text, 1, rows=5).root()])
     issues = [list(rule.take(progress(5, stateOperators=[operator(2_000 * n)])[0])) for n in range(1, 12)]
-    assert "the state of dedupe by message_id has grown" in issues[-1][0].sentence
+    assert "the state of dropDuplicates() by message_id has grown" in issues[-1][0].sentence
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_commits_of_many_rows_are_not_for_parts() -> None:
     issue = rule.take({"stateOperators": [{**few, "operatorName": "dedupe"}, many]}, 4)
     assert issue is not None
     assert issue.lost_ms == (10 * S - 1) * 196 // 200
-    assert "the state of dedupe is kept in 200 parts" in issue.sentence
+    assert "the state of dropDuplicates() is kept in 200 parts" in issue.sentence
 
 
 def test_a_large_state_is_not_for_its_parts() -> None:

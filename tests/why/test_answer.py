@@ -168,6 +168,20 @@ def test_what_only_some_issues_of_a_kind_say(of: FoundIssue, told: str) -> None:
     assert f"would take 3.0 s instead of 4.0 s {told}" in answer([of], 4 * S, {})
 
 
+@pytest.mark.parametrize(
+    ("verb", "told"),
+    [
+        ("reads", "without the small files that the write of t into u (SQL execution 0) reads."),
+        ("writes", "without the small files of the write of t into u (SQL execution 0)."),
+    ],
+)
+def test_small_files_that_a_write_reads_are_not_its_own(verb: str, told: str) -> None:
+    of = replace(
+        issue("small-files", S, "SQL execution 0 (parquet of t into u)"), sentence=f"{verb} 900 files"
+    )
+    assert answer([of], 4 * S, {}).endswith(told)
+
+
 def test_what_functions_do_is_not_said_of_their_workers() -> None:
     """Workers that start for each task are an issue of their own; the functions may be needed all the same."""
     of = replace(issue("python", S), advice="spark.python.worker.reuse=false lets each task …")

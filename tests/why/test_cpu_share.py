@@ -45,7 +45,7 @@ def test_where_no_cause_is_known_the_answer_says_that_tasks_waited() -> None:
     waited = "otherwise waited for disks, other systems, or a CPU that other programs used"
     run = replace(RUN, parts=parts, least_ms=30_000)
     assert run.answer == (
-        'The largest part of its time, 60 %, is "reading, computing and writing": tasks had a CPU for 25 % of '
+        'No known cause made it slow. The largest part of its time, 60 %, is "reading, computing and writing": tasks had a CPU for 25 % of '
         f"that time, and {waited}."
     )
     assert run.none_found == (
@@ -54,7 +54,7 @@ def test_where_no_cause_is_known_the_answer_says_that_tasks_waited() -> None:
     )
     of_driver = replace(run, parts={"driver alone": 6 * MIN, "reading, computing and writing": 4 * MIN})
     assert of_driver.answer == (
-        'The largest part of its time, 60 %, is "driver alone". Of "reading, computing and writing", 40 %, '
+        'No known cause made it slow. The largest part of its time, 60 %, is "driver alone". Of "reading, computing and writing", 40 %, '
         f"tasks had a CPU for 25 %, and {waited}."
     )
 

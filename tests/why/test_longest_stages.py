@@ -47,7 +47,9 @@ def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
     (place,) = stages.longest(12 * S)
     assert (place.wall_ms, place.title) == (10 * S, "3 stages of the join at a.py:3")
     said = answer([], 12 * S, {"reading, computing and writing": 10 * S}, [place])
-    assert said.startswith("What took longest, 10.0 s, are 3 stages of the join at a.py:3.")
+    assert said.startswith(
+        "No known cause made it slow. What took longest, 10.0 s, are 3 stages of the join at a.py:3."
+    )
 
 
 def test_what_a_stage_does() -> None:
@@ -125,7 +127,7 @@ def test_the_answer_where_nothing_is_wrong() -> None:
     took = "What took longest, {0}.0 s, is a stage of the sum at a.py:9: Generate (words)."
     for wall_s, said in ((20, f"{took} {largest}"), (12, f"{largest} {took}")):
         longest = [StagesOfPlace("sum at a.py:9", "Generate (words)", 1, 4, 0, 0, [(0, wall_s * S)])]
-        assert answer([], 30 * S, parts, longest) == said.format(wall_s)
+        assert answer([], 30 * S, parts, longest) == f"No known cause made it slow. {said.format(wall_s)}"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ _FEWER_CORES = (
 )
 _OTHER_PLAN = "The plan changed: compare EXPLAIN output, statistics and join strategies."
 _OTHER_SETTINGS = "Look at the settings that changed."
+_MANY = 20
+"""Of fewer durations, the 95th percentile is the longest."""
 _NOTHING = (
     "Nothing that Spark measures has changed: look at the machines, and at how fast sources and sinks "
     "answer; spark-events why LOG --against OTHER_LOG compares two runs in full."
@@ -135,7 +137,7 @@ def late_run(lasted_ms: int, before: Usual) -> Issue:
         lasted_ms - before.median_ms,
         None,
         f"has been running for {duration(lasted_ms)}; its last {before.compared} runs took "
-        f"{duration(before.median_ms)} at the median, and at most {duration(before.p95_ms)} in 95 of 100",
+        f"{duration(before.median_ms)} at the median, and {_at_most(before)}",
         "See which of its jobs runs now, in Spark's UI, and what it waits for: executors, data, or a source.",
         evidence={
             "live": True,
@@ -171,8 +173,8 @@ def regression(duration_ms: int, before: Usual, changes: Changes, past: str) -> 
         REGRESSION,
         duration_ms - before.median_ms,
         None,
-        f"takes {duration(duration_ms)}; {past}, {duration(before.median_ms)} at the median, and at most "
-        f"{duration(before.p95_ms)} in 95 of 100{changed}",
+        f"takes {duration(duration_ms)}; {past}, {duration(before.median_ms)} at the median, and "
+        f"{_at_most(before)}{changed}",
         changes.advice or _NOTHING,
         evidence={
             "usual.durationMs": before.median_ms,
@@ -182,3 +184,8 @@ def regression(duration_ms: int, before: Usual, changes: Changes, past: str) -> 
             **changes.evidence,
         },
     )
+
+
+def _at_most(before: Usual) -> str:
+    """Return how long something took at most, or of many times in all but a few."""
+    return f"at most {duration(before.p95_ms)}{' in 95 of 100' * (before.compared >= _MANY)}"

@@ -90,8 +90,8 @@ def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> I
         OF_BATCH,
         None,
         None,
-        f"code in foreachBatch computes its batch{named} ({of}) {times} times, up to "
-        f"{duration(once_ms)} each",
+        f"code in foreachBatch computes its batch{named} ({of}) {times} times; the quickest of these actions "
+        f"takes {duration(once_ms)}",
         "cache() or persist() the batch before its first use in foreachBatch, and unpersist() it at the end.",
         evidence={
             "recomputation.times": times,

@@ -12,6 +12,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.join_keys import functions_of
 from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
+from spark_events.diagnosis.queries.state_rules import operator_title
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
 _MANY_PARTS, _FEW_ROWS = 4, 100
@@ -108,13 +109,14 @@ class ManyStateParts:
         files_ms = (written.lost_ms or 0) * (parts - cores) // parts if written else 0
         # The same stages commit the state and write the files.
         self._lost_ms += max(commits_ms, files_ms, for_parts_ms)
+        state_of = operator_title(str(worst.get("operatorName") or "the query"))
         of_files = f"; {written.evidence['files']} of them write a file each" if written else ""
         return Issue(
             TASK_COUNT,
             f"{TASK_COUNT} state",
             self._lost_ms,
             None,
-            f"the state of {worst.get('operatorName')} is kept in {parts:,} parts, for {cores} cores: in the "
+            f"the state of {state_of} is kept in {parts:,} parts, for {cores} cores: in the "
             f"micro-batch whose commits took longest, {rows:,} rows changed, and committing them took its "
             f"tasks {duration(_commit_ms(worst))}{of_files}",
             "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "

@@ -22,6 +22,13 @@ _STATEFUL = {
     "SessionWindowStateStoreSave": "sessionWindowStateStoreSave",
 }
 """The names of plans' nodes that keep state, and of their operators in a query's progress."""
+_TITLES = {
+    "stateStoreSave": "the aggregation",
+    "sessionWindowStateStoreSave": "the aggregation by sessions",
+    "dedupe": "dropDuplicates()",
+    "dedupeWithinWatermark": "dropDuplicatesWithinWatermark()",
+    "symmetricHashJoin": "the join of streams",
+}
 _BY_KEYS = ("StreamingDeduplicate", "StateStoreSave")
 _LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
 _SIZE_OF_ROWS = "stateOnCurrentVersionSizeBytes"
@@ -45,6 +52,11 @@ _IN_VAIN = {
     "dedupe": "There is a watermark, but the keys do not have its event time: use "
     "dropDuplicatesWithinWatermark(), or add the event time to the keys, if duplicates have the same.",
 }
+
+
+def operator_title(name: str) -> str:
+    """Return what of a program an operator of a query's progress is of, or its name if that is unknown."""
+    return _TITLES.get(name, name)
 
 
 @dataclass(slots=True)
@@ -109,8 +121,8 @@ class StateGrowth:
             f"{STATE_GROWTH} {place} {name}",
             None,
             None,
-            f"the state of {name}{keys} has grown in {state.grew} of {state.batches} micro-batches, from "
-            f"{state.first:,} to {rows:,} rows, and nothing was removed",
+            f"the state of {operator_title(name)}{keys} has grown in {state.grew} of {state.batches} "
+            f"micro-batches, from {state.first:,} to {rows:,} rows, and nothing was removed",
             _IN_VAIN.get(name, _WITH_KEYS) if watermark else _NO_WATERMARK,
             Severity.WARN,
             {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
@@ -166,8 +178,8 @@ def _rows_grow(place: int, name: str, sizes: _Sizes, used: int, rows: int) -> Is
         f"{STATE_GROWTH} rows {place} {name}",
         None,
         None,
-        f"each row of the state of {name} has grown, in {sizes.grew} of {sizes.batches} micro-batches, from "
-        f"{size(sizes.first)} to {size(sizes.last)}, while there are {rows:,} rows",
+        f"each row of the state of {operator_title(name)} has grown, in {sizes.grew} of {sizes.batches} "
+        f"micro-batches, from {size(sizes.first)} to {size(sizes.last)}, while there are {rows:,} rows",
         "Each micro-batch reads and writes the whole row of each key that it has: let the function keep "
         "figures of what has come (a count, a sum, the latest ones), and not all of it.",
         Severity.WARN,

@@ -23,7 +23,7 @@ from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.sliding_frames import sliding_frames
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
-from spark_events.listeners.issues.python_calls import of_functions
+from spark_events.listeners.issues.python_calls import WHOLE_GROUPS, of_functions
 from spark_events.listeners.record_types import SQLExecutionEndRecord
 from spark_events.listeners.run import Job
 
@@ -43,6 +43,11 @@ _OF_WINDOW = (
     "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave "
     "out, the few values of {keys} that hold most of the rows (a default, null), or divide them by one more "
     "column of PARTITION BY."
+)
+_OF_GROUP = (
+    "All rows of a group are one call of the function, in one task. If the function needs only a part of "
+    "them at once, group by one more column besides {keys}, or by pmod(hash(…), 64) of it. If it needs the "
+    "whole group, let Spark aggregate or filter before it, so that it gets fewer rows."
 )
 _SPILLED = "spill size"
 _MOST_STAGES = 2_000
@@ -139,6 +144,8 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         evidence = {**issue.evidence, "shuffle.keys": keys}
         if issue.kind == SKEW and any(node.name == "Window" for node in nodes):
             issue = replace(issue, advice=_OF_WINDOW.format(keys=keys))
+        elif issue.kind == SKEW and any(node.name.endswith(WHOLE_GROUPS) for node in nodes):
+            issue = replace(issue, advice=_OF_GROUP.format(keys=keys))
         return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
     if issue.kind == PYTHON:
         return of_functions(issue, nodes)

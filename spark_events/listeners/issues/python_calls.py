@@ -23,7 +23,7 @@ _IN_BATCHES = re.compile(r"^ArrowEvalPython .*\], (\d+)$", re.ASCII | re.DOTALL)
 _SERIES, _ITERATORS = ("200", "250"), ("204", "251")
 """``PythonEvalType`` of pandas and Arrow functions that take a batch, and an iterator of batches; others are
 called row by row, even where Arrow brings the rows."""
-_WHOLE_GROUPS = ("InPandas", "InArrow", "InPandasWithState")
+WHOLE_GROUPS = ("InPandas", "InArrow", "InPandasWithState")
 """How the names of nodes end whose functions take groups or batches of rows."""
 _BY_ROWS = ("ArrowEvalPython", "BatchEvalPython")
 """Nodes out of which a row comes for each that goes into the functions."""
@@ -88,7 +88,7 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     issue = replace(issue, sentence=f"{issue.sentence}: {named}", evidence=evidence)
     if issue.cause != PYTHON:
         return issue
-    if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
+    if any(node.name.endswith(WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
         issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
         issue = _of_small_groups(issue, in_python)
     elif advice := _of_batches(in_python):
@@ -174,8 +174,13 @@ def _of_small_batches(issue: Issue, in_python: Iterable[Node]) -> Issue:
 
 
 def _called(text: str) -> Iterator[str]:
-    """Yield the functions that a node's text calls, such as ``f`` of ``f(cast(id#0L as double))#1``."""
+    """Yield the functions that a node's text calls, such as ``f`` of ``f(cast(id#0L as double))#1``.
+
+    Those behind an apostrophe are Spark's own, by which rows are grouped.
+    """
     for call in _CALL.finditer(text):
+        if text[: call.start()].endswith("'"):
+            continue
         depth = 0
         for place in range(call.end() - 1, len(text)):
             depth += (text[place] == "(") - (text[place] == ")")

@@ -47,7 +47,8 @@ _LEAST_SHARE = 0.25
 _LARGE_RESULT_BYTES = 1 << 20
 _WORK_IN_SPARK = (
     "Only the driver works in that time: do in Spark, before the sink, what can be done per row (foreach, "
-    "mapInPandas, or foreachPartition of the batch), and collect nothing large."
+    "mapInPandas, or foreachPartition of the batch), and collect nothing large. If it writes rows to another "
+    "system one by one, write many at once, and commit once for each micro-batch."
 )
 _COLLECT_NOTHING = (
     "Only the driver works in that time. Instead of bringing rows there (collect(), toPandas()), compute in "
