@@ -9,7 +9,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import FILES, MOVES, Node
 from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
-from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, above, is_light
+from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, SCAN_TIME, above, is_light
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 
 _OPENING_BYTES = 4 << 20
@@ -17,8 +17,8 @@ _MOST_OPENING_MS = 100
 """A file takes no longer, also in an object store; whatever else the stages do is not for files."""
 _MOST_SHARE = 0.95
 """Something remains for what is in the files."""
-_ROW_US, _BYTES_OF_MS = 5, 50_000
-"""What a row and a byte need of a CPU at most, to be read or written, and sorted: 50 MB take a second."""
+_ROW_US, _BYTES_OF_MS = 10, 25_000
+"""What a row and a byte need to be read or written, and sorted, if a task has a CPU for half of its time."""
 _LARGE_BYTES = 128 << 20
 WRITES = f"{SMALL_FILES} writes"
 """The cause of an issue that is about files that are written."""
@@ -152,17 +152,21 @@ def _share_of_scans(scans: list[Node], execution: EndedExecution) -> float:
 
 
 def _share_of_overhead(stages: frozenset[int], total: int, execution: EndedExecution) -> float | None:
-    """Return which part of the CPU time of stages goes beyond what rows need; None if nobody has measured it.
+    """Return which part of the time of stages goes beyond what rows need; None if nobody has measured it.
 
     Args:
         stages: that read or write files.
         total: the bytes in the files.
         execution: of which the stages are.
     """
-    cpu_ms = sum(execution.stages[number].cpu_ms for number in stages if number in execution.stages)
-    rows = max((node.rows or 0 for node in execution.nodes() if node.stages & stages), default=0)
-    needed_ms = rows * _ROW_US / 1_000 + total / _BYTES_OF_MS
-    return max(0, 1 - needed_ms / cpu_ms) if cpu_ms else None
+    run_ms = sum(execution.stages[number].run_ms for number in stages if number in execution.stages)
+    nodes = [node for node in execution.nodes() if node.stages & stages]
+    rows = max((node.rows or 0 for node in nodes), default=0)
+    others_ms = sum(
+        node.metrics.get(name, 0) for node in nodes for name in MEASURED_TIMES if name != SCAN_TIME
+    )
+    needed_ms = rows * _ROW_US / 1_000 + total / _BYTES_OF_MS + others_ms
+    return max(0, 1 - needed_ms / run_ms) if run_ms else None
 
 
 def _only_reads(scans: list[Node]) -> bool:

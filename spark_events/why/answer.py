@@ -41,7 +41,7 @@ ABSENCES = {
 """What would have to be gone, by kind of issue; those that cost no time have none."""
 _SHARES = {
     kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
-    kinds.EXPANDED_ROWS: "goes to the additional rows that Spark makes of each for an aggregation",
+    kinds.EXPANDED_ROWS: "goes to the additional rows that are made of each for an aggregation",
     kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
     kinds.EXPLODING_JOIN: "may go to pairs of rows that the condition of a join throws away",

@@ -116,3 +116,33 @@ def test_a_text_that_is_cut() -> None:
     assert "distinct values of d0, d2 at once" in issue.sentence
     (issue,) = told(CUBE[:45], BY_SETS, 4_000_000)
     assert "(CUBE, ROLLUP) of a, b, Spark" in issue.sentence
+
+
+SEQUENCE = (
+    "Generate explode(sequence(day#9, (day#9 + 27), None, Some(UTC))), [g#6L, buyer#2L], false, [day#11]"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "made", "is_told"),
+    [
+        (SEQUENCE, "g#6L, day#11", 28_000_000, True),
+        (SEQUENCE, "g#6L", 28_000_000, False),
+        (SEQUENCE, "g#6L, day#110", 28_000_000, False),
+        (SEQUENCE, "g#6L, day#11", 4_000_000, False),
+        ("Generate explode(words#9), [g#6L], false, [day#11]", "g#6L, day#11", 28_000_000, False),
+    ],
+    ids=["days", "by something else", "a longer number", "few of each", "of data"],
+)
+def test_a_sequence_that_is_exploded(text: str, keys: str, made: int, is_told: bool) -> None:
+    """A row for each day of a period, which are then aggregated by day: what a frame of a window does."""
+    plan = Plan()(0, f"HashAggregate(keys=[{keys}], functions=[count(distinct buyer#2L)])", 2, rows=90_000)
+    plan(1, "Exchange hashpartitioning(g#6L, 200)", 1)(
+        2, f"HashAggregate(keys=[{keys}], functions=[])", 1, rows=made
+    )
+    plan(3, text, 1, rows=made)(4, "Scan parquet db.visits [g#6L]", 1, rows=1_000_000)
+    issues = list(expanded(executed(plan, s1=(0, 40), s2=(40, 60)), Thresholds()))
+    assert [issue.sentence.startswith("explode(sequence()) makes 28,000,000 rows") for issue in issues] == [
+        True
+    ] * is_told
+    assert [issue.evidence["expand.columns"] for issue in issues] == ["day"] * is_told

@@ -100,7 +100,7 @@ def test_what_may_be_needed_in_part() -> None:
     """Nobody knows how long another way would take."""
     issues = [issue("expanded-rows", None, shareMs=98 * S), issue("memory", None)]
     assert answer(issues, 200 * S, {}) == (
-        "Of its time, 49 %, 1 min 38 s, goes to the additional rows that Spark makes of each for an aggregation."
+        "Of its time, 49 %, 1 min 38 s, goes to the additional rows that are made of each for an aggregation."
     )
     assert answer([issue("skew", 9 * S), *issues], 200 * S, {}).endswith(
         "without the uneven data of the count at a.py:1 (stage 3.0)."

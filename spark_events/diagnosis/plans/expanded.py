@@ -1,7 +1,8 @@
-"""The rule about aggregations for which Spark makes several rows of each: an Expand node.
+"""The rule about aggregations for which several rows are made of each.
 
-It makes one for each set of columns whose distinct values are counted, one for each grouping set, or one for
-each sliding window that a row is in.
+Spark makes one for each set of columns whose distinct values are counted, one for each grouping set, or one
+for each sliding window that a row is in: an Expand node. A program makes one for each day of a period, say,
+by ``explode(sequence())``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 _EXPAND = "Expand"
-_LEAST_COPIES = 3
+_GENERATE, _OF_SEQUENCE = "Generate", re.compile(r"Generate explode\(sequence\(.* \[(\w+#\d+)L?\]$", re.ASCII)
+_LEAST_COPIES, _LEAST_OF_SEQUENCE = 3, 5
 _MOST_NAMES, _MOST_STAGES = 6, 20
 _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
 _OF_SETS = re.compile(r"\bspark_grouping_id#\d+", re.ASCII)
@@ -42,12 +44,14 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
     of the stages that hash, shuffle and aggregate them.
     """
     for node in execution.nodes():
-        if node.name != _EXPAND or len(node.children) != 1:
+        if node.name not in (_EXPAND, _GENERATE) or len(node.children) != 1:
             continue
         made, of = node.metrics.get(ROWS) or 0, node.children[0].rows or 0
-        if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
+        least = _LEAST_COPIES if node.name == _EXPAND else _LEAST_OF_SEQUENCE
+        if not of or made < max(least * of, thresholds.explosion_rows):
             continue
-        if (said := _said(node, made, of)) is not None:
+        said = _said(node, made, of) if node.name == _EXPAND else _said_of_sequence(node, made, of)
+        if said is not None:
             yield _issue(node, execution, made, of, said)
 
 
@@ -106,6 +110,31 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     return None
 
 
+def _said_of_sequence(node: Node, made: int, of: int) -> tuple[str, str] | None:
+    """Return the same of a sequence that is exploded; None if its rows are not aggregated by its values."""
+    sequence = _OF_SEQUENCE.match(node.text)
+    if sequence is None or not _is_grouped_by(sequence[1], node, made):
+        return None
+    return (
+        f"explode(sequence()) makes {made:,} rows of {of:,}, which are then aggregated by the values of the "
+        "sequence",
+        "For figures of the last days, aggregate by day first, and use a window with a frame: RANGE BETWEEN "
+        "n PRECEDING AND CURRENT ROW (size(collect_set()) counts distinct values in it). To count what is "
+        "going on at a time, add 1 at each start and -1 at each end, and sum that up in a window.",
+    )
+
+
+def _is_grouped_by(column: str, node: Node, made: int) -> bool:
+    """Return whether rows are aggregated by a column, and far fewer are left."""
+    above = node.parent
+    while above is not None:
+        if above.name.endswith("Aggregate") and (above.rows or made) <= made // 2:
+            keys = above.text.partition("keys=[")[2].partition("]")[0]
+            return any(key.strip().removesuffix("L") == column for key in items(f"[{keys}]"))
+        above = above.parent
+    return False
+
+
 def _aggregates(node: Node) -> Iterator[Node]:
     """Yield what aggregates the rows of a node, before and after they are shuffled.
 
@@ -118,7 +147,12 @@ def _aggregates(node: Node) -> Iterator[Node]:
 
 
 def _names(node: Node) -> list[str]:
-    """Return the columns that are in some of the copies of a row and not in all; or the time of windows."""
+    """Return the columns that are in some of the copies of a row and not in all; or the time of windows.
+
+    Of a sequence, those of which it is made.
+    """
+    if node.name == _GENERATE:
+        return columns(node.text.partition("[")[0])
     if windows := _OF_WINDOWS.search(node.text):
         return [windows[1]]
     texts = [item for item in items(node.text) if item.endswith("]")]
