@@ -9,7 +9,7 @@ from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
-from spark_events.why.places import in_words
+from spark_events.why.places import in_words, with_ends_of_paths
 from spark_events.why.shown import whole_percent
 
 ABSENCES = {
@@ -54,6 +54,7 @@ _SPECIAL = {
     "window.frameRows": "the sliding frames of the window in {about}",
     "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
+    "collect.place": "bringing the result of {result} to the driver",
     "pivot.column": "the query that finds {what} for pivot()",
     "listing.path": "listing the files of {path} again",
     "join.condition": "the comparisons of the join in {about}",
@@ -171,6 +172,7 @@ def _absence(issue: FoundIssue) -> str:
         executor=issue.evidence.get("executor"),
         what=_what(issue),
         path=issue.evidence.get("listing.path"),
+        result=with_ends_of_paths(str(issue.evidence.get("collect.place"))),
         uneven=f"the uneven distribution of {keys} in" if keys else "the uneven data of",
     )
     if issue.kind == kinds.SMALL_FILES and issue.sentence.startswith("reads "):

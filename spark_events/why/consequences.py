@@ -18,6 +18,7 @@ from spark_events.diagnosis.thresholds import (
     TASK_COUNT,
     UNREAD_CACHE,
 )
+from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF, COLLECTED_AT
 from spark_events.why.found_issue import FoundIssue, order
 from spark_events.why.places import name_in
 
@@ -27,8 +28,35 @@ _TAKE_MEMORY = {
     NO_DUPLICATES: "duplicates.stages",
 }
 """The issues that take memory, and which evidence says of which stages."""
+_MOST_AFTER_RESULT = 0.7
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"
+
+
+def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
+    return causes_first(with_work_on_results(with_reads(issues)))
+
+
+def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which the driver's work on a result is a part of bringing it there.
+
+    Where most of the time in which only the driver works follows that. Whoever brings less has less work.
+    """
+    waiting = list(issues)
+    for alone in [issue for issue in waiting if AFTER_RESULT_OF in issue.evidence]:
+        place, after_ms = alone.evidence[AFTER_RESULT_OF], alone.number(AFTER_RESULT_MS) or 0
+        collect = next((issue for issue in waiting if issue.evidence.get(COLLECTED_AT) == place), None)
+        if collect is None or after_ms < _MOST_AFTER_RESULT * (alone.lost_ms or 0):
+            continue
+        waiting.remove(alone)
+        waiting[waiting.index(collect)] = replace(
+            collect,
+            sentence=f"{collect.sentence}; only the driver works for another {duration(after_ms)} after that",
+            advice=f"{collect.advice} {alone.advice}",
+            lost_ms=(collect.lost_ms or 0) + after_ms,
+        )
+    return sorted(waiting, key=order)
 
 
 def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -15,7 +15,7 @@ from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY
 from spark_events.why.answer import WAITED_FOR, answer
-from spark_events.why.consequences import causes_first, with_reads
+from spark_events.why.consequences import in_order
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
@@ -209,8 +209,8 @@ def explain(
     timeline.end()
     figures.end(timeline)
     booked = timeline.booked()
-    issues_found = causes_first(
-        with_reads(grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues)))
+    issues_found = in_order(
+        grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
     )
     return Explanation(
         app_name,

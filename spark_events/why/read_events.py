@@ -16,7 +16,7 @@ from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
 from spark_events.spark.file_systems import open_file_system
-from spark_events.why.consequences import causes_first, with_reads
+from spark_events.why.consequences import in_order
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
 from spark_events.why.grouped import grouped
@@ -156,7 +156,7 @@ def _explanation(
     span: ApplicationSpan | None,
     run: _Run | None,
 ) -> Explanation:
-    issues = causes_first(with_reads(grouped(by_cost(issue_of(attributes) for _, attributes in events))))
+    issues = in_order(grouped(by_cost(issue_of(attributes) for _, attributes in events)))
     failures = [] if run is None else sentences(run.failures)
     if span is None:
         times = [time_ms for time_ms, _ in events]

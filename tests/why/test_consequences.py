@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spark_events.why.answer import answer
-from spark_events.why.consequences import causes_first, with_reads
+from spark_events.why.consequences import causes_first, with_reads, with_work_on_results
 from spark_events.why.found_issue import FoundIssue
 
 S = 1_000
@@ -54,6 +54,29 @@ def test_partitions_that_a_loop_need_not_read_come_before_parsing_them_again(
     evidence = {"scan.table": table, "shareMs": takes_s * S}
     scan = FoundIssue("full-scan", "WARN", "10 SQL executions", "…", "…", None, None, evidence)
     assert causes_first([again, scan]) == ([scan, again] if comes_first else [again, scan])
+
+
+def alone(after_s: int, place: str = "collect at a.py:27") -> FoundIssue:
+    evidence = {"driverAlone.afterResultOf": place, "driverAlone.afterResultMs": after_s * S}
+    return FoundIssue(
+        "idle-cores", "WARN", "application 'a'", "only the driver", "Do it in Spark.", 20 * S, None, evidence
+    )
+
+
+def test_the_work_on_a_result_is_told_with_bringing_it_to_the_driver() -> None:
+    """Of one defect, whoever reads it would see two halves."""
+    evidence = {"collect.place": "collect at a.py:27"}
+    collect = FoundIssue(
+        "collect", "WARN", "application 'a'", "brings 55 MiB", "Collect less.", 14 * S, None, evidence
+    )
+    (both,) = with_work_on_results([alone(17), collect])
+    assert (both.kind, both.lost_ms, both.advice) == ("collect", 31 * S, "Collect less. Do it in Spark.")
+    assert both.sentence == "brings 55 MiB; only the driver works for another 17.0 s after that"
+    assert answer([both], 70 * S, {}) == (
+        "It would take 39.0 s instead of 1 min 10 s without bringing the result of collect at a.py:27 to the driver."
+    )
+    for other in (alone(13), alone(17, "toPandas at a.py:3")):
+        assert with_work_on_results([other, collect]) == [other, collect]
 
 
 def files(verb: str, execution: int, lost_s: int, tables: str = "file:/lake") -> FoundIssue:

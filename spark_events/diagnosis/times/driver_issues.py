@@ -10,6 +10,9 @@ from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
 
+AFTER_RESULT_OF, AFTER_RESULT_MS = "driverAlone.afterResultOf", "driverAlone.afterResultMs"
+"""The evidence of the place from which a result came before the longest time of the driver, and of that."""
+COLLECTED_AT = "collect.place"
 AT_START = "before its first stage, beyond the usual "
 AFTER = "after "
 AT_END = "after its last stage"
@@ -106,8 +109,10 @@ def driver_issue(
     longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
     parts = [_described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20]
     first = pauses[longest[0]]
+    after: dict[str, str | int] = {}
     if longest[0].startswith(AFTER) and longest[0] != AT_END:
         place = longest[0].removeprefix(AFTER)
+        after = {AFTER_RESULT_OF: place, AFTER_RESULT_MS: first.time_ms}
         result = collected.get(place)
         advice = _after_result(place, result is not None and result.by_arrow)
         if many_columns:
@@ -138,6 +143,7 @@ def driver_issue(
             "driverAlone.pauses": sum(pause.number for pause in pauses.values()),
             "driverAlone.inExecutionsMs": sum(pause.within_ms for pause in pauses.values()),
             "cores": cores,
+            **after,
         },
     )
 
@@ -153,7 +159,11 @@ def collect_issue(place: str, collected: Collected) -> Issue:
         f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
         "Aggregate or filter in Spark, and collect only the result; write large results to a table."
         + ("" if collected.by_arrow else f" For pandas, see that {_ARROW} is true."),
-        evidence={"collect.bytes": collected.size_bytes, "collect.times": collected.times},
+        evidence={
+            "collect.bytes": collected.size_bytes,
+            "collect.times": collected.times,
+            COLLECTED_AT: place,
+        },
     )
 
 
