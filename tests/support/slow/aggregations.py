@@ -34,6 +34,26 @@ def sales_by_all_sets(work: Work) -> None:
     sums.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("sequence-exploded")
+def buyers_of_the_last_days(work: Work) -> None:
+    """Each purchase counts on the days after it: a row for each of them; the twin uses a window with a frame."""
+    rows, days = work.random.randrange(200_000, 260_000), work.random.randrange(40, 60)
+    work.defect("sequence-exploded", None, "day", costed=False)
+    spark = work.begin()
+    purchases = spark.range(0, rows, 1, 2 * work.cores).selectExpr(
+        "id % 300 AS shop", "cast(hash(id) % 180 AS int) AS day", "hash(id, 1) % 5000 AS buyer"
+    )
+    if work.bad:
+        on_days = purchases.selectExpr("shop", "buyer", f"explode(sequence(day, day + {days})) AS day")
+        counted = on_days.groupBy("shop", "day").agg(_sql("count(DISTINCT buyer) AS buyers"))
+    else:
+        frame = f"OVER (PARTITION BY shop ORDER BY day RANGE BETWEEN {days} PRECEDING AND CURRENT ROW)"
+        by_day = purchases.groupBy("shop", "day").agg(_sql("collect_set(buyer) AS buyers"))
+        sets = by_day.selectExpr("shop", "day", f"collect_list(buyers) {frame} AS sets")
+        counted = sets.selectExpr("shop", "day", "size(array_distinct(flatten(sets))) AS buyers")
+    counted.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("no-duplicates")
 def visits_that_are_distinct(work: Work) -> None:
     """UNION looks for rows that are in both of two tables, of which no row can be; the twin does not look."""
