@@ -176,7 +176,8 @@ def _absence(issue: FoundIssue) -> str:
         uneven=f"the uneven distribution of {keys} in" if keys else "the uneven data of",
     )
     if issue.kind == kinds.SMALL_FILES and issue.sentence.startswith("reads "):
-        return f"the small files that {in_words(issue.about)} reads"
+        several = issue.about[:1].isdigit()
+        return f"the small files that {in_words(issue.about)} {'read' if several else 'reads'}"
     return absence.replace("too many", "too few", 1) if issue.evidence.get("fewTasks") else absence
 
 

@@ -6,7 +6,9 @@ import re
 
 _LONG = 100
 _PATH = re.compile(r"(?<![^\s,])(?:[a-z][\w+.-]*:)?/[^\s,]*(/[^\s,/]+/[^\s,/]+)/?(?=[\s,]|$)", re.ASCII)
-_NUMBERED = re.compile(r"(stage [\d.]+|SQL execution \d+|\d+ stages) \((.+)\)(?:, (\S+:\d+))?")
+_NUMBERED = re.compile(
+    r"(stage [\d.]+|SQL execution \d+|\d+ (?:stages|SQL executions)) \((.+)\)(?:, (\S+:\d+))?"
+)
 _UNNAMED = re.compile(r"query '?([0-9a-f]{8})-[-0-9a-f]{27}'? \((.+)\)")
 _OF_TABLES = re.compile(r"(\w+)( of .+?)?( into .+)?")
 _CALL_SITE = re.compile(r"\w+ at \S+:\d+")

@@ -176,6 +176,10 @@ def test_what_only_some_issues_of_a_kind_say(of: FoundIssue, told: str) -> None:
     ],
 )
 def test_small_files_that_a_write_reads_are_not_its_own(verb: str, told: str) -> None:
+    many = replace(
+        issue("small-files", S, "3 SQL executions (parquet of t into u)"), sentence="reads 900 files"
+    )
+    assert answer([many], 4 * S, {}).endswith("files that the write of t into u (3 SQL executions) read.")
     of = replace(
         issue("small-files", S, "SQL execution 0 (parquet of t into u)"), sentence=f"{verb} 900 files"
     )

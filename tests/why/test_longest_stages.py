@@ -65,6 +65,14 @@ def test_what_a_stage_does() -> None:
     assert "Exchange" not in text
 
 
+def test_variables_of_functions_for_elements_are_no_columns() -> None:
+    sums = (
+        "aggregate(items#5, 0, lambdafunction((lambda x_1#12L + lambda y_2#13.cents), lambda x_1#12L, false))"
+    )
+    plan = Plan()(0, f"Project [id#1L, {sums} AS basket#10L]", 1)
+    assert _what(list(plan.root().walk())) == "Project (id, items, basket; aggregate)"
+
+
 def test_functions_that_may_take_long_are_named() -> None:
     """Texts of the user's are not, even if they look like a call."""
     plan = Plan()(

@@ -18,6 +18,7 @@ from spark_events.why.places import in_words, with_article
         ("SQL execution 2 (parquet of v)", "the parquet of v (SQL execution 2)"),
         ("SQL execution 2 (count of t)", "the count of t (SQL execution 2)"),
         ("3 stages (collect at a.py:1)", "the collect at a.py:1 (3 stages)"),
+        ("3 SQL executions (parquet of t into u)", "the write of t into u (3 SQL executions)"),
         ("stage 3.0 (parquet)", "parquet (stage 3.0)"),
         ("stage 3.0", "stage 3.0"),
         ("query 'orders'", "query 'orders'"),
