@@ -107,11 +107,14 @@ def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 def order(issue: FoundIssue) -> tuple[bool, int, int, bool, int, str]:
     """Return by what issues are sorted: time that was lost, bytes, and time of which a part may be lost.
 
-    Of time that may be lost as a whole, half counts as lost. Of the rest, what functions in Python take comes
+    Of time that may be lost as a whole, half counts as lost; but of stages that read the same RDD, nobody
+    knows whether they do the same with it. Of the rest, what functions in Python take comes
     after what may be done for nothing: they are needed. Memory that nobody needed slows nothing, and comes
     last.
     """
-    may_be_lost_ms = (issue.number("shareMs") or 0) // 2 if issue.kind in _MAY_BE_LOST else 0
+    of_rdd = str(issue.evidence.get("recomputation.what") or "").startswith("RDD ")
+    may_be_lost = issue.kind in _MAY_BE_LOST and not of_rdd
+    may_be_lost_ms = (issue.number("shareMs") or 0) // 2 if may_be_lost else 0
     lost = -(issue.lost_ms or may_be_lost_ms), -(issue.lost_bytes or 0)
     needed = issue.kind == PYTHON and issue.lost_ms is None
     return issue.kind == MEMORY, *lost, needed, -(issue.number("shareMs") or 0), issue.about

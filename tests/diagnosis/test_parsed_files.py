@@ -51,6 +51,11 @@ def test_work_besides_of_which_nobody_knows_how_long_it_takes() -> None:
     assert issue.lost_ms == 0
 
 
+def test_a_place_of_which_only_the_method_is_known() -> None:
+    (issue,) = told(scanned("fare#1"), scanned("tip#2", 12), place="parquet")
+    assert issue.sentence.endswith("is parsed 2 times, for parquet()")
+
+
 def test_a_loop_that_does_more_of_which_nobody_knows_how_long_it_takes() -> None:
     """What it takes in all is told: a loop that parses the same files each time is no intention."""
     above = "Project [length(concat(note#5, name#4)) AS l{}#7]"

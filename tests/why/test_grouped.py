@@ -101,6 +101,8 @@ def test_memory_slows_nothing_and_comes_last() -> None:
 def test_what_may_be_for_nothing_comes_before_functions_that_are_needed() -> None:
     """Though these take longer. Where it is not known how much of it is, half counts."""
     python, again = issue("a", shareMs=100_000), issue("b", kind="recomputation", shareMs=40_000)
+    of_rdd = issue("e", kind="recomputation", shareMs=90_000, **{"recomputation.what": "RDD 11"})
+    assert sorted([of_rdd, python, issue("f", 1_000)], key=order)[1:] == [of_rdd, python]
     longer, shorter = issue("c", 21_000, kind="straggler"), issue("d", 19_000, kind="gc")
     assert sorted([python, shorter, again, longer], key=order) == [longer, again, shorter, python]
     assert (

@@ -11,6 +11,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys
 from spark_events.diagnosis.plans.node import EXCHANGE, FILES, IN_MEMORY, OF_PROGRAM, Node, without_ids
+from spark_events.diagnosis.plans.plan_part import named_places
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _AGGREGATE = "HashAggregate"
@@ -109,7 +110,7 @@ class CountedRows:
         """Yield what the counts have cost so far."""
         if self.times < _LEAST:
             return
-        places = f" ({', '.join(self.places)})" if self.places else ""
+        places = f" ({named_places(self.places)})" if self.places else ""
         tables = list(self.tables)
         of = f" of {', '.join(tables[:_MOST_TABLES])}{' and others' if len(tables) > _MOST_TABLES else ''}"
         yield Issue(

@@ -10,12 +10,21 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.looped_reads import files_of, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, without_ids
+from spark_events.diagnosis.plans.plan_part import named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
 _MOST_FOLDERS, _MOST_PLACES = 1_000, 3
 _LEAST_OF_LOOP = 5
+_WRITE_IT = (
+    "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, however "
+    "few columns are needed. Or cache() the columns that several actions need."
+)
+_CACHE_IT = (
+    "cache() or persist() what all of these actions need, before the first of them. Or write that to a table "
+    "of Parquet once, and read it: of text, all lines are parsed each time, however few columns are needed."
+)
 
 
 @dataclass(slots=True)
@@ -119,7 +128,7 @@ class ParsedFiles:
 
 
 def _issue(key: str, parsed: _Parsed) -> Issue:
-    places = f", for {', '.join(parsed.places)}" if parsed.places else ""
+    places = f", for {named_places(parsed.places)}" if parsed.places else ""
     lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.besides_ms - parsed.longest_besides_ms
     is_share = parsed.is_in_loop and may_be_lost_ms > 2 * lost_ms
     return Issue(
@@ -128,8 +137,7 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
         None if is_share else lost_ms,
         None,
         f"{parsed.format} of {parsed.table} ({parsed.files}) is parsed {parsed.times:,} times{places}",
-        "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, "
-        "however few columns are needed. Or cache() the columns that several actions need.",
+        _CACHE_IT if parsed.is_in_loop else _WRITE_IT,
         evidence={
             "recomputation.times": parsed.times,
             "recomputation.cached": False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.plan_part import PlanPart
+from spark_events.diagnosis.plans.plan_part import PlanPart, named_places
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_STAGES = 20
@@ -18,7 +18,7 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
         grows: whether each of these is made of one before, as in a loop.
         digest: what tells them from others.
     """
-    places = f", for {', '.join(part.places)}" if part.places else ""
+    places = f", for {named_places(part.places)}" if part.places else ""
     if part.is_anew:
         sentence = (
             f"{part.title} is cached {part.times} times, each time anew, and computed for that{places}: "
@@ -74,7 +74,7 @@ def _more(times: int) -> str:
 
 def never_read(part: PlanPart) -> Issue:
     """Return that a part is cached, and nothing reads the cache."""
-    places = f", for {', '.join(part.places)}," if part.places else ""
+    places = f", for {named_places(part.places)}," if part.places else ""
     stages = frozenset[int]().union(*(each.stages for each in part.passes))
     return Issue(
         UNREAD_CACHE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -108,3 +109,8 @@ class PlanPart:
             return self.total_ms * (self.rows - self.kept_rows) // self.rows
         needed = 0 if self.was_released else 1
         return self.total_ms * (self.times - needed) // self.times
+
+
+def named_places(places: Iterable[str]) -> str:
+    """Return places in the user's code, for a sentence; of those that only have a method's name, that."""
+    return ", ".join(f"{place}()" if place.isidentifier() else place for place in places)
