@@ -50,7 +50,9 @@ _SHARES = {
     kinds.RECOMPUTATION: "may go to computing {what} again",
 }
 """What takes the time of issues of which nobody knows how long it would take otherwise."""
-_SPECIAL = {
+_EXECUTOR = "executorId"
+"""What a slow host has as evidence if only one of its executors is slow."""
+SPECIAL = {
     "window.frameRows": "the sliding frames of the window in {about}",
     "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
@@ -59,7 +61,6 @@ _SPECIAL = {
     "listing.path": "listing the files of {path} again",
     "join.condition": "the comparisons of the join in {about}",
     "schema.format": "reading files only for their schema",
-    "executor": "the slow executor {executor} of {host}",
     "partitions": "fetching partitions one by one",
     "source.offsetsMs": "the time in which its source says what is new",
 }
@@ -162,14 +163,15 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
 
 def _absence(issue: FoundIssue) -> str:
     """Return what would have to be gone."""
-    special = (text for name, text in _SPECIAL.items() if name in issue.evidence)
+    special = (text for name, text in SPECIAL.items() if name in issue.evidence)
+    if issue.kind == kinds.SLOW_NODE and _EXECUTOR in issue.evidence:
+        return f"the slow executor {issue.evidence[_EXECUTOR]} of {issue.evidence.get('host')}"
     starts = issue.kind == kinds.PYTHON and _starts_again(issue)
     keys = issue.evidence.get("shuffle.keys")
     absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
         about=in_words(issue.about),
         functions=_functions(issue),
         host=issue.evidence.get("host"),
-        executor=issue.evidence.get("executor"),
         what=_what(issue),
         path=issue.evidence.get("listing.path"),
         result=with_ends_of_paths(str(issue.evidence.get("collect.place"))),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_events import diagnosis
 from spark_events.diagnosis.thresholds import KINDS
-from spark_events.why.answer import ABSENCES, answer
+from spark_events.why.answer import ABSENCES, SPECIAL, answer
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
 
@@ -140,7 +142,7 @@ def test_too_few_tasks() -> None:
     ("of", "told"),
     [
         (issue("full-scan", S, **{"schema.format": ""}), "without reading files only for their schema."),
-        (issue("slow-node", S, host="h", executor="7"), "without the slow executor 7 of h."),
+        (issue("slow-node", S, host="h", executorId="7"), "without the slow executor 7 of h."),
         (issue("slow-node", S, host="h"), "without the slow host h."),
         (
             issue("task-count", S, partitions=9),
@@ -166,6 +168,12 @@ def test_too_few_tasks() -> None:
 )
 def test_what_only_some_issues_of_a_kind_say(of: FoundIssue, told: str) -> None:
     assert f"would take 3.0 s instead of 4.0 s {told}" in answer([of], 4 * S, {})
+
+
+@pytest.mark.parametrize("name", [*SPECIAL, "executorId"])
+def test_what_only_some_issues_say_is_said_by_a_rule(name: str) -> None:
+    rules = Path(diagnosis.__file__).parent.rglob("*.py")
+    assert any(f'"{name}"' in path.read_text() for path in rules)
 
 
 @pytest.mark.parametrize(
