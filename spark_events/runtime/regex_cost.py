@@ -11,6 +11,7 @@ character of the text leads along one edge at most. A pattern that fails this te
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ _ENDLESS = 4  # times; what repeats less often is no reason for many ways
 _MOST_IN_A_ROW = 3
 _MOST_POSITIONS = 400
 _MOST_DEEP = 40
+_MOST_OF_RANGE = 10_000
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _AROUND = ("ASSERT", "ASSERT_NOT")
 _OTHERS = "\u00e9\u00c9\u03b1\u00a0\u0663\u2014\u4e2d"
@@ -69,8 +71,10 @@ class _Cost:
         for op, value in _all(parsed):
             self._flags |= value[1] if _name(op) == "SUBPATTERN" else 0
         self._known: dict[tuple[str, int], frozenset[str]] = {}
-        literals = {chr(value) for op, value in _all(parsed) if _name(op) in ("LITERAL", "NOT_LITERAL")}
-        self._alphabet = sorted({*map(chr, range(128)), *_OTHERS, *literals})
+        named = {chr(value) for op, value in _all(parsed) if _name(op) in ("LITERAL", "NOT_LITERAL")}
+        named.update(char for op, value in _all(parsed) if _name(op) == "RANGE" for char in _of_range(*value))
+        cased = {each for char in named for each in (char.lower(), char.upper()) if len(each) == 1}
+        self._alphabet = sorted({*map(chr, range(128)), *_OTHERS, *named, *cased})
         self._sets: list[frozenset[str]] = []
         self._edges: dict[int, list[int]] = defaultdict(list)
 
@@ -262,6 +266,17 @@ _CATEGORIES = {
     "CATEGORY_WORD": r"\w",
     "CATEGORY_NOT_WORD": r"\W",
 }
+
+
+def _of_range(lowest: int, highest: int) -> Iterator[str]:
+    """Yield characters that stand for all of a range: where two of them meet, and each kind in it."""
+    yield chr(lowest)
+    yield chr(highest)
+    if highest < 128:
+        return  # all of them are looked at
+    some = [chr(number) for number in range(lowest, min(highest, lowest + _MOST_OF_RANGE) + 1)]
+    for kind in map(re.compile, _CATEGORIES.values()):
+        yield from itertools.islice(filter(kind.match, some), 1)
 
 
 def _name(op: Any) -> str:

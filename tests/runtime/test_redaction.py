@@ -165,6 +165,11 @@ def test_wrong_regex() -> None:
 # What would freeze the driver, on texts of a few dozen characters: Python's ``re`` holds the interpreter's lock.
 ENDLESS = (
     r"(a+)+$",
+    r"name=([а-я]+ ?)+;",
+    r"name=([가-힣]+ ?)+;",
+    r"(?i)name=([б-г]+|[В]+)+;",
+    r"([\u1000-\u2fff]+|[\u2028-\u3fff]x?)+;",
+    r"([\u0250-\u0500]+|\w)+;",
     r"(a*)*b",
     r"(a|aa)+$",
     r"(\w+\s?)*$",
@@ -181,6 +186,7 @@ ORDINARY = (
     r"(?i)(password|token)\s*[=:]\s*[^\s,]+",
     r"[\w.+-]+@[\w-]+\.[\w.-]+",
     r"(?:[a-z0-9-]+\.)+[a-z]{2,}",
+    r"name=[а-яё]+;",
     r"(?:\d{1,3}\.){3}\d{1,3}",
     r"-----BEGIN [A-Z ]+-----[\s\S]+?-----END [A-Z ]+-----",
     r"(?:[0-9a-f]{2}[:-]?){6}",
