@@ -44,7 +44,7 @@ def pack(
         with err.status("packing"):
             packed = pack_environment(archive, python, with_pyspark)
     except OSError as error:
-        of_archive = error.filename in (None, str(archive), f"{archive}.part")
+        of_archive = error.filename is None or str(error.filename).startswith(str(archive))
         what = f"{archive}: cannot be written" if of_archive else f"{error.filename}: cannot be read"
         raise ConfigError(f"{what}: {error.strerror}") from error
     size = f"{packed.bytes / 1e6:.0f} MB, {packed.packages} package{'s' * (packed.packages != 1)}"

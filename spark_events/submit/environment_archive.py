@@ -6,6 +6,7 @@ as it is, but for the first lines of its scripts, which name the folder.
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import os
@@ -54,13 +55,14 @@ def pack(archive: Path, python: str | None = None, with_pyspark: bool = False) -
     left_out = () if with_pyspark else _LEFT_OUT
     _refuse_what_cannot_be_moved(environment, left_out)
     base = python or _base_python(environment)
-    written = archive.with_name(archive.name + ".part")
+    written = archive.with_name(f"{archive.name}.{os.getpid()}.part")  # others may pack as well
     packages = 0
     try:
         with tarfile.open(written, "w:gz", compresslevel=6) as tar:
             for path in _paths(environment, left_out):
-                # Neither itself nor the one that it replaces.
-                if path.name not in (written.name, archive.name) or not path.parent.samefile(archive.parent):
+                # Neither itself nor the one that it replaces, nor what another process writes in its place.
+                is_archive = path.name == archive.name or path.match(f"{glob.escape(archive.name)}.*.part")
+                if not is_archive or not path.parent.samefile(archive.parent):
                     _add(tar, path, environment, base)
                     packages += path.suffix == ".dist-info" and path.parent.name == "site-packages"
         os.replace(written, archive)

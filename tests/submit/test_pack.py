@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -196,3 +197,16 @@ def test_a_folder_that_is_not_there(environment: Environment) -> None:
 
 def test_the_help_names_it() -> None:
     assert "pack" in output(*cli("--help"))
+
+
+def test_two_at_once(environment: Environment, tmp_path: Path) -> None:
+    """Each writes a file of its own until that is complete; neither packs what the other one writes."""
+    (environment.packages / "mine" / "noise.bin").write_bytes(os.urandom(15_000_000))
+    words = (str(environment.path / "env.tar.gz"), "--force")
+    with ThreadPoolExecutor(2) as pool:
+        for done in pool.map(lambda _: environment.pack(*words), range(2)):
+            assert done.returncode == 0, done.stderr
+    names = output("tar", "-tzf", words[0]).splitlines()
+    assert "./lib" in names or any(name.startswith("lib") for name in names)
+    assert [name for name in names if "env.tar.gz" in name] == []
+    assert sorted(path.name for path in environment.path.glob("env.tar.gz*")) == ["env.tar.gz"]
