@@ -162,7 +162,10 @@ def main() -> None:
     try:
         app()
     except OSError as error:
-        if error.errno not in _DISK_FULL or error.filename is not None:  # else it is the output
+        if error.filename is not None:
+            print_error(f"{os.fsdecode(error.filename)}: {error.strerror}")
+            sys.exit(FAILED)
+        if error.errno not in _DISK_FULL:  # else it is the output
             raise
         print_error(f"the output cannot be written: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would try it once more

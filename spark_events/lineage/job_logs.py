@@ -15,6 +15,7 @@ import orjson
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.job_listener import APPLICATION
 from spark_events.api.toolkit.json_of_job_events import JobEventJson, LineageJson, RelationJson, VertexJson
+from spark_events.api.toolkit.local_disk import all_below
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 
 _PATTERN = "*.lineage.*.jsonl*"
@@ -123,7 +124,7 @@ def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
             raise NothingToReadError(f"{path}: no such file or folder")
-        below = path.rglob(_PATTERN) if path.is_dir() else [path]
+        below = (file for file in all_below(path) if file.match(_PATTERN)) if path.is_dir() else [path]
         files = [file for _, file in sorted(_readable(below, graph))]
         if path in graph.torn:
             raise NothingToReadError(f"{path}: {graph.torn[path]}")

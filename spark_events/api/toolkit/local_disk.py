@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from spark_events.api.errors import ConfigError
@@ -34,6 +35,26 @@ def _reason(error: OSError) -> str:
     """Return why nothing can be made in a folder; /proc, say, claims that the folder is not there."""
     made_nothing = error.errno == errno.ENOENT
     return "its file system takes no new files" if made_nothing else error.strerror or str(error)
+
+
+def all_below(folder: Path) -> Iterator[Path]:
+    """Yield all files and folders below a folder; links to folders are not followed.
+
+    Raises:
+        OSError: a folder cannot be read; see ``raise_for_folder``.
+    """
+    for base, folders, files in os.walk(folder, onerror=raise_for_folder):
+        yield from (Path(base, name) for name in (*folders, *files))
+
+
+def raise_for_folder(error: OSError) -> None:
+    """Raise an error about a folder, unless it is not there any more, or nobody means it.
+
+    Nobody means hidden ones, and that in which a disk keeps what it has found.
+    """
+    name = os.path.basename(os.fsdecode(error.filename or ""))
+    if not isinstance(error, FileNotFoundError) and not name.startswith(".") and name != "lost+found":
+        raise error
 
 
 def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:

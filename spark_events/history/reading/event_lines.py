@@ -18,6 +18,7 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.api.toolkit.local_disk import all_below
 from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden, otlp_value
 
 _NUMBERED = re.compile(r"(.+)\.(\d{6,})\.jsonl(?:\.\w+)?", re.ASCII)
@@ -214,7 +215,7 @@ def _all_at(path: str) -> Iterator[Path]:
     named = [Path(path)] if Path(path).exists() else sorted(map(Path, glob.glob(path, recursive=True)))
     for each in named:
         if each.is_dir():
-            yield from (file for file in sorted(each.rglob("*")) if _has_events(file, each))
+            yield from (file for file in sorted(all_below(each)) if _has_events(file, each))
         elif each.is_file():
             yield each
 

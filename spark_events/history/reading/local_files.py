@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
+from spark_events.api.toolkit.local_disk import all_below
 from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden
 from spark_events.runtime.log_once import logger
 
@@ -118,7 +119,12 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
         for info in matches:
             below = [info]
             if info["type"] == "directory":
-                below = list(file_system.find(info["name"], detail=True).values())
+                # Of this machine, fsspec leaves out folders that cannot be read.
+                below = (
+                    list(_files_below(info["name"]))
+                    if is_local
+                    else list(file_system.find(info["name"], detail=True).values())
+                )
             seen = {Path(info["name"]).resolve()} if is_local else set()
             for file in below:
                 if not is_hidden(file["name"].removeprefix(info["name"])):
@@ -129,6 +135,14 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
         reason = str(error) if isinstance(error, NotSignedInError) else f"{type(error).__name__}: {error}"
         reason = text_without_secrets_of(path, reason)
         raise ConfigError(f"{path_without_secrets(path)}: cannot be read: {reason}") from error
+
+
+def _files_below(folder: str) -> Iterator[dict[str, Any]]:
+    """Yield the files and links below a folder of this machine, as fsspec has them, but for those that go."""
+    for path in sorted(all_below(Path(folder))):
+        if path.is_symlink() or not path.is_dir():
+            with suppress(FileNotFoundError):
+                yield LocalFileSystem().info(str(path))
 
 
 def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]:
@@ -150,7 +164,7 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
     elif path.is_dir():
         if (folder := path.resolve()) not in seen:
             seen.add(folder)
-            for inside in LocalFileSystem().find(f"{path}/", detail=True).values():
+            for inside in _files_below(f"{path}/"):
                 yield from _readable(inside, seen)
     else:
         logger.warning("%s is left out: it is not a file, or a link to none", path)

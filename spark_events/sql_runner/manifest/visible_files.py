@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from spark_events.api.toolkit.local_disk import all_below
+
 
 def visible_files(folder: Path, suffixes: Collection[str], template: Path | None) -> list[Path]:
     """Return what lies in a folder and its subfolders, in order; a link may lead to nothing.
@@ -13,10 +15,13 @@ def visible_files(folder: Path, suffixes: Collection[str], template: Path | None
         folder: it.
         suffixes: those of the files that are meant, such as ``.yaml``.
         template: a file that is left out; None for none.
+
+    Raises:
+        OSError: a folder cannot be read.
     """
     return [
         path
-        for path in sorted(folder.rglob("*"))
+        for path in sorted(all_below(folder))
         if path.suffix in suffixes
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not (template and _is_same_file(path, template))
