@@ -7,10 +7,13 @@ import os
 import resource
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSpanReporterFactory
+from spark_events_file_log.files import RotatedFile, Rotation
 from spark_events_file_log.reporter import FileLogEventReporter
 
 from spark_events.api import ApplicationInfo, ConfigError, Event, ReporterConfig, RetryLater, Severity, Span
@@ -350,3 +353,28 @@ def test_applications_of_other_scripts_keep_their_own_files(tmp_path: Path) -> N
             reporter.flush()
             reporter.close()
     assert len(list(tmp_path.iterdir())) == 8
+
+
+def test_files_that_begin_at_the_same_time(tmp_path: Path) -> None:
+    """As of two processes that replay one log, or of short applications with one name."""
+    begun = Barrier(4)
+
+    def begin(_: int) -> set[Path]:
+        files = [
+            RotatedFile(tmp_path, ApplicationInfo("shop", f"app-{n % 2}"), "events", _KEEPS_ALL)
+            for n in range(50)
+        ]
+        begun.wait()
+        for file in files:
+            file.open()
+        paths = {file.path for file in files}
+        for file in files:
+            file.close()
+        return paths
+
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(begin, range(4)))
+    assert len(set().union(*paths)) == sum(map(len, paths)) == 200
+
+
+_KEEPS_ALL = Rotation(1 << 20, None, 1_000)

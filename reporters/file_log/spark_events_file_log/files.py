@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import random
 import re
 import stat
 import time
@@ -169,13 +170,32 @@ class RotatedFile:
 
     def _begin(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{self._stem}.{self._next_number():06d}.jsonl"
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fd, path = self._create()
         self.close()
         self._fd, self._size, self._opened_at, self.path = fd, 0, time.monotonic(), path
         self._owner = os.fstat(fd).st_uid
         self._remove_oldest()
+
+    def _create(self) -> tuple[int, Path]:
+        """Make a file with the next number, and lock it.
+
+        Other processes may begin files at the same time, as two that replay one log, and repair new ones.
+        """
+        for _ in range(_MOST_ATTEMPTS):
+            with contextlib.suppress(FileExistsError, BlockingIOError):
+                return self._create_next()
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))
+        return self._create_next()
+
+    def _create_next(self) -> tuple[int, Path]:
+        path = self._folder / f"{self._stem}.{self._next_number():06d}.jsonl"
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise
+        return fd, path
 
     def _next_number(self) -> int:
         numbers = (path.name.split(".")[-2] for path in self._folder.glob(f"{self._stem}.*.jsonl"))
@@ -232,6 +252,7 @@ def _start_of_last_line(fd: int, size: int) -> int:
     return 0
 
 
+_MOST_ATTEMPTS, _LONGEST_PAUSE_S = 100, 0.01
 _RESTING: set[Path] = set()
 """Files of this process that are not open, because many applications are followed, but still written to."""
 
