@@ -100,6 +100,7 @@ def test_lines_in_any_pieces(receiver: MetricsReceiver) -> None:
         (f"{PREFIX}.1.a", "malformed"),
         (f"{PREFIX}.1.{'x' * 3_000} 1 1", "too_long"),
         (f"{PREFIX}.1.a much 1", "malformed"),
+        (f"{PREFIX}.1.a 1 {'1' * 1_000}", "malformed"),
     ],
 )
 def test_what_is_not_for_us_is_counted(receiver: MetricsReceiver, line: str, cause: str) -> None:
@@ -203,3 +204,16 @@ def test_no_more_files_is_no_busy_loop(receiver: MetricsReceiver, monkeypatch: p
     receiver._accept()
     receiver._server = server
     assert pauses == [0.05]
+
+
+def test_long_names_do_not_fill_the_memory(
+    receiver: MetricsReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an executor that is gone, they make room for others."""
+    monkeypatch.setattr(metrics_receiver, "_MOST_BYTES", 10_000)
+    send(receiver, *(f"{PREFIX}.1.{number:04d}{'x' * 1_900} 1 1" for number in range(20)))
+    wait_until(lambda: receiver.dropped["too_many"] == 15, "the rest is dropped")
+    receiver.forget("1")
+    send(receiver, *(f"{PREFIX}.2.{number:04d}{'x' * 1_900} 1 1" for number in range(4)))
+    assert received(receiver, "2", f"0003{'x' * 1_900}") == 1
+    assert receiver.dropped["too_many"] == 15

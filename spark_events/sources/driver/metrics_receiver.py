@@ -25,7 +25,9 @@ CAUSES: Mapping[str, str] = {
 }
 _LONGEST_LINE = 2_048
 _MOST_CONNECTIONS = 256
-_MOST_NAMES = 200_000
+_MOST_NAMES, _MOST_BYTES = 200_000, 32 << 20
+_LONGEST_VALUE = 128
+"""Of the value and the time, in bytes: numbers of Java's have less than 30 each."""
 _RECEIVED = 65_536
 _LOOK_S = 0.5
 _PAUSE_S = 0.05
@@ -35,8 +37,8 @@ _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 class MetricsReceiver:
     """Listens for lines ``<token>.<application>.<executor>.<name> <value> <time>``.
 
-    Whatever is sent, it keeps the last value of each of at most 200,000 names, and 2 KiB for each of at most
-    256 connections; what it drops is counted by cause.
+    Whatever is sent, it keeps the last value of each of at most 200,000 names, of 32 MiB in all, and 2 KiB
+    for each of at most 256 connections; what it drops is counted by cause.
 
     Args:
         address: to listen on.
@@ -58,6 +60,7 @@ class MetricsReceiver:
         self._received: dict[str, dict[str, bytes]] = {}
         # Where the value of each whole name belongs, so that known names are not taken apart again.
         self._names: dict[bytes, tuple[dict[str, bytes], str]] = {}
+        self._bytes = 0  # of these names
         self._lock = threading.Lock()
         self._rests: dict[socket.socket, bytes] = {}  # of each connection, the beginning of its next line
         self._close_at = math.inf
@@ -105,6 +108,7 @@ class MetricsReceiver:
             values = self._received.pop(executor, None)
             for full_name in [name for name, (whose, _) in self._names.items() if whose is values]:
                 del self._names[full_name]
+                self._bytes -= len(full_name)
 
     def _numbers(self, values: Mapping[str, bytes]) -> dict[str, float]:
         numbers = {}
@@ -175,6 +179,9 @@ class MetricsReceiver:
                     self.dropped["too_long"] += 1
                     continue
                 full_name, _, rest = line.partition(b" ")
+                if len(rest) > _LONGEST_VALUE:
+                    self.dropped["malformed"] += 1
+                    continue
                 place = names.get(full_name) or self._place_of_new(full_name, rest)
                 if place is not None:
                     place[0][place[1]] = rest
@@ -188,9 +195,10 @@ class MetricsReceiver:
         if not name or not rest or len(full_name) > _LONGEST_LINE:
             self.dropped["malformed"] += 1
             return None
-        if len(self._names) >= self._most_names:
+        if len(self._names) >= self._most_names or self._bytes + len(full_name) > _MOST_BYTES:
             self.dropped["too_many"] += 1
             return None
+        self._bytes += len(full_name)
         place = self._names[full_name] = (self._received.setdefault(executor, {}), name)
         return place
 
