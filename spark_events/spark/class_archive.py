@@ -103,7 +103,10 @@ def _folder() -> Path | None:
         return None
     if given:
         return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spark-events"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spark-events"
+    except RuntimeError:  # nobody knows this user, as in a container, and HOME is not set
+        return None
 
 
 def _has_folder_in_class_path() -> bool:

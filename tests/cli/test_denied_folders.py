@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from spark_events.cli import main as command_line
 from spark_events.history.reading.event_lines import _files_at
 from spark_events.history.reading.local_files import state_of_files
 from spark_events.lineage.job_logs import read_job_logs
+from spark_events.sources.event_log.reading.files import LogFiles
+from spark_events.sources.event_log.reading.log_positions import default_path
+from spark_events.spark import class_archive
 from spark_events.sql_runner.manifest.visible_files import visible_files
 from tests.support.rights import folder_of_all, without_rights
 
@@ -70,3 +74,25 @@ def test_an_error_of_a_file_is_a_sentence(
         command_line.main()
     assert ended.value.code == 1
     assert "error /lake/events: Permission denied" in capsys.readouterr().err
+
+
+def test_logs_beside_one_that_may_not_be_read(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is named once, however often the folder is looked at."""
+    for name in ("eventlog_v2_app-1", "eventlog_v2_app-2"):
+        (folder / name).mkdir()
+        (folder / name / "events_1_app").write_text('{"Event":"SparkListenerLogStart"}\n')
+    files = LogFiles(str(folder))
+    with without_rights(folder / "eventlog_v2_app-2"):
+        assert [[log.name for log in files.find()] for _ in range(2)] == [["app-1"]] * 2
+    assert caplog.messages == [f"{folder}/eventlog_v2_app-2 is left out: Permission denied"]
+    assert len(files.find()) == 2
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the numeric user of a container: nothing is kept, or the command says where it may be."""
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", class_archive.SETTING):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_123)
+    assert class_archive.archive_for_command() is None
+    with pytest.raises(ConfigError, match="this user has no home folder: say with --state"):
+        default_path("/logs")

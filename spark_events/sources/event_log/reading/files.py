@@ -11,6 +11,7 @@ from typing import Any
 from spark_events.api import ConfigError, needs_extra
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
+from spark_events.runtime.log_once import logger
 
 with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
@@ -115,6 +116,7 @@ class LogFiles:
         protocols = [protocol] if isinstance(protocol, str) else protocol
         self._is_local = "file" in protocols
         self._open_files = OpenHdfsFiles(self._fs) if "webhdfs" in protocols else None
+        self._left_out: set[str] = set()
 
     def find(
         self,
@@ -195,8 +197,19 @@ class LogFiles:
             name = _base(entry).removeprefix(_ROLLING)
             if entry["type"] == "directory" and is_known(name, _modified_ms(entry)):
                 continue
-            if log := self._log_of_entry(entry, is_followed):
+            try:
+                log = self._log_of_entry(entry, is_followed)
+            except PermissionError as error:
+                self._leave_out(self._shown(entry["name"]), error)
+                continue
+            if log:
                 yield log
+
+    def _leave_out(self, name: str, error: PermissionError) -> None:
+        """Say, once, that a log may not be read: all others are."""
+        if name not in self._left_out:
+            self._left_out.add(name)
+            logger.warning("%s is left out: %s", name, error.strerror or error)
 
     def _named_entries(self) -> list[dict[str, Any]]:
         """Return the entries that the path names: itself, or what the glob matches."""

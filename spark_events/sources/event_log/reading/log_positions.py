@@ -166,8 +166,17 @@ def _name_of(key: str | bytes) -> str:
 
 
 def default_path(folder: str) -> Path:
-    """Return the path of the positions for a folder of logs, below the user's state folder (XDG)."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    """Return the path of the positions for a folder of logs, below the user's state folder (XDG).
+
+    Raises:
+        ConfigError: the user has no such folder.
+    """
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    except RuntimeError as error:  # nobody knows this user, as in a container, and HOME is not set
+        raise ConfigError(
+            "this user has no home folder: say with --state where positions are kept"
+        ) from error
     absolute = folder if "://" in folder else os.path.realpath(folder)
     digest = hashlib.blake2b(absolute.encode(), digest_size=6).hexdigest()
     return Path(base) / "spark-events" / f"follow-{digest}.sqlite"
