@@ -8,7 +8,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,9 +140,13 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
 def _files_below(folder: str) -> Iterator[dict[str, Any]]:
     """Yield the files and links below a folder of this machine, as fsspec has them, but for those that go."""
     for path in sorted(all_below(Path(folder))):
-        if path.is_symlink() or not path.is_dir():
-            with suppress(FileNotFoundError):
-                yield LocalFileSystem().info(str(path))
+        if path.is_dir() and not path.is_symlink():
+            continue
+        try:
+            yield LocalFileSystem().info(str(path))
+        except FileNotFoundError:
+            if path.is_symlink():  # to nothing
+                yield {"name": str(path), "type": "link", "size": 0}
 
 
 def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]:
