@@ -308,6 +308,39 @@ def test_files_that_are_deleted_before_they_are_read(tmp_path: Path) -> None:
     assert (len(list(of_glob.read())), of_glob.missed) == (1, 0)
 
 
+def test_files_that_are_rotated_by_their_names(tmp_path: Path) -> None:
+    """As by a collector, which may also pack the old one: nothing is shown twice, and nothing left out."""
+    lines, path, old = EventLines([str(tmp_path)]), tmp_path / "events.jsonl", tmp_path / "events-10-00.jsonl"
+
+    def added() -> list[str]:
+        return [each.body for each in lines.read()]
+
+    write(path, *(event(n, f"event {n}") for n in range(5)))
+    assert len(added()) == 5
+    with path.open("a") as file:
+        file.write(json.dumps(event(5, "event 5")) + "\n")
+    path.rename(old)
+    write(path, event(6, "event 6"))
+    assert added() == ["event 5", "event 6"]
+    (tmp_path / "events-10-00.jsonl.gz").write_bytes(gzip.compress(old.read_bytes()))
+    old.unlink()
+    assert added() == []
+    write(path, event(7, "7"))  # emptied, and written again
+    assert added() == ["7"]
+
+
+def test_a_new_file_in_the_place_of_a_removed_one(tmp_path: Path) -> None:
+    """The disk gives it the same number."""
+    lines, place = EventLines([str(tmp_path)]), tmp_path / "a.jsonl"
+    write(place, event(1, "first"))
+    assert [each.body for each in lines.read()] == ["first"]
+    text = place.read_text().replace("first", "other")
+    with place.open("r+") as file:
+        file.write(text + json.dumps(event(2, "second")) + "\n")
+    place.rename(tmp_path / "b.jsonl")
+    assert [each.body for each in lines.read()] == ["other", "second"]
+
+
 def test_follow(folder: Path) -> None:
     """What is added is shown: to a file, and in a new one, and only when a line is whole."""
     command = cli("show", str(folder), "--follow", "--app", "shop")

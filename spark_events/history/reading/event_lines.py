@@ -8,9 +8,11 @@ from __future__ import annotations
 import glob
 import gzip
 import heapq
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +25,7 @@ from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden,
 
 _NUMBERED = re.compile(r"(.+)\.(\d{6,})\.jsonl(?:\.\w+)?", re.ASCII)
 _BLOCK = 1 << 20
+_HEAD = 256
 _LONGEST_LINE = 16 * _BLOCK
 _OTHER_FORMS = r"\.(zst|bz2|xz|lz4|snappy|lzo|deflate)"
 _LINES = re.compile(rf"\.(jsonl?|ndjson)(\.gz|{_OTHER_FORMS})?$")
@@ -49,6 +52,20 @@ class StoredEvent(NamedTuple):
     record: Mapping[str, Any]
 
 
+class _Read(NamedTuple):
+    """How far a file was read.
+
+    Attributes:
+        place: which file of the disk it is, whatever its name.
+        position: up to which byte; of a packed file, its size.
+        head: its first bytes.
+    """
+
+    place: tuple[int, int]
+    position: int = 0
+    head: bytes = b""
+
+
 class EventLines:
     """The events in some files, and those that are added to them.
 
@@ -64,7 +81,7 @@ class EventLines:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = list(map(_local, paths))
-        self._positions: dict[Path, int] = {}
+        self._read: dict[Path, _Read] = {}
         self._folders = [path for path in map(Path, self._paths) if path.is_dir()]
         self._numbers: dict[str, int] = {}
         self.missed = 0
@@ -91,7 +108,31 @@ class EventLines:
         """Yield what was not read before, in the order of time as far as each file is."""
         files = {file: None for path in self._paths for file in _files_at(path)}
         self._count_missed(file for file in files if any(map(file.is_relative_to, self._folders)))
+        self._find_renamed(files)
         yield from heapq.merge(*map(self._events, files), key=lambda event: event.time_ms)
+
+    def _find_renamed(self, files: Iterable[Path]) -> None:
+        """Find out which files are new, and which have another name, as by a collector that rotates.
+
+        It may pack a file then. A file that is removed may leave its number on the disk to the next.
+        """
+        stats: dict[Path, os.stat_result] = {}
+        for file in files:
+            with suppress(FileNotFoundError):
+                stats[file] = file.stat()
+        places = {file: (stat.st_dev, stat.st_ino) for file, stat in stats.items()}
+        moved = {read.place: read for file, read in self._read.items() if places.get(file) != read.place}
+        packed = {file.with_name(f"{file.name}.gz") for file in self._read.keys() - places.keys()}
+        known, self._read = self._read, {}
+        for file, place in places.items():
+            size, read = stats[file].st_size, known.get(file)
+            if read is None or read.place != place:
+                read = moved.get(place)
+                if read is not None and not _begins(file, read.head):
+                    read = None
+            if read is None or size < read.position:  # new, or emptied and written again
+                read = _Read(place, size if file in packed else 0)
+            self._read[file] = read
 
     def _count_missed(self, files: Iterable[Path]) -> None:
         """Count the gaps in the numbers that a file log gives its files, since the last read.
@@ -124,9 +165,12 @@ class EventLines:
 
     def _new_lines(self, path: Path) -> Iterator[bytes]:
         """Yield whole lines; a file is open only while a block of it is read: there may be thousands."""
-        position = self._positions.get(path, 0)
+        read = self._read.get(path)
+        if read is None:  # it is gone
+            return
+        position = read.position
         if path.suffix == ".gz":
-            self._positions[path] = path.stat().st_size
+            self._read[path] = read._replace(position=path.stat().st_size)
             yield from () if position else self._unpacked_lines(path)
             return
         while True:
@@ -136,8 +180,9 @@ class EventLines:
                 end = len(block)  # of a line that is not an event's: it is counted as such
             if not end:
                 return
+            head = read.head or block[:_HEAD]
             position += end
-            self._positions[path] = position
+            self._read[path] = read = read._replace(position=position, head=head)
             yield from block[:end].splitlines()
 
     def _unpacked_lines(self, path: Path) -> Iterator[bytes]:
@@ -145,6 +190,15 @@ class EventLines:
         with gzip.open(path, "rb") as file:
             while line := file.readline(_LONGEST_LINE):
                 yield line  # a part of one that is longer is not an event, either
+
+
+def _begins(path: Path, head: bytes) -> bool:
+    """Return whether a file begins with some bytes; not if it is gone."""
+    try:
+        with path.open("rb") as file:
+            return bool(head) and file.read(len(head)) == head
+    except FileNotFoundError:
+        return False
 
 
 def events_of_line(line: bytes) -> Iterator[StoredEvent]:
