@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from spark_events.api import ConfigError, ReporterConfig
 from spark_events.api import option_types as types
@@ -116,9 +117,9 @@ class ListenerSettings:
         "How often job listeners are told, at most, how far a running streaming query has come: rows and "
         "offsets ([lineage](lineage.md)). 0 disables it.",
     )
-    state_dir: str | None = setting(
+    state_dir: Path | None = setting(
         "spark.events.state.dir",
-        types.STRING,
+        types.LOCAL_PATH,
         None,
         "Local folder that stores the number of restarts, so that it survives the driver.",
         example="/var/lib/spark-events",

@@ -45,6 +45,7 @@ OF_TYPE = {
     "choice": "newest",
     "scope format": "<app_name>.x",
     "ports": "9270-9279",
+    "local path": "/other",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import orjson
@@ -16,6 +17,7 @@ from spark_events.listeners.spark_records import (
     RESUMED_AFTER,
 )
 from tests.support import spark_records as r
+from tests.support.rights import folder_of_all, without_rights
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
 BOOM = "org.apache.spark.SparkRuntimeException: [X] boom SQLSTATE: P0001\n\tat a.B.c(B.scala:1)"
@@ -145,7 +147,7 @@ def test_two_drivers_that_save_at_one_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In containers that share the folder, their process ids may be equal, too."""
-    one, other = (RestartCounts(str(tmp_path), "app") for _ in range(2))
+    one, other = (RestartCounts(tmp_path, "app") for _ in range(2))
     write = Path.write_bytes
 
     def write_and_let_the_other_save(path: Path, data: bytes) -> int:
@@ -333,3 +335,32 @@ def test_thousands_of_queries_of_one_name() -> None:
     events = feed.end()
 
     assert new_statuses(events, "query")[-3:] == ["FAILED", "RESTARTING", "RESTARTING"]
+
+
+@pytest.mark.parametrize("name", ["nightly load of " + "orders, " * 36, "n" * 254, "наш отчёт"])
+def test_restarts_of_an_application_with_any_name(tmp_path: Path, name: str) -> None:
+    RestartCounts(tmp_path, name).restarted("query-1")
+    assert RestartCounts(tmp_path, name).count("query-1") == 1
+    assert RestartCounts(tmp_path, f"{name}2").count("query-1") == 0
+
+
+def test_a_pipe_in_the_place_of_the_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever reads it would wait for ever."""
+    os.mkfifo(tmp_path / "app.json")
+    counts = RestartCounts(tmp_path, "app")
+    assert caplog.messages == [
+        f"cannot read {tmp_path}/app.json, so restarts are counted from 0: it is no file"
+    ]
+    counts.restarted("query-1")
+    assert RestartCounts(tmp_path, "app").count("query-1") == 1
+
+
+def test_a_folder_of_counts_that_may_not_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    with folder_of_all() as folder:
+        (folder / "state").mkdir()
+        with without_rights(folder / "state"):
+            counts = RestartCounts(folder / "state", "app")
+            counts.restarted("query-1")
+            assert counts.count("query-1") == 1
+    assert all("Permission denied" in message for message in caplog.messages)
+    assert len(caplog.messages) == 2

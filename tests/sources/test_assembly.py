@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from spark_events.api import ApplicationInfo, ConfigError
@@ -34,7 +36,7 @@ def test_applications_of_event_logs() -> None:
     """They have neither metric reporters of their own nor a state across drivers."""
     configuration = read_checked(CONF, APPLICATION)
     adapted = for_event_logs(configuration)
-    assert (len(configuration.setups), configuration.settings.state_dir) == (2, "/state")
+    assert (len(configuration.setups), configuration.settings.state_dir) == (2, Path("/state"))
     assert ([setup.kind for setup in adapted.setups], adapted.settings.state_dir) == ([EVENTS], None)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
+import stat
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
@@ -156,6 +158,7 @@ class StreamingQuery:
 
 
 _MOST = 10_000
+_LONGEST_NAME = 180
 _IMPOSSIBLE = 1 << 53
 
 
@@ -169,10 +172,8 @@ class RestartCounts:
         app_name: names the file.
     """
 
-    def __init__(self, state_dir: str | None, app_name: str) -> None:
-        self._path = (
-            Path(state_dir) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', app_name)}.json" if state_dir else None
-        )
+    def __init__(self, state_dir: Path | None, app_name: str) -> None:
+        self._path = state_dir / _file_name(app_name) if state_dir else None
         self._counts: dict[str, int] = {}
         self._is_broken = False
         self._take_counts()
@@ -205,11 +206,15 @@ class RestartCounts:
             self._counts[query_id] = max(count, self._counts.get(query_id, 0))
 
     def _load(self) -> dict[str, int]:
-        if self._path is None or self._is_broken or not self._path.exists():
+        if self._path is None or self._is_broken:
             return {}
         try:
+            if not stat.S_ISREG(self._path.stat().st_mode):  # a pipe, say, would never end
+                raise ValueError("it is no file")
             counts = orjson.loads(self._path.read_bytes())
             return {query_id: _count(value) for query_id, value in counts.items()}
+        except FileNotFoundError:
+            return {}
         except (OSError, ValueError, AttributeError) as error:
             self._is_broken = True
             logger.error("cannot read %s, so restarts are counted from 0: %s", self._path, error)
@@ -230,6 +235,14 @@ class RestartCounts:
         except OSError as error:
             logger.error("spark.events.state.dir: cannot write %s: %s", self._path, error)
             self._path = None
+
+
+def _file_name(app_name: str) -> str:
+    """Return the name of an application's file; of a long name, what tells it from others."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", app_name)
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}-{sha256(app_name.encode(errors='replace')).hexdigest()[:16]}"
+    return f"{name}.json"
 
 
 def _count(value: object) -> int:
