@@ -110,10 +110,13 @@ class _Bounded:
         return cleaned if len(head) == len(text) else cleaned + REDACTED
 
     def _is_slow_on_windows(self, text: str) -> bool:
-        """Return whether parts of a text take long; each size is tried before a larger one takes longer."""
+        """Return whether parts of a text take long; each size is tried before a larger one takes longer.
+
+        They overlap: what takes long may begin in one and go on in the next.
+        """
         for size in _WINDOWS:
             begun = time.thread_time()
-            for start in range(0, len(text), size) if len(text) > size else ():
+            for start in range(0, len(text), size // 2) if len(text) > size else ():
                 self._pattern.sub(REDACTED, text[start : start + size])
                 if time.thread_time() - begun > _SLOW_WINDOWS_S:
                     return True

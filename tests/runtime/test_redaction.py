@@ -246,6 +246,13 @@ def test_a_pattern_sees_so_much_of_a_text(monkeypatch: pytest.MonkeyPatch) -> No
     assert redactor.text("0x23456789x") == "0******23456789******"
 
 
+@pytest.mark.parametrize("before", [100, 8_188, 16_380])
+def test_a_text_that_is_slow_from_somewhere_on(before: int) -> None:
+    """Wherever a pattern begins to match, some window has that together with what follows."""
+    redactor = Redactor([], re.compile(r"key=.*,.*,.*;"))
+    assert redactor.text(f"{'x' * before}key={',' * 20_000}") == "******"
+
+
 def test_a_pattern_that_is_slow_on_a_text(caplog: pytest.LogCaptureFixture) -> None:
     """It hides that text, and after some of them all: three repetitions take the cube of a text's length."""
     redactor = Redactor([], re.compile(r".*,.*,.*;"))
