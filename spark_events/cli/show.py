@@ -231,7 +231,7 @@ class _Failures:
     """
 
     def __init__(self) -> None:
-        self._told: dict[tuple[object, ...], None] = {}
+        self._told: dict[tuple[str, ...], None] = {}
 
     def once(self, events: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
         """Yield events, in their order; what comes after a change of status waits for its failure."""
@@ -258,8 +258,8 @@ def _is_end(event: StoredEvent) -> bool:
     return event.name == JOB_STATUS_CHANGE and event.attributes.get("newJobStatus") == "FAILED"
 
 
-def _subject(event: StoredEvent) -> tuple[object, ...]:
-    return tuple(event.attributes.get(name) for name in _SUBJECT)
+def _subject(event: StoredEvent) -> tuple[str, ...]:
+    return tuple(str(event.attributes.get(name)) for name in _SUBJECT)
 
 
 def _in_words(event: StoredEvent) -> str:

@@ -13,7 +13,7 @@ from spark_events.api.option_types import LOCAL_PATH
 from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.ctas.settings import OF_CTAS, problems_of
-from spark_events.listeners.settings import ListenerSettings, turned_off
+from spark_events.listeners.settings import STATE_DIR, ListenerSettings, turned_off
 from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.plugins import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
@@ -61,6 +61,11 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
         _check_reporter(setup, connect, reporters, problems)
+    if connect and (folder := configuration.settings.state_dir) is not None:
+        try:
+            call_within(_PROBE_S, lambda: probe_folder(folder))
+        except Exception as error:
+            problems.append(f"{STATE_DIR}: {describe(error)}")
     off = turned_off(conf)
     if not configuration.setups and not problems and not off:
         problems.append(

@@ -27,6 +27,7 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
 ENABLED = "SPARK_EVENTS_ENABLED"
 """The environment variable that turns everything off."""
+STATE_DIR = "spark.events.state.dir"
 _SLA = types.at_least(1, types.DURATION)
 _SOURCE_IDLE = types.at_least(1, types.DURATION)
 _MEANT = ("SIGHUP", "SIGINT", "SIGTERM")
@@ -118,7 +119,7 @@ class ListenerSettings:
         "offsets ([lineage](lineage.md)). 0 disables it.",
     )
     state_dir: Path | None = setting(
-        "spark.events.state.dir",
+        STATE_DIR,
         types.LOCAL_PATH,
         None,
         "Local folder that stores the number of restarts, so that it survives the driver.",

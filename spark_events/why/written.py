@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,11 @@ def as_json(explanations: Sequence[Explanation], compared: Comparison | None = N
             "settings": compared.settings,
         }
     applications = [as_values(explanation) for explanation in explanations]
-    return orjson.dumps({"applications": applications, "against": against}, option=orjson.OPT_INDENT_2)
+    values = {"applications": applications, "against": against}
+    try:
+        return orjson.dumps(values, option=orjson.OPT_INDENT_2)
+    except TypeError:  # numbers of a damaged log, beyond 64 bits
+        return json.dumps(values, indent=2, ensure_ascii=False, default=str).encode(errors="replace")
 
 
 def as_values(explanation: Explanation) -> dict[str, Any]:

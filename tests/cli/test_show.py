@@ -281,6 +281,14 @@ def test_attributes_that_are_none(tmp_path: Path, attributes: object) -> None:
     assert "lines that are not events, skipped: 1" in done.stderr
 
 
+def test_a_failure_of_an_odd_subject(tmp_path: Path) -> None:
+    odd = event(0, "failed", attributes={"job_id": [1, {"a": 2}]})
+    write(tmp_path / "a.jsonl", {**odd, "eventName": "JobFailureEvent"}, event(1, "whole"))
+    done = show(tmp_path)
+
+    assert (done.returncode, done.stdout.count("\n")) == (0, 2), done.stderr
+
+
 def test_lines_of_something_else_are_counted(folder: Path) -> None:
     with (folder / "shop__app-1.events.000001.jsonl").open("a") as file:
         file.write('half of a li\n{"Event": "SparkListenerLogStart"}\n')

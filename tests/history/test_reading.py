@@ -33,9 +33,10 @@ from tests.support.told_by_report import busy
 
 
 def test_file_log(database: Database, tmp_path: Path) -> None:
-    """Its spans lie in the same folder, and are not read."""
+    """Its spans and its lineage lie in the same folder, and are not read."""
     folder = write(tmp_path / "log", told())
-    (folder / "shop__app-1.spans.000001.jsonl").write_text("no JSON, but nobody looks\n")
+    for kind in ("spans", "lineage"):
+        (folder / f"shop__app-1.{kind}.000001.jsonl").write_text("no JSON, but nobody looks\n")
     assert figures(database, folder) == EXPECTED
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -353,6 +354,18 @@ def test_applications_of_other_scripts_keep_their_own_files(tmp_path: Path) -> N
             reporter.flush()
             reporter.close()
     assert len(list(tmp_path.iterdir())) == 8
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said of which file, and nothing of it stays."""
+
+    def no_lock(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("spark_events_file_log.files.fcntl.flock", no_lock)
+    with pytest.raises(ConfigError, match=r"events\.000001\.jsonl .*it cannot be locked: Function not impl"):
+        opened(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_that_begin_at_the_same_time(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.why import read_logs
 from spark_events.why.read_logs import explain_logs
+from spark_events.why.written import as_json
 from tests.support.event_log_sample import T0, line
 from tests.support.slow_log import slow_log
 
@@ -62,3 +64,10 @@ def test_a_wrong_configuration_is_no_damage(tmp_path: Path) -> None:
     (tmp_path / "app-1").write_bytes(slow_log())
     with pytest.raises(ConfigError):
         explain_logs([str(tmp_path)], {"spark.events.issue.min-duration": "soon"})
+
+
+def test_numbers_that_no_json_of_64_bits_has(tmp_path: Path) -> None:
+    log = slow_log().replace(b'"Completion Time":', b'"Completion Time":"1795791540000000000000","Was":')
+    (tmp_path / "app-1").write_bytes(log)
+    explanations, _ = explain_logs([str(tmp_path)], {})
+    assert json.loads(as_json(explanations))["applications"][0]["app_id"] == "app-20261118120000-0001"

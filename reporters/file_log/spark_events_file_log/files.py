@@ -192,9 +192,13 @@ class RotatedFile:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(fd)
             raise
+        except OSError as error:  # some file systems have no locks
+            os.close(fd)
+            path.unlink(missing_ok=True)
+            raise OSError(error.errno, f"it cannot be locked: {error.strerror}", str(path)) from error
         return fd, path
 
     def _next_number(self) -> int:

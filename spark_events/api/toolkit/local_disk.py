@@ -22,8 +22,9 @@ def probe_folder(folder: Path) -> str:
     Raises:
         ConfigError: it cannot.
     """
-    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    existing = folder
     try:
+        existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
         with tempfile.TemporaryDirectory(prefix=".spark-events-probe-", dir=existing) as made:
             Path(made, "probe").write_bytes(b"probe")
     except OSError as error:

@@ -21,7 +21,7 @@ import orjson
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
 from spark_events.api.toolkit.local_disk import all_below
-from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden, otlp_value
+from spark_events.history.reading.stored_forms import LINEAGE, NOTHING, SPANS, is_hidden, otlp_value
 
 _NUMBERED = re.compile(r"(.+)\.(\d{6,})\.jsonl(?:\.\w+)?", re.ASCII)
 _BLOCK = 1 << 20
@@ -30,7 +30,7 @@ _LONGEST_LINE = 16 * _BLOCK
 _OTHER_FORMS = r"\.(zst|bz2|xz|lz4|snappy|lzo|deflate)"
 _LINES = re.compile(rf"\.(jsonl?|ndjson)(\.gz|{_OTHER_FORMS})?$")
 _PACKED = re.compile(rf"{_OTHER_FORMS}$")
-_NOT_EVENTS = re.compile(rf"({SPANS}|\.lineage\.\d+\.jsonl)(\.\w+)?$")
+_NOT_EVENTS = re.compile(rf"({SPANS}|{LINEAGE})(\.\w+)?$")
 _OTHER_SIGNALS = ("resourceSpans", "resourceMetrics", "traceId", "jobId")
 
 

@@ -16,7 +16,7 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.api.toolkit.local_disk import all_below
-from spark_events.history.reading.stored_forms import NOTHING, SPANS, is_hidden
+from spark_events.history.reading.stored_forms import LINEAGE, NOTHING, SPANS, is_hidden
 from spark_events.runtime.log_once import logger
 
 with needs_extra("report", "fsspec", "reading stored events without Spark"):
@@ -25,7 +25,7 @@ with needs_extra("report", "fsspec", "reading stored events without Spark"):
 
     from spark_events.spark.file_systems import NotSignedInError, open_file_system
 
-_SPANS = re.compile(SPANS)
+_SPANS, _LINEAGE = re.compile(SPANS), re.compile(LINEAGE)
 _STORE = re.compile(r"(?:^|/)store-\d{8}\.json$")
 _FILE_URL = re.compile(r"^file:(//)?")
 _COMPRESSED = re.compile(r"\.(bz2|lz4|snappy|xz|deflate|lzo)$")
@@ -77,6 +77,8 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
                     f"{shown}: {path_without_secrets(name)} is of a store: give a store with --store, events "
                     "as paths"
                 )
+            if _LINEAGE.search(name):
+                continue
             if _SPANS.search(name):
                 spans.append(name)
                 of_spans += 1

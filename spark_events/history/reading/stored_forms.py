@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 SPANS = r"\.spans\.\d+\.jsonl"
-"""Spans of a file log lie beside its events."""
+LINEAGE = r"\.lineage\.\d+\.jsonl"
+"""Spans of a file log, and its lineage, lie beside its events."""
 OWN_NAME = r"^_[^/]*__[^/]+\.(events|spans|lineage)\.\d+\.jsonl"
 """Earlier file logs of an application whose name begins with an underscore; Spark hides such files."""
 NOTHING = (

@@ -21,6 +21,7 @@ from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.watches import CheckpointWatch, IdleInterval, SourceWatch
 from spark_events.listeners.record_types import QueryStartedRecord, StreamingQueryProgress
+from spark_events.listeners.settings import STATE_DIR
 from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
 from spark_events.runtime.log_once import logger
 
@@ -233,7 +234,7 @@ class RestartCounts:
             written.replace(self._path)
             self._is_broken = False
         except OSError as error:
-            logger.error("spark.events.state.dir: cannot write %s: %s", self._path, error)
+            logger.error("%s: cannot write %s: %s", STATE_DIR, self._path, error)
             self._path = None
 
 
