@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
+from spark_events.diagnosis.stages.stage_rules import SMALL_TASKS
+from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
@@ -109,10 +111,25 @@ def answer(
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
         of_spill = _of_spill(issues, duration_ms)
-        most = _most(duration_ms, parts, longest, had_cpu)
+        most = _of_python(issues, duration_ms) or _most(duration_ms, parts, longest, had_cpu)
         nothing = _NOTHING if most and not issues else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
     return _of_costliest(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
+
+
+def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
+    """Return that functions in Python take much of the run, which may be needed."""
+    python = issues[0] if issues and issues[0].kind == kinds.PYTHON else None
+    share_ms = min(python.number("shareMs") or 0, duration_ms) if python is not None else 0
+    if python is None or share_ms < _LEAST_SHARE * duration_ms:
+        return ""
+    share = whole_percent(100 * share_ms / max(1, duration_ms))
+    tasks = python.number(SMALL_TASKS)
+    small = f", whose {tasks:,} tasks do little each" if tasks else ""
+    return (
+        f"Of its time, {share}, {duration(share_ms)}, goes to Python functions{_functions(python)} of "
+        f"{in_words(python.about)}{small}."
+    )
 
 
 def _of_spill(issues: Sequence[FoundIssue], duration_ms: int) -> str:
@@ -138,7 +155,9 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
         if not ended:
             return f"So far, only the driver worked for {duration(lost_ms)}."
         share = whole_percent(100 * min(lost_ms, duration_ms) / max(1, duration_ms))
-        return f"For {share} of its time, {duration(lost_ms)}, only the driver works."
+        place, after_ms = costly.evidence.get(AFTER_RESULT_OF), costly.number(AFTER_RESULT_MS) or 0
+        after = f": {duration(after_ms)} after {place}" if place and 2 * after_ms > lost_ms else ""
+        return f"For {share} of its time, {duration(lost_ms)}, only the driver works{after}."
     if not ended:
         by = "spent {} so far in" if may_be_needed else "lost {} so far by"
         return f"It has {by.format(duration(lost_ms))} {absence}."

@@ -531,7 +531,7 @@ def test_what_functions_take_is_not_what_workers_take_to_start() -> None:
     [
         (200, 80, 300, 4, True),
         (200, 0, 300, 4, False),
-        (200, 1_001, 300, 4, False),
+        (200, 1_100, 300, 4, False),
         (200, 80, 500, 4, False),
         (19, 80, 300, 4, False),
         (200, 80, 300, 51, False),
@@ -545,7 +545,9 @@ def test_many_tasks_of_few_rows_in_python(
     ran = measured([run_ms] * tasks, rows=[rows] * tasks)
     python = PythonTimes(tasks * run_ms, in_rdd=True)
     (issue,) = stage_issues(EndedStage(cores, ran, python), Thresholds())
-    assert ("Its 200 tasks, for 4 cores, get about 80 rows each and take" in issue.advice) is is_told
+    assert ("; its 200 tasks, for 4 cores, get about 80 records each (" in issue.sentence) is is_told
+    assert (issue.evidence.get("python.smallTasks") == 200) is is_told
+    assert ("use fewer partitions" in issue.advice) is is_told
     assert "Spark does not know what they do." in issue.advice
 
 

@@ -194,6 +194,31 @@ def test_small_files_that_a_write_reads_are_not_its_own(verb: str, told: str) ->
     assert answer([of], 4 * S, {}).endswith(told)
 
 
+@pytest.mark.parametrize(
+    ("share_s", "evidence", "told"),
+    [
+        (20, {}, "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0)."),
+        (
+            20,
+            {"python.smallTasks": 500},
+            "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0), whose 500 "
+            "tasks do little each.",
+        ),
+        (11, {}, 'The largest part of its time, 60 %, is "Python functions".'),
+    ],
+)
+def test_functions_that_take_much_of_the_run(share_s: int, evidence: dict[str, int], told: str) -> None:
+    python = issue("python", None, shareMs=share_s * S, **evidence)
+    assert answer([python], 40 * S, {"Python functions": 24 * S}) == told
+
+
+def test_where_only_the_driver_works_after_a_result() -> None:
+    of = {"driverAloneMs": 20 * S, "driverAlone.afterResultOf": "toPandas at a.py:3"}
+    for after_s, told in ((19, ": 19.0 s after toPandas at a.py:3."), (9, ".")):
+        alone = issue("idle-cores", 20 * S, **of, **{"driverAlone.afterResultMs": after_s * S})
+        assert answer([alone], 40 * S, {}) == f"For 50 % of its time, 20.0 s, only the driver works{told}"
+
+
 def test_what_functions_do_is_not_said_of_their_workers() -> None:
     """Workers that start for each task are an issue of their own; the functions may be needed all the same."""
     of = replace(issue("python", S), advice="spark.python.worker.reuse=false lets each task …")

@@ -50,12 +50,13 @@ _SENT_OUT = (
     "cores do not help. What the function computes before, Spark's own functions do in the JVM."
 )
 _FEW_ROWS_EACH = (
-    "Its {tasks:,} tasks, for {cores} cores, get about {rows:,} rows each and take {time} at the median. In "
-    "Python, a task takes tens of milliseconds whatever it does, and more on busy machines: if a row takes "
-    "little, use fewer partitions (numPartitions of reduceByKey, groupByKey or join, coalesce(), "
+    "In Python, a task takes tens of milliseconds whatever it does, and more on busy machines: if a row "
+    "takes little, use fewer partitions (numPartitions of reduceByKey, groupByKey or join, coalesce(), "
     "spark.default.parallelism)."
 )
 _FEW_ROWS_OF_TASK = 1_000
+SMALL_TASKS = "python.smallTasks"
+"""How many tasks a stage has for functions in Python that get few rows each."""
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
@@ -240,7 +241,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     of_all = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
-    advice = _of_rdd(stage, thresholds) if python.in_rdd else FASTER_FUNCTIONS
+    advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
     evidence: dict[str, AttributeValue] = {"pythonTimeMs": python.run_ms, "runTimeMs": run.total}
@@ -249,13 +250,21 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         evidence[SMALL_BATCH] = stage.arrow_rows
     if python.in_rdd and stage.of_objects:
         evidence[OF_OBJECTS] = True
+    small = ""
+    if python.in_rdd and not stage.hands_out and _get_few_rows(stage, thresholds):
+        evidence[SMALL_TASKS], advice = stage.measured.tasks, f"{_FEW_ROWS_EACH} {advice}"
+        small = (
+            f"; its {stage.measured.tasks:,} tasks, for {stage.cores} cores, get about "
+            f"{stage.measured.rows.median:,} records each (one of a shuffle may hold several rows) and take "
+            f"{duration(run.median)} at the median"
+        )
     of_rdd = f"{OF_RDD}{WITH_ROWS if stage.of_frame else ''}" if python.in_rdd else "Python functions"
     return Issue(
         PYTHON,
         PYTHON,
         None if python.in_rdd else time_ms,
         None,
-        f"{of_all:.0%} of the tasks' run time is spent in {of_rdd}",
+        f"{of_all:.0%} of the tasks' run time is spent in {of_rdd}{small}",
         advice,
         Severity.INFO,
         evidence,
@@ -263,22 +272,18 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     )
 
 
-def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> str:
+def _of_rdd(stage: EndedStage) -> str:
     """Return the advice for functions of an RDD, with what is known of their stage first."""
     if stage.hands_out:
         return _SENT_OUT
     known = _COMBINED if stage.by_key else _NO_RDD if stage.of_frame else ""
-    return " ".join(filter(None, (_few_rows_each(stage, thresholds), known, _UNKNOWN_FUNCTIONS)))
+    return " ".join(filter(None, (known, _UNKNOWN_FUNCTIONS)))
 
 
-def _few_rows_each(stage: EndedStage, thresholds: Thresholds) -> str:
-    """Return what is to be said of many tasks with few rows each; empty if there are none such."""
-    measured, rows = stage.measured, stage.measured.rows.median
-    is_short = measured.run.median < thresholds.short_task_ms
-    if not stage.has_far_more_tasks or not is_short or not 0 < rows <= _FEW_ROWS_OF_TASK:
-        return ""
-    time = duration(measured.run.median)
-    return _FEW_ROWS_EACH.format(tasks=measured.tasks, cores=stage.cores, rows=rows, time=time)
+def _get_few_rows(stage: EndedStage, thresholds: Thresholds) -> bool:
+    """Return whether there are many tasks, with few rows each."""
+    is_short = stage.measured.run.median < thresholds.short_task_ms
+    return stage.has_far_more_tasks and is_short and 0 < stage.measured.rows.median <= _FEW_ROWS_OF_TASK
 
 
 def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
