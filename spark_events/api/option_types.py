@@ -58,7 +58,7 @@ class Secret:
         if self._file is not None:
             with contextlib.suppress(OSError, ValueError):  # no text, say
                 # It is empty while somebody writes it anew.
-                self._value = self._file.read_text().strip() or self._value
+                self._value = _read_secret(self._file).strip() or self._value
         return self._value
 
     def __repr__(self) -> str:
@@ -181,6 +181,15 @@ def _parse_pairs(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
+_LONGEST_SECRET = 1 << 20
+
+
+def _read_secret(path: Path) -> str:
+    """Return what is in a file, but for what makes it longer than any secret."""
+    with path.open() as file:
+        return file.read(_LONGEST_SECRET + 1)
+
+
 def _parse_secret(text: str) -> Secret:
     path, in_clear = None, False
     if text.startswith("env:"):
@@ -191,9 +200,12 @@ def _parse_secret(text: str) -> Secret:
     elif text.startswith("file:"):
         path = Path(text.removeprefix("file:").removeprefix("//"))
         try:
-            text = path.read_text().strip()
+            text = _read_secret(path)
         except OSError as error:
             raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+        if len(text) > _LONGEST_SECRET:  # a device, or another file than was meant
+            raise ValueError(f"{path}: is longer than {_LONGEST_SECRET:,} characters")
+        text = text.strip()
         if not text:
             raise ValueError(f"{path}: is empty")
     else:

@@ -125,6 +125,11 @@ def test_a_secret_that_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             config(a=text).get_secret("a")
 
 
+def test_a_secret_that_never_ends() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero: is longer than 1,048,576 characters"):
+        config(a="file:/dev/zero").get_secret("a")
+
+
 def test_wrong_secret_is_not_shown() -> None:
     """The error of a wrong secret hides it, too."""
     with pytest.raises(ConfigError) as caught:
