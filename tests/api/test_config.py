@@ -126,7 +126,7 @@ def test_a_secret_that_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_secret_that_never_ends() -> None:
-    with pytest.raises(ConfigError, match="/dev/zero: is longer than 1,048,576 characters"):
+    with pytest.raises(ConfigError, match="such a file, or the value itself"):
         config(a="file:/dev/zero").get_secret("a")
 
 

@@ -56,8 +56,8 @@ def test_a_place_of_which_only_the_method_is_known() -> None:
     assert issue.sentence.endswith("is parsed 2 times, for parquet()")
 
 
-def test_a_loop_that_does_more_of_which_nobody_knows_how_long_it_takes() -> None:
-    """What it takes in all is told: a loop that parses the same files each time is no intention."""
+def test_files_that_are_parsed_often_for_more_of_which_nobody_knows_how_long_it_takes() -> None:
+    """What it takes in all is told: to parse the same files five times is no intention."""
     above = "Project [length(concat(note#5, name#4)) AS l{}#7]"
     loop = [scanned("note#5, name#4", 20 + number, above=above.format(number)) for number in range(5)]
     assert [(each.lost_ms, each.share_ms) for each in told(*loop)] == [(None, (20 + 21 + 22 + 23) * S)]

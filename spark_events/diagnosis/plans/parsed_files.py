@@ -16,7 +16,7 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
 _MOST_FOLDERS, _MOST_PLACES = 1_000, 3
-_LEAST_OF_LOOP = 5
+_OFTEN = 5
 _WRITE_IT = (
     "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, however "
     "few columns are needed. Or cache() the columns that several actions need."
@@ -40,7 +40,7 @@ class _Parsed:
         all_ms, longest_ms: how long that took, in all, and the longest time.
         besides_ms, longest_besides_ms: the same of stages that do more which may take long: nobody knows how
             much of their time it took.
-        places: in the user's code that these were for, and how often each; the first few.
+        places: in the user's code that these were for; the first few.
     """
 
     format: str
@@ -52,7 +52,7 @@ class _Parsed:
     longest_ms: int = 0
     besides_ms: int = 0
     longest_besides_ms: int = 0
-    places: dict[str, int] = field(default_factory=dict)
+    places: dict[str, None] = field(default_factory=dict)
 
     @property
     def is_again(self) -> bool:
@@ -63,9 +63,9 @@ class _Parsed:
         return self.times > (1 if len(self.plans) > 1 else 2)
 
     @property
-    def is_in_loop(self) -> bool:
-        """Whether one place in the code parses them again and again."""
-        return max(self.places.values(), default=0) >= _LEAST_OF_LOOP
+    def is_often(self) -> bool:
+        """Whether they are parsed so often that this is no intention, whatever else is done each time."""
+        return self.times >= _OFTEN
 
     def add(self, time_ms: int, besides_ms: int, place: str) -> None:
         """Count a time that they were parsed."""
@@ -74,8 +74,8 @@ class _Parsed:
         self.longest_ms = max(self.longest_ms, time_ms)
         self.besides_ms += besides_ms
         self.longest_besides_ms = max(self.longest_besides_ms, besides_ms)
-        if place and (place in self.places or len(self.places) < _MOST_PLACES):
-            self.places[place] = self.places.get(place, 0) + 1
+        if place and len(self.places) < _MOST_PLACES:
+            self.places[place] = None
 
 
 class ParsedFiles:
@@ -130,14 +130,14 @@ class ParsedFiles:
 def _issue(key: str, parsed: _Parsed) -> Issue:
     places = f", for {named_places(parsed.places)}" if parsed.places else ""
     lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.besides_ms - parsed.longest_besides_ms
-    is_share = parsed.is_in_loop and may_be_lost_ms > 2 * lost_ms
+    is_share = parsed.is_often and may_be_lost_ms > 2 * lost_ms
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} text {key}",
         None if is_share else lost_ms,
         None,
         f"{parsed.format} of {parsed.table} ({parsed.files}) is parsed {parsed.times:,} times{places}",
-        _CACHE_IT if parsed.is_in_loop else _WRITE_IT,
+        _CACHE_IT if parsed.is_often else _WRITE_IT,
         evidence={
             "recomputation.times": parsed.times,
             "recomputation.cached": False,
