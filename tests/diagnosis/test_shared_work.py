@@ -182,3 +182,30 @@ def test_conditions_that_are_cut(rows: int, is_told: bool) -> None:
         return executed(plan, **{f"s{stage}": (0, 10)})
 
     assert bool(again(filtered(1, "amount", 9), filtered(2, "city", rows))) is is_told
+
+
+@pytest.mark.parametrize(
+    ("keys", "function", "is_told"),
+    [
+        (("event", "event", "event"), "first({0}, false)", True),
+        (("event", "event", "user"), "first({0}, false)", False),
+        (("event", "event", "event"), "sum({0})", False),
+    ],
+    ids=["other columns", "other keys", "sums of other columns"],
+)
+def test_duplicates_are_dropped_again_for_other_columns(
+    keys: tuple[str, ...], function: str, is_told: bool
+) -> None:
+    """``dropDuplicates`` keeps the first of each column that an action needs; whether Spark sorts for that or not."""
+    executions = []
+    for number, key in enumerate(keys):
+        column, stage = f"column_{number}#{10 + number}", number + 1
+        name = "SortAggregate(key" if number % 2 else "HashAggregate(keys"
+        plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage + 50, rows=1)
+        plan(1, f"{name}=[{key}#1], functions=[{function.format(column)}])", stage + 50, rows=900)
+        plan(2, f"Exchange hashpartitioning({key}#1, 8)", stage)
+        plan(3, f"{name}=[{key}#1], functions=[partial_{function.format(column)}])", stage, rows=900)
+        plan(4, f"Scan json [{key}#1,{column}]", stage, ORDERS, rows=1_000)
+        executions.append(executed(plan, **{f"s{stage}": (0, 10), f"s{stage + 50}": (10, 11)}))
+    issues = [issue for issue in again(*executions) if issue.evidence["recomputation.times"] == 3]
+    assert sum(issue.lost_ms or 0 for issue in issues) == (22 * S if is_told else 0)

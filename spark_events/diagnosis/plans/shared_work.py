@@ -19,6 +19,9 @@ _HANDING_ON = ("Project", "Exchange", "BroadcastExchange", "Sort", "AQEShuffleRe
 _COLUMNS_LAST = ("Generate", "BatchEvalPython", "ArrowEvalPython")
 """The names of nodes whose text ends with the columns that come out of them."""
 _HEAVY = re.compile(r"Join|Window|Aggregate|Generate|Python|InPandas|InArrow", re.ASCII)
+_KEPT = re.compile(r"(?:, )?(?:partial_|merge_)?first\([A-Za-z_][\w.]*#\d+L?, (?:true|false)\)", re.ASCII)
+"""What ``dropDuplicates`` keeps of the other columns, as far as they are needed."""
+_BY = re.compile(r"^(?:SortAggregate\(key|ObjectHashAggregate\(keys)=", re.ASCII)
 _OUTPUT = ", output=["
 _PUSHED = ("Location", "PartitionFilters", "PushedFilters")
 
@@ -43,6 +46,8 @@ def work_of(node: Node, columns: ColumnMeanings) -> str:
     if node.name.startswith("Scan "):
         return "\n".join((node.name, *_read(node, node.metadata)))
     text = without_plan_ids(node.text).partition(_OUTPUT)[0]
+    if node.name.endswith("Aggregate"):
+        text = _BY.sub("HashAggregate(keys=", _KEPT.sub("", text))
     return columns.in_text(text.partition(", [")[0] if node.name in _COLUMNS_LAST else text)
 
 

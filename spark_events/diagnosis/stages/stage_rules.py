@@ -30,7 +30,8 @@ FASTER_FUNCTIONS = (
 )
 """What helps where a plan says nothing else of the functions."""
 _UNKNOWN_FUNCTIONS = (
-    "Spark does not know what they do. If they call a service, let them send many rows at once, or "
+    "Spark does not know what they do. If they open a connection or load something for each row, do that "
+    "once for each partition (mapPartitions). If they call a service, let them send many rows at once, or "
     "several calls at the same time; if they compute, DataFrames do in the JVM what they can. Large "
     "objects that they refer to are loaded anew by each task, unless sc.broadcast() brings them. Run "
     "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
