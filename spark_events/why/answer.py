@@ -24,7 +24,7 @@ ABSENCES = {
     kinds.SMALL_FILES: "the small files of {about}",
     kinds.RETRIES: "the failed attempts of {about}",
     kinds.PYTHON: "Python functions{functions} of {about}",
-    kinds.EXPLODING_JOIN: "the rows that the join in {about} adds",
+    kinds.EXPLODING_JOIN: "the rows that a join adds in {about}",
     kinds.NO_DUPLICATES: "looking for duplicates in {about}",
     kinds.CROSS_JOIN: "comparing all pairs of rows in {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",

@@ -63,7 +63,7 @@ class StagesOfPlace:
         tasks: how many tasks they had, in all.
         rows: how many went through them at most, in all; 0 if nobody has counted them.
         run_ms: how long their tasks ran, in all.
-        spans: when each began and ended, in ms since the epoch.
+        spans: when each began and ended, in ms since the epoch, without waiting for a core.
     """
 
     name: str
@@ -173,7 +173,9 @@ class LongestStages(Timeless):
         place.tasks += stage.tasks
         place.run_ms += stage.run_ms
         place.rows += _rows(nodes)
-        place.spans.append((stage.begun_ms, stage.ended_ms))
+        # What its tasks did not run, it waited for a core.
+        run_ms = stage.run_ms or stage.wall_ms
+        place.spans.append((max(stage.begun_ms, stage.ended_ms - run_ms), stage.ended_ms))
 
 
 def _rows(nodes: Iterable[Node]) -> int:

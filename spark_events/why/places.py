@@ -13,9 +13,11 @@ _UNNAMED = re.compile(r"query '?([0-9a-f]{8})-[-0-9a-f]{27}'? \((.+)\)")
 _OF_TABLES = re.compile(r"(\w+)( of .+?)?( into .+)?")
 _CALL_SITE = re.compile(r"\w+ at \S+:\d+")
 _WRITERS = frozenset(
-    ("parquet", "csv", "json", "orc", "text", "save", "saveAsTable", "insertInto", "jdbc", "append")
+    ("parquet", "csv", "json", "orc", "text", "save", "saveAsTable", "insertInto", "jdbc", "append", "sql")
 )
-"""Methods of PySpark that write, by which Spark names an action."""
+"""Methods of PySpark that write, by which Spark names an action; ``sql`` if it says into what."""
+_VERBS = {"showString": "show", "sql": "query"}
+"""What people call others."""
 
 
 def in_words(about: str) -> str:
@@ -47,8 +49,10 @@ def with_article(name: str) -> str:
     tables = _OF_TABLES.fullmatch(name)
     if tables is None or not (tables[2] or tables[3]):
         return name
-    verb = "write" if tables[3] and tables[1] in _WRITERS else tables[1]
-    return f"the {verb}{tables[2] or ''}{tables[3] or ''}"
+    verb, of, into = tables[1], tables[2] or "", tables[3] or ""
+    if into and verb in _WRITERS:
+        return f"the write{into}{of.replace(' of ', ' from ', 1)}"
+    return f"the {_VERBS.get(verb, verb)}{of}{into}"
 
 
 def with_ends_of_paths(name: str) -> str:

@@ -179,15 +179,15 @@ def test_what_only_some_issues_say_is_said_by_a_rule(name: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "told"),
     [
-        ("reads", "without the small files that the write of t into u (SQL execution 0) reads."),
-        ("writes", "without the small files of the write of t into u (SQL execution 0)."),
+        ("reads", "without the small files that the write into u from t (SQL execution 0) reads."),
+        ("writes", "without the small files of the write into u from t (SQL execution 0)."),
     ],
 )
 def test_small_files_that_a_write_reads_are_not_its_own(verb: str, told: str) -> None:
     many = replace(
         issue("small-files", S, "3 SQL executions (parquet of t into u)"), sentence="reads 900 files"
     )
-    assert answer([many], 4 * S, {}).endswith("files that the write of t into u (3 SQL executions) read.")
+    assert answer([many], 4 * S, {}).endswith("files that the write into u from t (3 SQL executions) read.")
     of = replace(
         issue("small-files", S, "SQL execution 0 (parquet of t into u)"), sentence=f"{verb} 900 files"
     )

@@ -52,6 +52,14 @@ def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
     )
 
 
+def test_a_stage_that_waits_for_a_core_takes_no_longer_than_its_tasks() -> None:
+    stages = LongestStages()
+    record = completed(0, "count at a.py:3", 60, tasks=1)
+    record["Stage Info"]["Accumulables"] = [{"Name": "internal.metrics.executorRunTime", "Value": 4 * S}]
+    stages.on_stage_completed(record, 0)
+    assert [place.wall_ms for place in stages.longest(10 * S)] == [4 * S]
+
+
 def test_what_a_stage_does() -> None:
     """What passes rows on is left out, and so are the values in expressions."""
     plan = Plan()(0, "WriteFiles", 1)(1, "Project [id#1L]", 1)
