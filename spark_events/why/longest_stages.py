@@ -140,7 +140,8 @@ class LongestStages(Timeless):
     def on_progress(self, record: QueryProgressRecord, time_ms: int) -> None:
         """Handle QueryProgress: people know a query without a name by what it reads and writes."""
         progress = record["progress"]
-        if not progress.get("name") and (flow := flow_of(progress)):
+        has_room = len(self._flows) < _MOST_PLACES
+        if has_room and not progress.get("name") and (flow := flow_of(progress)):
             self._flows[str(progress.get("id"))] = flow
 
     def longest(self, duration_ms: int) -> list[StagesOfPlace]:
