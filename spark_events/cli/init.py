@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ import typer
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
 from spark_events.api.option_types import PORTS
-from spark_events.api.toolkit.local_disk import write_whole
+from spark_events.api.toolkit.local_disk import decoded, write_whole
 from spark_events.cli.terminal.console import err, plain, print_warnings, say
 from spark_events.cli.terminal.options import duration_of
 from spark_events.configuration.first_lines import (
@@ -171,16 +172,16 @@ def _say_next(file: Path, wanted: FirstLines, written: dict[str, str]) -> None:
         say(f"  {plain(f'{key:<{width}}')}  {plain(value)}")
     say("\nNext:")
     if not is_found(file) and file.name == "spark-defaults.conf":
-        say(f"  export SPARK_CONF_DIR={plain(str(file.absolute().parent))}")
+        say(f"  export SPARK_CONF_DIR={plain(quote(str(file.absolute().parent)))}")
     # A file of another name is nowhere that Spark looks, and what is there must not be overwritten.
     option = (
         ""
         if is_found(file) or file.name == "spark-defaults.conf"
-        else f" --properties-file {plain(str(file))}"
+        else f" --properties-file {plain(quote(str(file)))}"
     )
     say(f"  spark-events check{option} --connect")
     say(f"  spark-events run{option} app.py    [dim]# or spark_events.attach(spark) in a notebook[/]")
     if FILES in wanted.destinations:
-        folder = wanted.path.removeprefix("file://") or str(wanted.folder.absolute())
-        say(f"  spark-events show {plain(folder)}")
+        folder = decoded(wanted.path).removeprefix("file://") or str(wanted.folder.absolute())
+        say(f"  spark-events show {plain(quote(folder))}")
     print_warnings(check(wanted.settings(), connect=False).problems)

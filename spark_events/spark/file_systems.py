@@ -14,6 +14,7 @@ from fsspec.core import url_to_fs
 
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
+from spark_events.api.toolkit.local_disk import decoded
 
 # What Hadoop calls by other names than fsspec.
 _S3 = re.compile(r"^s3[an]://")
@@ -57,7 +58,7 @@ def open_file_system(url: str, title: str) -> tuple[Any, str]:
     Raises:
         ConfigError: the file system is unknown, or its package is not installed.
     """
-    fsspec_url = _S3.sub("s3://", url)
+    fsspec_url = _S3.sub("s3://", decoded(url))
     if address := os.environ.get(WEBHDFS):
         fsspec_url = _HDFS.sub(f"webhdfs://{address}", fsspec_url)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.api.toolkit.local_disk import write_whole
+from spark_events.api.toolkit.local_disk import decoded, write_whole
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,3 +42,12 @@ def test_links_modes_and_devices_stay(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
     with pytest.raises(ConfigError, match="cannot be written: No such file"):
         write_whole(tmp_path / "nowhere" / "page", b"")
+
+
+def test_a_url_with_blanks_is_read_as_reporters_read_it(tmp_path: Path) -> None:
+    """A file that really has such a name keeps it."""
+    (tmp_path / "my dir").mkdir()
+    assert decoded(f"file://{tmp_path}/my%20dir") == f"{tmp_path}/my dir"
+    (tmp_path / "my%20dir").mkdir()
+    for given in (f"file://{tmp_path}/my%20dir", f"{tmp_path}/my%20dir", "s3://b/my%20dir", "file:///logs"):
+        assert decoded(given) == given

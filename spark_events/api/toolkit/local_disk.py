@@ -9,6 +9,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 from spark_events.api.errors import ConfigError
 
@@ -36,6 +37,17 @@ def _reason(error: OSError) -> str:
     """Return why nothing can be made in a folder; /proc, say, claims that the folder is not there."""
     made_nothing = error.errno == errno.ENOENT
     return "its file system takes no new files" if made_nothing else error.strerror or str(error)
+
+
+def decoded(url: str) -> str:
+    """Return a URL of this machine with ``%20`` and the like as a path, as reporters read it; others as given.
+
+    A file that really has such a name keeps it.
+    """
+    if not url.startswith("file:") or "%" not in url:
+        return url
+    path = url.removeprefix("file:").removeprefix("//")
+    return url if os.path.lexists(path) else unquote(path)
 
 
 def all_below(folder: Path) -> Iterator[Path]:

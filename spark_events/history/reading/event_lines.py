@@ -20,7 +20,7 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError
-from spark_events.api.toolkit.local_disk import all_below
+from spark_events.api.toolkit.local_disk import all_below, decoded
 from spark_events.history.reading.stored_forms import LINEAGE, NOTHING, SPANS, is_hidden, otlp_value
 
 _NUMBERED = re.compile(r"(.+)\.(\d{6,})\.jsonl(?:\.\w+)?", re.ASCII)
@@ -250,6 +250,7 @@ def _of_otlp(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _local(path: str) -> str:
+    path = decoded(path)
     if "://" in path and not path.startswith("file://"):
         raise UsageError(f"{path}: show reads files of this machine; copy them here, or give them to report")
     return path.removeprefix("file://")
