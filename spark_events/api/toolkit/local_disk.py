@@ -40,9 +40,9 @@ def _reason(error: OSError) -> str:
 
 
 def decoded(url: str) -> str:
-    """Return a URL of this machine with ``%20`` and the like as a path, as reporters read it; others as given.
+    """Return a URL of this machine with ``%20`` and the like as a path, as reporters read it.
 
-    A file that really has such a name keeps it.
+    Others stay as they are, and so does one of a file that really has such a name.
     """
     if not url.startswith("file:") or "%" not in url:
         return url
