@@ -620,9 +620,9 @@ def test_check_says_what_spark_has_to_be_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "sftp://me:hunter2@127.0.0.1:1/x",
+        pytest.param("sftp://me:hunter2@127.0.0.1:1/x", marks=pytest.mark.extended),
         "s3a://AKIA:hunter2@bucket/x",
-        "http://127.0.0.1:1/x.json?token=hunter2",
+        pytest.param("http://127.0.0.1:1/x.json?token=hunter2", marks=pytest.mark.extended),
     ],
 )
 def test_secrets_of_a_url_are_not_shown(command: tuple[str, ...], url: str) -> None:

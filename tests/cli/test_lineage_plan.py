@@ -62,6 +62,7 @@ def test_what_a_change_of_a_column_affects_as_markdown(files: Path) -> None:
     assert not Path("/nowhere").exists()
 
 
+@pytest.mark.extended
 def test_a_statement_that_is_nested_too_deeply_hides_no_other(files: Path) -> None:
     """Java's stack is not enough for it; the other statements are planned all the same."""
     nested = f"SELECT id FROM raw WHERE {'(' * 6_000}id > 0{')' * 6_000}"
