@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
-from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
+from spark_events.history.reading.stored_forms import LINEAGE, NOTHING, OWN_NAME, SPANS
 from spark_events.runtime.log_once import logger
 
 _VALUE = "struct<stringValue:string,intValue:string,doubleValue:string,boolValue:string>"
@@ -99,7 +99,7 @@ def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
     reader = spark.read.schema(_JSON).option("recursiveFileLookup", True)
     if mixed:
         reader = reader.option("pathGlobFilter", _JSON_FILES)
-    lines = reader.json(paths).where(~F.col("_metadata.file_name").rlike(SPANS))
+    lines = reader.json(paths).where(~F.col("_metadata.file_name").rlike(f"{SPANS}|{LINEAGE}"))
     lines = lines.select("*", F.col("_metadata.file_path").alias("file"))
     requests = F.flatten(F.transform(F.flatten("resourceLogs.scopeLogs"), lambda scope: scope["logRecords"]))
     records = lines.select("*", F.explode_outer(requests).alias("record"))
