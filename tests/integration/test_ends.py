@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.applications import cli
-from tests.support.endings import ATTACH, LAUNCHED, RUN, WAYS, Ends, Told, Way, ended
+from tests.support.endings import ATTACH, LAUNCHED, RUN, STOPPED, WAYS, Ends, Told, Way, ended
 from tests.support.event_log_reading import read
 from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import REPO
@@ -41,6 +41,9 @@ def test_end(tmp_path: Path, way: Way, started: str) -> None:
     ends.go(way.signals)
     ends.end()
 
+    if way.may_stop_spark and STOPPED.says in of_name(ends.events, "JobFailureEvent")[-1]["body"]:
+        assert_told(ends.events, STOPPED)
+        return
     assert_told(ends.events, way.told[started])
     assert_nothing_runs(ends.events, way.told[started].status)
     assert_spans_end(ends.spans, ends.events)

@@ -65,6 +65,7 @@ class Way:
         told: by how the application was started: what is to be told live.
         logged: the same, of what the event log tells; None where it has no end.
         log_may_lack_its_end: whether Spark may be unable to end its log, with or without spark-events.
+        may_stop_spark: whether it may hit one of Spark's own threads first, which stops the SparkContext then.
         sample: how the application is started in each run of the tests; the others are for those with time.
     """
 
@@ -74,6 +75,7 @@ class Way:
     logged: dict[str, Told | None]
     signals: tuple[tuple[str, signal.Signals], ...] = ()
     log_may_lack_its_end: bool = False
+    may_stop_spark: bool = False
     sample: str = ""
 
 
@@ -93,7 +95,7 @@ _FULL = Told("FAILED", 52, exception=MEMORY)
 _CRASHED = Told("FAILED", 134, "SIGABRT", "the driver's JVM is gone (signal 6, exit code 134)")
 _EXITED = Told("FAILED", 3, says="the driver's JVM is gone (exit code 3)")
 _ENDED_INSIDE = Told("FAILED", says="the driver's JVM was ended from within")
-_STOPPED = Told("FAILED", says="Spark stopped its SparkContext by itself")
+STOPPED = Told("FAILED", says="Spark stopped its SparkContext by itself")
 _NOBODY = {ATTACH: None, RUN: None}
 
 WAYS = (
@@ -148,7 +150,14 @@ WAYS = (
         _NOBODY,
         ((PYTHON, signal.SIGKILL), (JVM, signal.SIGKILL)),
     ),
-    Way("the JVM's heap is full", "heap", _alike(_FULL), _alike(_ENDED_INSIDE), sample=RUN),
+    Way(
+        "the JVM's heap is full",
+        "heap",
+        _alike(_FULL),
+        _alike(_ENDED_INSIDE),
+        may_stop_spark=True,
+        sample=RUN,
+    ),
     Way(
         "the JVM's Metaspace is full",
         "metaspace",
@@ -161,7 +170,7 @@ WAYS = (
     Way(
         "Spark stops its SparkContext by itself",
         "spark-stops",
-        _alike(_STOPPED),
+        _alike(STOPPED),
         _alike(Told("FINISHED", assumed=True)),
     ),
 )
