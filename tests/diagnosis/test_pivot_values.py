@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_events.diagnosis.plans.execution import EndedExecution
@@ -37,6 +39,15 @@ def test_each_place_adds_up_what_its_queries_took() -> None:
     )
     assert 'pivot("seg", ["a", "b", …])' in other.advice
     assert (first.cause == second.cause, first.cause == other.cause) == (True, False)
+
+
+def test_what_spark_loads_before_the_stages_does_not_count() -> None:
+    """The next query would have to wait for it; and the query may read one column of many."""
+    execution = replace(looked_up(20), ended_ms=90 * S)
+    issue = PivotValues().take(execution, "pivot")
+    assert issue is not None
+    assert issue.lost_ms == 20 * S
+    assert issue.sentence == "pivot() of db.orders runs a query only to find out which values seg has"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ class PivotValues:
     """
 
     def __init__(self) -> None:
-        self._of_places: dict[str, Issue] = {}
+        # How many there were at each place, and how long their stages took, in ms.
+        self._of_places: dict[str, tuple[int, int]] = {}
 
     def take(self, execution: EndedExecution, place: str) -> Issue | None:
         """Called with each SQL execution that has ended; returns what those of its place cost so far.
@@ -36,19 +37,19 @@ class PivotValues:
             return None
         if any(node.name == IN_MEMORY and fills_cache(node) for node in execution.nodes()):
             return None
-        before = self._of_places.get(place)
-        if before is None and len(self._of_places) >= _MOST_PLACES:
+        if place not in self._of_places and len(self._of_places) >= _MOST_PLACES:
             return None
-        self._of_places[place] = issue = _issue(execution, place, before)
-        return issue
+        times, took_ms = self._of_places.get(place, (0, 0))
+        # What Spark loads and compiles before, the next query would have to wait for.
+        self._of_places[place] = times + 1, took_ms + execution.wall_ms(execution.stages)
+        return _issue(execution, place, *self._of_places[place])
 
 
-def _issue(execution: EndedExecution, place: str, before: Issue | None) -> Issue:
-    """Return the issue of a place with the cost of one more query."""
+def _issue(execution: EndedExecution, place: str, times: int, took_ms: int) -> Issue:
+    """Return the issue of a place, at which so many queries took so long, with the latest of them."""
     sorts = next((node for node in execution.nodes() if node.name == "Sort"), None)
     column = ", ".join(columns(sorts.text)[:1]) if sorts is not None else ""
     of = column or "its column"
-    times = 1 + int(str(before.evidence["recomputation.times"])) if before is not None else 1
     queries = "a query" if times == 1 else f"{times:,} queries"
     tables = ", ".join(execution.tables()[:3])
     where = place if _AT in place else f"pivot() of {tables}" if tables else "pivot()"
@@ -56,10 +57,9 @@ def _issue(execution: EndedExecution, place: str, before: Issue | None) -> Issue
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} {_PIVOT} {sha256(place.encode(errors='replace')).hexdigest()[:16]}",
-        execution.lasted_ms + ((before.lost_ms or 0) if before is not None else 0),
+        took_ms,
         None,
-        f"{where} runs {queries} only to find out which values {of} has, and computes for that what "
-        f"it aggregates afterwards",
+        f"{where} runs {queries} only to find out which values {of} has",
         f'Name the values: pivot({quoted}, ["a", "b", …]) runs no such query. If they are not known before, '
         "cache() what is pivoted.",
         evidence={
