@@ -125,7 +125,7 @@ def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
         return ""
     share = whole_percent(100 * share_ms / max(1, duration_ms))
     tasks = python.number(SMALL_TASKS)
-    small = f", whose {tasks:,} tasks do little each" if tasks else ""
+    small = f", in {tasks:,} short tasks" if tasks else ""
     return (
         f"Of its time, {share}, {duration(share_ms)}, goes to Python functions{_functions(python)} of "
         f"{in_words(python.about)}{small}."
@@ -156,7 +156,8 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
             return f"So far, only the driver worked for {duration(lost_ms)}."
         share = whole_percent(100 * min(lost_ms, duration_ms) / max(1, duration_ms))
         place, after_ms = costly.evidence.get(AFTER_RESULT_OF), costly.number(AFTER_RESULT_MS) or 0
-        after = f": {duration(after_ms)} after {place}" if place and 2 * after_ms > lost_ms else ""
+        part = "all of it" if after_ms == lost_ms else duration(after_ms)
+        after = f": {part} after {place}" if place and 2 * after_ms > lost_ms else ""
         return f"For {share} of its time, {duration(lost_ms)}, only the driver works{after}."
     if not ended:
         by = "spent {} so far in" if may_be_needed else "lost {} so far by"

@@ -41,7 +41,7 @@ def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, in which the driver's work on a result is a part of bringing it there.
 
-    Where most of the time in which only the driver works follows that. Whoever brings less has less work.
+    Where most of the time in which only the driver works follows that. It may be for something else.
     """
     waiting = list(issues)
     for alone in [issue for issue in waiting if AFTER_RESULT_OF in issue.evidence]:
@@ -49,12 +49,15 @@ def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
         collect = next((issue for issue in waiting if issue.evidence.get(COLLECTED_AT) == place), None)
         if collect is None or after_ms < _MOST_AFTER_RESULT * (alone.lost_ms or 0):
             continue
+        whole_ms = (collect.lost_ms or 0) + after_ms
         waiting.remove(alone)
         waiting[waiting.index(collect)] = replace(
             collect,
             sentence=f"{collect.sentence}; only the driver works for another {duration(after_ms)} after that",
             advice=f"{collect.advice} {alone.advice}",
-            lost_ms=(collect.lost_ms or 0) + after_ms,
+            lost_ms=whole_ms,
+            # Of the driver's time: nobody knows whether all that comes after a result is work on it.
+            evidence={**alone.evidence, **collect.evidence, AFTER_RESULT_MS: whole_ms},
         )
     return sorted(waiting, key=order)
 

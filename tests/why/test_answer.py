@@ -201,8 +201,8 @@ def test_small_files_that_a_write_reads_are_not_its_own(verb: str, told: str) ->
         (
             20,
             {"python.smallTasks": 500},
-            "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0), whose 500 "
-            "tasks do little each.",
+            "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0), in 500 "
+            "short tasks.",
         ),
         (11, {}, 'The largest part of its time, 60 %, is "Python functions".'),
     ],

@@ -57,7 +57,11 @@ def test_partitions_that_a_loop_need_not_read_come_before_parsing_them_again(
 
 
 def alone(after_s: int, place: str = "collect at a.py:27") -> FoundIssue:
-    evidence = {"driverAlone.afterResultOf": place, "driverAlone.afterResultMs": after_s * S}
+    evidence = {
+        "driverAloneMs": 20 * S,
+        "driverAlone.afterResultOf": place,
+        "driverAlone.afterResultMs": after_s * S,
+    }
     return FoundIssue(
         "idle-cores", "WARN", "application 'a'", "only the driver", "Do it in Spark.", 20 * S, None, evidence
     )
@@ -73,7 +77,7 @@ def test_the_work_on_a_result_is_told_with_bringing_it_to_the_driver() -> None:
     assert (both.kind, both.lost_ms, both.advice) == ("collect", 31 * S, "Collect less. Do it in Spark.")
     assert both.sentence == "brings 55 MiB; only the driver works for another 17.0 s after that"
     assert answer([both], 70 * S, {}) == (
-        "It would take 39.0 s instead of 1 min 10 s without bringing the result of collect at a.py:27 to the driver."
+        "For 44 % of its time, 31.0 s, only the driver works: all of it after collect at a.py:27."
     )
     for other in (alone(13), alone(17, "toPandas at a.py:3")):
         assert with_work_on_results([other, collect]) == [other, collect]
