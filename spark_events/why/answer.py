@@ -9,7 +9,7 @@ from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.stages.stage_rules import SMALL_TASKS
 from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
-from spark_events.why.found_issue import FoundIssue
+from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
 from spark_events.why.places import in_words, with_ends_of_paths
 from spark_events.why.shown import whole_percent
@@ -41,17 +41,6 @@ ABSENCES = {
     kinds.REGRESSION: "what made {about} slower than in its last runs",
 }
 """What would have to be gone, by kind of issue; those that cost no time have none."""
-_SHARES = {
-    kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
-    kinds.EXPANDED_ROWS: "goes to the additional rows that are made of each for an aggregation",
-    kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
-    kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
-    kinds.EXPLODING_JOIN: "may go to pairs of rows that the condition of a join throws away",
-    kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
-    kinds.WINDOW: "may go to a window that aggregates all following rows for each row",
-    kinds.RECOMPUTATION: "may go to computing {what} again",
-}
-"""What takes the time of issues of which nobody knows how long it would take otherwise."""
 _EXECUTOR = "executorId"
 """What a slow host has as evidence if only one of its executors is slow."""
 SPECIAL = {
@@ -101,10 +90,10 @@ def answer(
             ``at most 16 %``, where that is little; else empty.
     """
     first = issues[0] if issues else None
-    if first and not first.lost_ms and first.kind in _SHARES and (share_ms := first.number("shareMs")):
+    if first and not first.lost_ms and first.kind in SHARES and (share_ms := first.number("shareMs")):
         share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
         share = whole_percent(100 * share_ms / max(1, duration_ms))
-        goes_to = _SHARES[first.kind].format(what=_what(first))
+        goes_to = SHARES[first.kind].format(what=_what(first))
         return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:

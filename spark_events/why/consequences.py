@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.plans.parsed_files import ROWS_OF_TEXT
 from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.thresholds import (
     EXPANDED_ROWS,
@@ -134,8 +135,9 @@ def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
     """Return whether mending one issue mends the other: a stage lacks memory, files are parsed again."""
     if cause.kind == FULL_SCAN and issue.kind == RECOMPUTATION:
         table, what = cause.evidence.get("scan.table"), str(issue.evidence.get("recomputation.what") or "")
+        is_of_files = what.startswith(ROWS_OF_TEXT) and what.endswith(f" of {table}")
         takes_ms = cause.lost_ms or cause.number("shareMs") or 0
-        return bool(table) and what.endswith(f" of {table}") and takes_ms >= (issue.lost_ms or 0)
+        return bool(table) and is_of_files and takes_ms >= (issue.lost_ms or 0)
     if cause.kind not in _TAKE_MEMORY or issue.kind not in _LACK_MEMORY:
         return False
     stages = str(cause.evidence.get(_TAKE_MEMORY[cause.kind]) or "").split(", ")

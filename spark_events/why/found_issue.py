@@ -7,28 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.toolkit.formatting import cost, duration
+from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.issue import OUTGROWN
-from spark_events.diagnosis.thresholds import (
-    EXPANDED_ROWS,
-    EXPLODING_JOIN,
-    FOREACH_BATCH,
-    FULL_SCAN,
-    MEMORY,
-    NO_DUPLICATES,
-    PYTHON,
-    RECOMPUTATION,
-    UNREAD_CACHE,
-    WINDOW,
-)
 
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job_kind")
 )
-_MAY_BE_LOST = frozenset((
-    EXPANDED_ROWS, EXPLODING_JOIN, FOREACH_BATCH, FULL_SCAN, NO_DUPLICATES, RECOMPUTATION, UNREAD_CACHE,
-    WINDOW,
-))  # fmt: skip
-"""Kinds of which nobody knows the cost, but whose time may be lost as a whole."""
+SHARES = {
+    kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
+    kinds.EXPANDED_ROWS: "goes to the additional rows that are made of each for an aggregation",
+    kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
+    kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
+    kinds.EXPLODING_JOIN: "may go to pairs of rows that the condition of a join throws away",
+    kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
+    kinds.WINDOW: "may go to a window that aggregates all following rows for each row",
+    kinds.RECOMPUTATION: "may go to computing {what} again",
+}
+"""What takes the time of issues of which nobody knows the cost, but which may be lost as a whole."""
 _LARGEST = 2**53
 """Of the whole numbers that JSON's readers take."""
 
@@ -113,11 +108,11 @@ def order(issue: FoundIssue) -> tuple[bool, int, int, bool, int, str]:
     last.
     """
     of_rdd = str(issue.evidence.get("recomputation.what") or "").startswith("RDD ")
-    may_be_lost = issue.kind in _MAY_BE_LOST and not of_rdd
+    may_be_lost = issue.kind in SHARES and not of_rdd
     may_be_lost_ms = (issue.number("shareMs") or 0) // 2 if may_be_lost else 0
     lost = -(issue.lost_ms or may_be_lost_ms), -(issue.lost_bytes or 0)
-    needed = issue.kind == PYTHON and issue.lost_ms is None
-    return issue.kind == MEMORY, *lost, needed, -(issue.number("shareMs") or 0), issue.about
+    needed = issue.kind == kinds.PYTHON and issue.lost_ms is None
+    return issue.kind == kinds.MEMORY, *lost, needed, -(issue.number("shareMs") or 0), issue.about
 
 
 def _number(value: Any) -> int | None:

@@ -54,6 +54,8 @@ def test_partitions_that_a_loop_need_not_read_come_before_parsing_them_again(
     evidence = {"scan.table": table, "shareMs": takes_s * S}
     scan = FoundIssue("full-scan", "WARN", "10 SQL executions", "…", "…", None, None, evidence)
     assert causes_first([again, scan]) == ([scan, again] if comes_first else [again, scan])
+    part = replace(again, evidence={"recomputation.what": "the same Filter of file:/clicks"})
+    assert causes_first([part, scan]) == [part, scan]  # other queries may compute it than those that scan
 
 
 def alone(after_s: int, place: str = "collect at a.py:27") -> FoundIssue:

@@ -17,6 +17,8 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
 _MOST_FOLDERS, _MOST_PLACES = 1_000, 3
 _OFTEN = 5
+ROWS_OF_TEXT = "the rows of the "
+"""How the evidence begins of what is computed again by parsing files."""
 _WRITE_IT = (
     "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, however "
     "few columns are needed. Or cache() the columns that several actions need."
@@ -141,7 +143,7 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
         evidence={
             "recomputation.times": parsed.times,
             "recomputation.cached": False,
-            "recomputation.what": f"the rows of the {parsed.format} of {parsed.table}",
+            "recomputation.what": f"{ROWS_OF_TEXT}{parsed.format} of {parsed.table}",
         },
         share_ms=may_be_lost_ms if is_share else None,
     )
