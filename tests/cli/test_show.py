@@ -333,6 +333,12 @@ def test_files_that_are_rotated_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "events-10-00.jsonl.gz").write_bytes(gzip.compress(old.read_bytes()))
     old.unlink()
     assert added() == []
+    write(path, event(8, "the last one"))
+    (tmp_path / "events.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert added() == ["the last one"]
+    write(path, event(6, "event 6"))
+    assert added() == ["event 6"]
     write(path, event(7, "7"))  # emptied, and written again
     assert added() == ["7"]
 

@@ -189,9 +189,10 @@ def test_conditions_that_are_cut(rows: int, is_told: bool) -> None:
     [
         (("event", "event", "event"), "first({0}, false)", True),
         (("event", "event", "user"), "first({0}, false)", False),
+        (("event", "event", "event"), "first({0}, true)", False),
         (("event", "event", "event"), "sum({0})", False),
     ],
-    ids=["other columns", "other keys", "sums of other columns"],
+    ids=["other columns", "other keys", "the first that is not null", "sums of other columns"],
 )
 def test_duplicates_are_dropped_again_for_other_columns(
     keys: tuple[str, ...], function: str, is_told: bool

@@ -344,6 +344,13 @@ def test_restarts_of_an_application_with_any_name(tmp_path: Path, name: str) -> 
     assert RestartCounts(tmp_path, f"{name}2").count("query-1") == 0
 
 
+@pytest.mark.parametrize("length", [200, 234])
+def test_a_name_that_a_file_can_have_stays(tmp_path: Path, length: int) -> None:
+    """Its counts may be there from before."""
+    RestartCounts(tmp_path, "n" * length).restarted("query-1")
+    assert [path.name for path in tmp_path.iterdir()] == [f"{'n' * length}.json"]
+
+
 def test_a_pipe_in_the_place_of_the_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever reads it would wait for ever."""
     os.mkfifo(tmp_path / "app.json")

@@ -19,7 +19,7 @@ _HANDING_ON = ("Project", "Exchange", "BroadcastExchange", "Sort", "AQEShuffleRe
 _COLUMNS_LAST = ("Generate", "BatchEvalPython", "ArrowEvalPython")
 """The names of nodes whose text ends with the columns that come out of them."""
 _HEAVY = re.compile(r"Join|Window|Aggregate|Generate|Python|InPandas|InArrow", re.ASCII)
-_KEPT = re.compile(r"(?:, )?(?:partial_|merge_)?first\([A-Za-z_][\w.]*#\d+L?, (?:true|false)\)", re.ASCII)
+_KEPT = re.compile(r"(?:, )?(?:partial_|merge_)?first\([A-Za-z_][\w.]*#\d+L?, false\)", re.ASCII)
 """What ``dropDuplicates`` keeps of the other columns, as far as they are needed."""
 _BY = re.compile(r"^(?:SortAggregate\(key|ObjectHashAggregate\(keys)=", re.ASCII)
 _OUTPUT = ", output=["

@@ -59,11 +59,13 @@ class _Read(NamedTuple):
         place: which file of the disk it is, whatever its name.
         position: up to which byte; of a packed file, its size.
         head: its first bytes.
+        unpacked: of a packed file, up to which byte it was read before it was packed.
     """
 
     place: tuple[int, int]
     position: int = 0
     head: bytes = b""
+    unpacked: int = 0
 
 
 class EventLines:
@@ -122,7 +124,8 @@ class EventLines:
                 stats[file] = file.stat()
         places = {file: (stat.st_dev, stat.st_ino) for file, stat in stats.items()}
         moved = {read.place: read for file, read in self._read.items() if places.get(file) != read.place}
-        packed = {file.with_name(f"{file.name}.gz") for file in self._read.keys() - places.keys()}
+        gone = self._read.keys() - places.keys()
+        packed = {file.with_name(f"{file.name}.gz"): self._read[file].position for file in gone}
         known, self._read = self._read, {}
         for file, place in places.items():
             size, read = stats[file].st_size, known.get(file)
@@ -131,7 +134,7 @@ class EventLines:
                 if read is not None and not _begins(file, read.head):
                     read = None
             if read is None or size < read.position:  # new, or emptied and written again
-                read = _Read(place, size if file in packed else 0)
+                read = _Read(place, unpacked=packed.get(file, 0))
             self._read[file] = read
 
     def _count_missed(self, files: Iterable[Path]) -> None:
@@ -171,7 +174,7 @@ class EventLines:
         position = read.position
         if path.suffix == ".gz":
             self._read[path] = read._replace(position=path.stat().st_size)
-            yield from () if position else self._unpacked_lines(path)
+            yield from () if position else self._unpacked_lines(path, read.unpacked)
             return
         while True:
             block = _block_at(path, position)
@@ -185,9 +188,10 @@ class EventLines:
             self._read[path] = read = read._replace(position=position, head=head)
             yield from block[:end].splitlines()
 
-    def _unpacked_lines(self, path: Path) -> Iterator[bytes]:
+    def _unpacked_lines(self, path: Path, since: int) -> Iterator[bytes]:
         """Yield the lines of a file that does not grow any more, in one go: seeking would unpack it anew."""
         with gzip.open(path, "rb") as file:
+            file.seek(since)
             while line := file.readline(_LONGEST_LINE):
                 yield line  # a part of one that is longer is not an event, either
 

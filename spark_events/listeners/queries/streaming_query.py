@@ -159,7 +159,8 @@ class StreamingQuery:
 
 
 _MOST = 10_000
-_LONGEST_NAME = 180
+_LONGEST_NAME = 234
+"""A file's name has at most 255 bytes, with what tells the new one apart while it is written."""
 _IMPOSSIBLE = 1 << 53
 
 
@@ -242,7 +243,8 @@ def _file_name(app_name: str) -> str:
     """Return the name of an application's file; of a long name, what tells it from others."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", app_name)
     if len(name) > _LONGEST_NAME:
-        name = f"{name[:_LONGEST_NAME]}-{sha256(app_name.encode(errors='replace')).hexdigest()[:16]}"
+        digest = sha256(app_name.encode(errors="replace")).hexdigest()[:16]
+        name = f"{name[: _LONGEST_NAME - 1 - len(digest)]}-{digest}"
     return f"{name}.json"
 
 
