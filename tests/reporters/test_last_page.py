@@ -10,9 +10,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from spark_events_prometheus import linger
+from spark_events_prometheus import last_page, linger, reporter
 from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events_prometheus.linger import ask_to_leave
 from spark_events_prometheus.reporter import PrometheusReporter
@@ -146,6 +147,37 @@ def test_the_next_driver_takes_the_port(serve: Callable[..., Served]) -> None:
     with pytest.raises(ConfigError, match="cannot listen on port"):
         serve(port)
     assert "spark_rows_total 2.0" in http_get(second.url)
+
+
+def test_it_says_that_it_leaves_before_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process ends as soon as it may: who asked would take the port for another program's."""
+    page = last_page.Page("text/plain", "", "", [], None, ["127.0.0.1"], 60, b"")
+    done = []
+    send = last_page._send
+
+    def recorded(*arguments: Any) -> None:
+        done.append(page.done)
+        send(*arguments)
+
+    monkeypatch.setattr(last_page, "_send", recorded)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for request in (b"GET /metrics HTTP/1.0", last_page.LEAVE + b"0 HTTP/1.0"):
+            with socket.create_connection(server.getsockname()) as asking:
+                asking.sendall(request + b"\r\n\r\n")
+                page.serve(server.accept()[0], "127.0.0.1")
+    assert (done, page.done) == ([False, False], True)
+
+
+def test_a_page_that_ends_meanwhile(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that is free once it was asked is taken, whatever it said."""
+    first = serve(linger__timeout="0")
+
+    def asked(address: str, port: int) -> bool:
+        first.reporter.close()
+        return False
+
+    monkeypatch.setattr(reporter, "ask_to_leave", asked)
+    assert http_get(serve(first.port).url)
 
 
 def test_clients_that_say_nothing(serve: Callable[..., Served]) -> None:

@@ -85,8 +85,10 @@ class Page:
         request = _request_from(connection)
         line = request.split(b"\r\n", 1)[0]
         if line.startswith(LEAVE) and _is_here(connection, address):
-            self._leave_within(float(line.split()[1].partition(b"=")[2]))
-            _send(connection, "200 OK", "text/plain", LEAVING)
+            try:  # first, as the process may end at once
+                _send(connection, "200 OK", "text/plain", LEAVING)
+            finally:
+                self._leave_within(float(line.split()[1].partition(b"=")[2]))
         elif not may_scrape:
             return
         elif not line.startswith((b"GET /metrics ", b"GET /metrics?")):

@@ -149,9 +149,11 @@ class PrometheusReporter(SeriesReporter):
         try:
             return start()
         except OSError:
-            if not port or not ask_to_leave(self._address, port):
+            if not port:
                 raise
-        until_s = time.monotonic() + 2 * LEAVES_WITHIN_S
+        # What was there may be gone by now, so one attempt is made however it answers.
+        leaves = ask_to_leave(self._address, port)
+        until_s = time.monotonic() + (2 * LEAVES_WITHIN_S if leaves else 0)
         while True:
             try:
                 return start()
