@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -13,9 +13,12 @@ from spark_events.api.option_types import LOCAL_PATH
 from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.ctas.settings import OF_CTAS, problems_of
+from spark_events.diagnosis.earlier_runs.run_folder import probe_run_folder
+from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.settings import STATE_DIR, ListenerSettings, turned_off
 from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.plugins import EVENTS
+from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.unknown_keys import OF_THE_FRAMEWORK, unknown_keys
@@ -61,11 +64,8 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
         _check_reporter(setup, connect, reporters, problems)
-    if connect and (folder := configuration.settings.state_dir) is not None:
-        try:
-            call_within(_PROBE_S, lambda: probe_folder(folder))
-        except Exception as error:
-            problems.append(f"{STATE_DIR}: {describe(error)}")
+    if connect:
+        problems += _unwritable(configuration.settings)
     off = turned_off(conf)
     if not configuration.setups and not problems and not off:
         problems.append(
@@ -86,6 +86,20 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         ],
         off,
     )
+
+
+def _unwritable(settings: ListenerSettings) -> Iterator[str]:
+    """Yield a sentence for each folder of the listeners that cannot be written."""
+    probes: list[tuple[str, Callable[[], object]]] = []
+    if (state_dir := settings.state_dir) is not None:
+        probes.append((STATE_DIR, lambda: probe_folder(state_dir)))
+    if settings.thresholds.compares_runs and (past_dir := settings.thresholds.past_dir):
+        probes.append((key_of(Thresholds, "past_dir"), lambda: probe_run_folder(past_dir)))
+    for key, probe in probes:
+        try:
+            call_within(_PROBE_S, probe)
+        except Exception as error:
+            yield f"{key}: {describe(error)}"
 
 
 def _check_reporter(

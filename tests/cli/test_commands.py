@@ -189,6 +189,22 @@ def test_check_connect_tries_endpoints() -> None:
     assert "spark.metrics.reporter.p.port: no free port" in done.stderr
 
 
+def test_check_connect_tries_folders(tmp_path: Path) -> None:
+    """Those that are there are left as they are; those that would be made are not made."""
+    (tmp_path / "file").touch()
+    keys = ("spark.events.state.dir", "spark.events.issue.regression.dir")
+    console = "--conf=spark.events.reporter.c.factory.class=console"
+    checked = ("check", "--properties-file", "/dev/null", "--connect", console)
+
+    good = run(*checked, *(f"--conf={key}={tmp_path}/new" for key in keys))
+    assert good.returncode == 0, good.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    wrong = run(*checked, *(f"--conf={key}={tmp_path}/file/below" for key in keys))
+    assert wrong.returncode == 3
+    for key in keys:
+        assert f"{key}: cannot write to folder {tmp_path}/file: Not a directory" in wrong.stderr
+
+
 def test_plugins() -> None:
     """All plugins by kind, with package, version and options."""
     rows = json.loads(run("plugins", "--json").stdout)

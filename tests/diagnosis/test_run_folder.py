@@ -9,7 +9,7 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.diagnosis.earlier_runs.past_runs import PastRun
-from spark_events.diagnosis.earlier_runs.run_folder import RunFolder
+from spark_events.diagnosis.earlier_runs.run_folder import RunFolder, probe_run_folder
 from tests.support.s3_server import running_s3
 
 NIGHT = 1_700_000_000_000
@@ -94,6 +94,7 @@ def test_any_name_of_an_application(tmp_path: Path, name: str) -> None:
 def test_s3() -> None:
     pytest.importorskip("s3fs")
     with running_s3("ops"):
+        probe_run_folder("s3a://ops/runs")
         keep(RunFolder("s3a://ops/runs", "nightly", 5), 1, 2)
         assert nights(RunFolder("s3a://ops/runs", "nightly", 5)) == [1, 2]
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
+from pathlib import Path
+from typing import Any
 
-from spark_events.api import ConfigError
+from spark_events.api import ConfigError, probe_folder
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.diagnosis.earlier_runs.past_runs import PastRun
 from spark_events.runtime.log_once import logger
@@ -28,13 +31,7 @@ class RunFolder:
     """
 
     def __init__(self, url: str, app_name: str, most: int) -> None:
-        try:
-            from spark_events.spark.file_systems import open_file_system
-        except ImportError as error:
-            raise ConfigError(
-                f"{path_without_secrets(url)}: reading it needs fsspec: pip install fsspec"
-            ) from error
-        self._file_system, path = open_file_system(url, url)
+        self._file_system, path = _opened(url)
         digest = hashlib.blake2b(app_name.encode(errors="replace"), digest_size=4).hexdigest()
         readable = re.sub(r"[^A-Za-z0-9_-]", "_", app_name)[:100]
         self._folder = f"{path.rstrip('/')}/{readable}-{digest}"
@@ -86,6 +83,36 @@ class RunFolder:
             reason = text_without_url_secrets(str(error))
             logger.warning("%s is left out of the past runs: %s", path_without_secrets(path), reason)
             return None
+
+
+def probe_run_folder(url: str) -> None:
+    """Check that runs can be kept in a folder, by writing and removing a file in it.
+
+    Args:
+        url: as of ``RunFolder``.
+
+    Raises:
+        ConfigError: as of ``RunFolder``, or a local folder cannot be written.
+        OSError: another one cannot be written.
+    """
+    file_system, path = _opened(url)
+    if "file" in file_system.protocol:  # is not made, for the user of the job may be another one
+        probe_folder(Path(path))
+        return
+    probe = f"{path.rstrip('/')}/.spark-events-probe-{secrets.token_hex(8)}"
+    file_system.makedirs(path, exist_ok=True)
+    file_system.pipe_file(probe, b"probe")
+    file_system.rm_file(probe)
+
+
+def _opened(url: str) -> tuple[Any, str]:
+    try:
+        from spark_events.spark.file_systems import open_file_system
+    except ImportError as error:
+        raise ConfigError(
+            f"{path_without_secrets(url)}: reading it needs fsspec: pip install fsspec"
+        ) from error
+    return open_file_system(url, url)
 
 
 def _start_ms(name: str) -> int:
