@@ -61,6 +61,8 @@ _DRIVER_ALONE = "driverAloneMs"
 _QUERY, _APPLICATION = "query ", "application "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
+_WORTH_A_SENTENCE = 0.25
+"""Issues like the costliest one are told with it that cost such a part of what it costs."""
 _MOST_OF_IT = 0.5
 """Such a share of the run makes stages what is told first where no issue is known."""
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
@@ -103,7 +105,8 @@ def answer(
         most = _of_python(issues, duration_ms) or _most(duration_ms, parts, longest, had_cpu)
         nothing = _NOTHING if most and not issues else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
-    return _of_costliest(costly, duration_ms, ended) + _far_longer(costly, duration_ms, longest)
+    elsewhere = _the_same_elsewhere(costly, issues)
+    return _of_costliest(costly, duration_ms, ended) + elsewhere + _far_longer(costly, duration_ms, longest)
 
 
 def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
@@ -168,6 +171,24 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
         stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
     return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
+
+
+def _the_same_elsewhere(costly: FoundIssue, issues: Sequence[FoundIssue]) -> str:
+    """Return a further sentence about other issues that need the same change; empty if they cost little."""
+    alike = [issue for issue in issues if issue.lost_ms and _change_for(issue) == _change_for(costly)]
+    others_ms = sum(issue.lost_ms or 0 for issue in alike if issue is not costly)
+    if costly.kind == kinds.REGRESSION or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
+        return ""
+    count = len(alike) - 1
+    places = "one other place" if count == 1 else f"{count} other places"
+    return f" Another {duration(others_ms)} is lost in the same way at {places}."
+
+
+def _change_for(issue: FoundIssue) -> tuple[object, ...]:
+    """Return what issues have in common that people mend in the same way."""
+    special = next((name for name in SPECIAL if name in issue.evidence), "")
+    few, of_query = issue.evidence.get("fewTasks"), issue.about.startswith(_QUERY)
+    return issue.kind, special, few, _starts_again(issue), of_query
 
 
 def _absence(issue: FoundIssue) -> str:

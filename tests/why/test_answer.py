@@ -56,6 +56,32 @@ def test_stages_that_take_far_longer_than_what_is_known(lost_s: int, wall_s: int
     assert said.endswith(f" What took longest, {wall_s}.0 s, is a stage of the count at a.py:9.") is told
 
 
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ([issue("skew", 4 * S)], " Another 4.0 s is lost in the same way at one other place."),
+        ([issue("skew", 4 * S), issue("skew", 2 * S)], " Another 6.0 s is lost in the same way at 2 other places."),
+        ([issue("skew", 1 * S)], ""),
+        ([issue("gc", 9 * S)], ""),
+        ([issue("skew", 9 * S, "query 'q'")], ""),
+        ([issue("skew", None, shareMs=9 * S)], ""),
+    ],
+)
+def test_the_same_at_other_places(others: list[FoundIssue], told: str) -> None:
+    """One change may mend all of them; little, something else, or what another query loses is not said."""
+    said = answer([issue("skew", 12 * S), *others], 40 * S, {})
+    assert said == (
+        "It would take 28.0 s instead of 40.0 s without the uneven data of the count at a.py:1 (stage 3.0)."
+        + told
+    )
+
+
+def test_few_tasks_are_not_the_same_as_many() -> None:
+    few = issue("task-count", 6 * S, fewTasks=True)
+    assert "the same way" not in answer([issue("task-count", 12 * S), few], 40 * S, {})
+    assert "Another 6.0 s" in answer([replace(few, lost_ms=12 * S), few], 40 * S, {})
+
+
 def test_of_a_streaming_query() -> None:
     """How long its application ran says nothing."""
     late = issue("straggler", 30 * S, "query 'orders'", durationMs=120 * S)
