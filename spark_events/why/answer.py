@@ -181,7 +181,8 @@ def _the_same_elsewhere(costly: FoundIssue, issues: Sequence[FoundIssue]) -> str
         return ""
     count = len(alike) - 1
     places = "one other place" if count == 1 else f"{count} other places"
-    return f" Another {duration(others_ms)} is lost in the same way at {places}."
+    verb = "spent" if costly.kind == kinds.PYTHON and not _starts_again(costly) else "lost"
+    return f" Another {duration(others_ms)} is {verb} in the same way at {places}."
 
 
 def _change_for(issue: FoundIssue) -> tuple[object, ...]:

@@ -76,6 +76,11 @@ def test_the_same_at_other_places(others: list[FoundIssue], told: str) -> None:
     )
 
 
+def test_what_other_functions_take_may_be_needed() -> None:
+    functions = [issue("python", 12 * S), issue("python", 6 * S)]
+    assert answer(functions, 40 * S, {}).endswith(" Another 6.0 s is spent in the same way at one other place.")
+
+
 def test_few_tasks_are_not_the_same_as_many() -> None:
     few = issue("task-count", 6 * S, fewTasks=True)
     assert "the same way" not in answer([issue("task-count", 12 * S), few], 40 * S, {})
