@@ -60,7 +60,10 @@ def test_stages_that_take_far_longer_than_what_is_known(lost_s: int, wall_s: int
     ("others", "told"),
     [
         ([issue("skew", 4 * S)], " Another 4.0 s is lost in the same way at one other place."),
-        ([issue("skew", 4 * S), issue("skew", 2 * S)], " Another 6.0 s is lost in the same way at 2 other places."),
+        (
+            [issue("skew", 4 * S), issue("skew", 2 * S)],
+            " Another 6.0 s is lost in the same way at 2 other places.",
+        ),
         ([issue("skew", 1 * S)], ""),
         ([issue("gc", 9 * S)], ""),
         ([issue("skew", 9 * S, "query 'q'")], ""),
@@ -78,7 +81,9 @@ def test_the_same_at_other_places(others: list[FoundIssue], told: str) -> None:
 
 def test_what_other_functions_take_may_be_needed() -> None:
     functions = [issue("python", 12 * S), issue("python", 6 * S)]
-    assert answer(functions, 40 * S, {}).endswith(" Another 6.0 s is spent in the same way at one other place.")
+    assert answer(functions, 40 * S, {}).endswith(
+        " Another 6.0 s is spent in the same way at one other place."
+    )
 
 
 def test_few_tasks_are_not_the_same_as_many() -> None:
