@@ -12,6 +12,36 @@ from spark_events.diagnosis.thresholds import MEMORY, Thresholds
 _HEADROOM = 1.25
 _LEAST_HEAP = 450 << 20
 """Spark starts no executor with less: half as much again as it keeps for itself (UnifiedMemoryManager)."""
+_MOST_EXECUTORS = 10_000
+
+
+class HeapPeaks:
+    """The most of its heap that each executor used while it ran tasks.
+
+    Attributes:
+        heap: what each was given, in bytes; None if unknown.
+    """
+
+    def __init__(self) -> None:
+        self.heap: int | None = None
+        self._peaks: dict[str, int] = {}
+        self._other_profiles: set[str] = set()
+
+    def leave_out(self, executor: str) -> None:
+        """Leave out an executor of another resource profile: it may have been given another heap."""
+        if len(self._other_profiles) < _MOST_EXECUTORS:
+            self._other_profiles.add(executor)
+
+    def take(self, executor: str, used: int) -> None:
+        """Take how much of its heap an executor has used, in bytes."""
+        known = self._peaks.get(executor)
+        if executor in self._other_profiles or (known is None and len(self._peaks) >= _MOST_EXECUTORS):
+            return
+        self._peaks[executor] = max(used, known or 0)
+
+    def issue(self, thresholds: Thresholds) -> Issue | None:
+        """Return that it is too large, if so."""
+        return unused_memory(self._peaks, self.heap, thresholds) if self.heap is not None else None
 
 
 def unused_memory(peaks: Mapping[str, int], heap: int, thresholds: Thresholds) -> Issue | None:

@@ -9,7 +9,8 @@ from typing import Any
 from spark_events.diagnosis.executors.cached_apart import CachedApart, LivingExecutor, locality_wait
 from spark_events.diagnosis.executors.executor_churn import ExecutorChurn
 from spark_events.diagnosis.executors.slow_hosts import SlowHosts
-from spark_events.diagnosis.executors.unused_memory import unused_memory
+from spark_events.diagnosis.executors.unused_memory import HeapPeaks
+from spark_events.diagnosis.executors.warm_executors import WarmExecutors
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.plans.execution import EndedExecution
@@ -54,8 +55,6 @@ _MOST_FAILURES = "spark.task.maxFailures"
 _ARROW, _ARROW_BY_DEFAULT = "spark.sql.execution.arrow.pyspark.enabled", (4, 2)
 """Whether Arrow brings the rows of ``toPandas``, which it does by default since that version."""
 _REUSE = "spark.python.worker.reuse"
-_WORKERS_KEPT_MS = 60_000
-"""As ``PythonWorkerFactory`` has it."""
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
 """Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
 
@@ -75,9 +74,7 @@ class ApplicationIssues(Timeless):
         self._driver = DriverTime(self._thresholds)
         self._slow_hosts = SlowHosts(self._thresholds)
         self._growing = GrowingIssues(events, events.claims)
-        # When each executor last ended a stage, and one in Python, in ms since the epoch.
-        self._warm: dict[str, int] = {}
-        self._warm_python: dict[str, int] = {}
+        self._warm = WarmExecutors()
         self._pivot_values = PivotValues()
         self._recomputation = Recomputation()
         self._one_by_one = OneByOne()
@@ -91,9 +88,7 @@ class ApplicationIssues(Timeless):
         self._held_cores = HeldCores()
         self._fitted_again = FittedAgain()
         self._begun_ms: int | None = None
-        self._heap_limit: int | None = None
-        self._heap_peaks: dict[str, int] = {}
-        self._other_profiles: set[str] = set()
+        self._heap_peaks = HeapPeaks()
         self._cached_apart = CachedApart()
         self._executors: dict[str, LivingExecutor] = {}
         self._locality_wait = ""
@@ -128,14 +123,15 @@ class ApplicationIssues(Timeless):
     def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate; executors have the memory of the first."""
         properties = record.get("Spark Properties") or {}
-        if self._heap_limit is None and MASTER in properties:
+        if self._heap_peaks.heap is None and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._locality_wait = locality_wait(properties)
             self._held_cores = HeldCores(cores_of_task(properties))
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             arrow = by_arrow(properties)
             self._driver.by_arrow = _arrow_by_default(self._spark_version) if arrow is None else arrow
-            self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
+            limits = memory_limits({key: str(value) for key, value in properties.items()})
+            self._heap_peaks.heap = limits.heap
 
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
         """Handle ExecutorAdded."""
@@ -148,9 +144,8 @@ class ApplicationIssues(Timeless):
         of_profile = int(info.get("Resource Profile Id") or 0)
         if not of_profile and len(self._executors) < _MOST_EXECUTORS:
             self._executors[executor] = LivingExecutor(str(info.get("Host") or ""), cores, time_ms)
-        # One of another resource profile may be given another heap than the configuration says.
-        if of_profile and len(self._other_profiles) < _MOST_EXECUTORS:
-            self._other_profiles.add(executor)
+        if of_profile:
+            self._heap_peaks.leave_out(executor)
 
     def on_executor_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:
         """Handle ExecutorRemoved."""
@@ -165,11 +160,8 @@ class ApplicationIssues(Timeless):
     def on_executor_metrics(self, record: ExecutorMetricsRecord, time_ms: int) -> None:
         """Handle what executors have measured at the ends of tasks, which event logs have as well."""
         for executor, values in (record.get("Task Peaks") or {}).items():
-            heap, known = int(values.get(_HEAP) or 0), self._heap_peaks.get(executor)
-            if executor in self._other_profiles or executor == DRIVER:
-                continue
-            if known is not None or len(self._heap_peaks) < _MOST_EXECUTORS:
-                self._heap_peaks[executor] = max(heap, known or 0)
+            if executor != DRIVER:
+                self._heap_peaks.take(executor, int(values.get(_HEAP) or 0))
 
     def on_query_started(self, record: QueryStartedRecord, time_ms: int) -> None:
         """Handle QueryStarted."""
@@ -228,24 +220,8 @@ class ApplicationIssues(Timeless):
         return max(0, ended_ms - begun_ms - beside_ms), begun_ms - again.since_ms
 
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
-        """Return whether the first tasks of a stage that has ended had to wait for what all of them need.
-
-        Args:
-            measured: what it measured.
-            in_python: whether it ran functions of an RDD, for which Python workers start: the first time,
-                and after the minute for which Spark keeps workers that do nothing.
-        """
-        kinds = (self._warm, self._warm_python) if in_python else (self._warm,)
-        executors = {run.executor for run in measured.longest_runs}
-        cold = any(executor not in self._warm for executor in executors)
-        for executor in executors if in_python else ():
-            idle_ms = measured.first_ms - self._warm_python.get(executor, -_WORKERS_KEPT_MS)
-            cold = cold or idle_ms >= _WORKERS_KEPT_MS
-        for warm in kinds:
-            for executor in executors:
-                if executor in warm or len(warm) < _MOST_EXECUTORS:
-                    warm[executor] = measured.last_ms
-        return cold
+        """Called with a stage that has ended; see ``WarmExecutors.take``."""
+        return self._warm.take(measured, in_python)
 
     def explains_retries(self, measured: TasksMeasured) -> bool:
         """Return whether tasks of a stage failed with executors that are lost again and again."""
@@ -384,9 +360,8 @@ class ApplicationIssues(Timeless):
         for issue in (self._churn.issue(), *at_end):
             if issue is not None:
                 self._take(issue, time_ms)
-        lasted_ms = self._lasted_ms(time_ms)
-        if self._heap_limit is not None and lasted_ms >= self._thresholds.min_time_ms:
-            unused = unused_memory(self._heap_peaks, self._heap_limit, self._thresholds)
+        if self._lasted_ms(time_ms) >= self._thresholds.min_time_ms:
+            unused = self._heap_peaks.issue(self._thresholds)
             if unused is not None:
                 self._take(unused, time_ms)
         self._growing.close(time_ms)
