@@ -12,10 +12,9 @@ _NUMBERED = re.compile(
 _UNNAMED = re.compile(r"query '?([0-9a-f]{8})-[-0-9a-f]{27}'? \((.+)\)")
 _OF_TABLES = re.compile(r"(\w+)( of .+?)?( into .+)?")
 _CALL_SITE = re.compile(r"\w+ at \S+:\d+")
-_WRITERS = frozenset(
-    ("parquet", "csv", "json", "orc", "text", "save", "saveAsTable", "insertInto", "jdbc", "append", "sql")
-)
-"""Methods of PySpark that write, by which Spark names an action; ``sql`` if it says into what."""
+_FORMATS = {"parquet", "csv", "json", "orc", "text"}
+_WRITERS = _FORMATS | {"save", "saveAsTable", "insertInto", "jdbc", "append", "sql", "query"}
+"""Methods of PySpark that write, by which Spark names an action; ``sql`` and others if it says into what."""
 _VERBS = {"showString": "show", "sql": "query"}
 """What people call others."""
 

@@ -11,8 +11,8 @@ from spark_events.why.places import in_words, with_article
     ("about", "words"),
     [
         ("stage 3.0 (count at a.py:1)", "the count at a.py:1 (stage 3.0)"),
-        ("stage 3.0 (query of t into u)", "the query of t into u (stage 3.0)"),
-        ("stage 3.0 (query of t into u), etl.py:31", "the query of t into u (stage 3.0, etl.py:31)"),
+        ("stage 3.0 (query of t into u)", "the write into u from t (stage 3.0)"),
+        ("stage 3.0 (query of t into u), etl.py:31", "the write into u from t (stage 3.0, etl.py:31)"),
         ("SQL execution 2 (parquet of t, u into v)", "the write into v from t, u (SQL execution 2)"),
         ("SQL execution 2 (parquet into v)", "the write into v (SQL execution 2)"),
         ("SQL execution 2 (parquet of v)", "the parquet of v (SQL execution 2)"),
