@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.stages.stage_rules import SMALL_TASKS
-from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF
+from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF, LOOP_AT
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
@@ -35,7 +35,7 @@ ABSENCES = {
     kinds.COLLECT: "bringing a large result to the driver",
     kinds.REWRITE: "writing unchanged rows again in {about}",
     kinds.EXECUTOR_CHURN: "the loss of executors",
-    kinds.SMALL_JOBS: "the loop of small jobs",
+    kinds.SMALL_JOBS: "the loop of small jobs of {loop}",
     kinds.SMALL_BATCHES: "such small micro-batches",
     kinds.FOREACH_BATCH: "the code in foreachBatch",
     kinds.REGRESSION: "what made {about} slower than in its last runs",
@@ -205,6 +205,7 @@ def _absence(issue: FoundIssue) -> str:
         host=issue.evidence.get("host"),
         what=_what(issue),
         path=issue.evidence.get("listing.path"),
+        loop=with_ends_of_paths(str(issue.evidence.get(LOOP_AT) or "one place")),
         result=with_ends_of_paths(str(issue.evidence.get("collect.place"))),
         uneven=f"the uneven distribution of {keys} in" if keys else "the uneven data of",
     )

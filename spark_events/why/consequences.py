@@ -19,7 +19,14 @@ from spark_events.diagnosis.thresholds import (
     TASK_COUNT,
     UNREAD_CACHE,
 )
-from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF, COLLECTED_AT
+from spark_events.diagnosis.times.driver_issues import (
+    AFTER_RESULT_MS,
+    AFTER_RESULT_OF,
+    COLLECTED_AT,
+    LOOP_AT,
+    LOOP_JOBS,
+    LOOP_SPAN,
+)
 from spark_events.why.found_issue import FoundIssue, order
 from spark_events.why.places import name_in
 
@@ -30,13 +37,43 @@ _TAKE_MEMORY = {
 }
 """The issues that take memory, and which evidence says of which stages."""
 _MOST_AFTER_RESULT = 0.7
+_LEAST_IN_TURN = 0.8
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"
 
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
-    return causes_first(with_work_on_results(with_reads(issues)))
+    return causes_first(with_work_on_results(with_reads(with_loops_in_turn(issues))))
+
+
+def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which loops whose small jobs run in turn are one loop of the driver."""
+    told: list[FoundIssue] = []
+    for issue in issues:
+        place, jobs = issue.evidence.get(LOOP_AT), issue.number(LOOP_JOBS)
+        same = next((number for number, other in enumerate(told) if _in_turn(other, issue)), None)
+        if same is None or not jobs:
+            told.append(issue)
+            continue
+        first, more_ms = told[same], issue.lost_ms or 0
+        told[same] = replace(
+            first,
+            sentence=f"{first.sentence}. In turn with them run {jobs:,} of {place}, which cost "
+            f"{duration(more_ms)} of this",
+            lost_ms=(first.lost_ms or 0) + more_ms,
+            evidence={**first.evidence, LOOP_JOBS: (first.number(LOOP_JOBS) or 0) + jobs},
+        )
+    return sorted(told, key=order)
+
+
+def _in_turn(one: FoundIssue, other: FoundIssue) -> bool:
+    """Return whether the jobs of two loops run at about the same time."""
+    (begun, ended), (other_begun, other_ended) = (
+        [issue.number(name) or 0 for name in LOOP_SPAN] for issue in (one, other)
+    )
+    shared_ms = min(ended, other_ended) - max(begun, other_begun)
+    return shared_ms > _LEAST_IN_TURN * max(ended - begun, other_ended - other_begun, 0)
 
 
 def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spark_events.why.answer import answer
-from spark_events.why.consequences import causes_first, with_reads, with_work_on_results
+from spark_events.why.consequences import causes_first, with_loops_in_turn, with_reads, with_work_on_results
 from spark_events.why.found_issue import FoundIssue
 
 S = 1_000
@@ -40,6 +40,33 @@ def test_a_cache_is_told_before_the_memory_that_its_stages_lack(kind: str) -> No
 def test_what_other_stages_lack_stays_where_it_is() -> None:
     for told in ([gc("14.0"), cache(3, 4)], [gc("4.0", "skew"), cache(4)], [gc("4.0")], []):
         assert causes_first(told) == told
+
+
+def loop(method: str, lost_s: int, begun_s: int, ended_s: int, jobs: int = 45) -> FoundIssue:
+    evidence = {
+        "loop.place": f"{method} at a.py:22",
+        "loop.jobs": jobs,
+        "loop.begunMs": begun_s * S,
+        "loop.endedMs": ended_s * S,
+    }
+    return FoundIssue(
+        "loop-of-small-jobs", "WARN", "application 'a'", method, "…", lost_s * S, None, evidence
+    )
+
+
+def test_loops_whose_jobs_run_in_turn_are_one() -> None:
+    """So they come before what costs more than each of them."""
+    driver = FoundIssue("idle-cores", "INFO", "application 'a'", "…", "…", 24 * S, None, {})
+    mean, std = loop("mean", 16, 10, 60), loop("std", 13, 11, 61)
+    told, after = with_loops_in_turn([driver, mean, std])
+    assert after == driver
+    assert (told.lost_ms, told.evidence["loop.jobs"]) == (29 * S, 90)
+    assert told.sentence == "mean. In turn with them run 45 of std at a.py:22, which cost 13.0 s of this"
+
+
+def test_one_loop_after_the_other() -> None:
+    loops = [loop("mean", 16, 10, 60), loop("std", 13, 55, 99), loop("max", 12, 10, 30)]
+    assert with_loops_in_turn(loops) == loops
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
 AFTER_RESULT_OF, AFTER_RESULT_MS = "driverAlone.afterResultOf", "driverAlone.afterResultMs"
 """The evidence of the place from which a result came before the longest time of the driver, and of that."""
 COLLECTED_AT = "collect.place"
+LOOP_AT, LOOP_JOBS, LOOP_SPAN = "loop.place", "loop.jobs", ("loop.begunMs", "loop.endedMs")
 AT_START = "before its first stage, beyond the usual "
 AFTER = "after "
 AT_END = "after its last stage"
@@ -54,12 +55,15 @@ class Jobs:
         last: the latest.
         stages_ms: for how long any stage ran since the pauses before their stages, in ms.
         run_ms: how long their tasks ran, in all.
+        begun_ms, ended_ms: when their first and last stage ended, in ms since the epoch.
     """
 
     number: int = 0
     last: str = ""
     stages_ms: int = 0
     run_ms: int = 0
+    begun_ms: int = 0
+    ended_ms: int = 0
 
 
 _SMALL_BYTES = 1 << 20
@@ -218,7 +222,10 @@ def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
         f"cores could do what their tasks do in {duration(needed_ms)}",
         advice,
         evidence={
-            "loop.jobs": jobs.number,
+            LOOP_AT: place,
+            LOOP_SPAN[0]: jobs.begun_ms,
+            LOOP_SPAN[1]: jobs.ended_ms,
+            LOOP_JOBS: jobs.number,
             "loop.driverAloneMs": pauses.time_ms,
             "loop.runTimeMs": jobs.run_ms,
         },

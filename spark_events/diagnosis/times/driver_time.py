@@ -191,7 +191,7 @@ class DriverTime:
         self._book(at or place or _ANYWHERE, pause, paused_until_ms)
         busy_ms, self._busy_ms = self._busy_ms, 0
         if work.place and not at and not is_fetch(work.place) and not work.lists_files:
-            self._add_job(work, busy_ms)
+            self._add_job(work, busy_ms, time_ms)
         self._collects = work if work.result_bytes >= _LEAST_COLLECTED else None
 
     def end(self, time_ms: int) -> None:
@@ -264,12 +264,13 @@ class DriverTime:
             before.within_ms += pause.within_ms
         self._undecided.clear()
 
-    def _add_job(self, work: WorkDone, busy_ms: int) -> None:
+    def _add_job(self, work: WorkDone, busy_ms: int, time_ms: int) -> None:
         if work.place not in self._jobs and len(self._jobs) >= _MOST_PLACES:
             return
         jobs = self._jobs.setdefault(work.place, Jobs())
         jobs.number += work.job != jobs.last
         jobs.last = work.job
+        jobs.begun_ms, jobs.ended_ms = jobs.begun_ms or time_ms, time_ms
         jobs.stages_ms += busy_ms
         jobs.run_ms += work.run_ms
 
