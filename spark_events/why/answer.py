@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.stages.stage_rules import SMALL_TASKS
-from spark_events.diagnosis.times.driver_issues import AFTER_RESULT_MS, AFTER_RESULT_OF, LOOP_AT
+from spark_events.diagnosis.times.driver_issues import (
+    AFTER_RESULT_MS,
+    AFTER_RESULT_OF,
+    AFTER_STAGE_MS,
+    AFTER_STAGE_OF,
+    LOOP_AT,
+)
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
@@ -147,7 +153,9 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
         if not ended:
             return f"So far, only the driver worked for {duration(lost_ms)}."
         share = whole_percent(100 * min(lost_ms, duration_ms) / max(1, duration_ms))
-        place, after_ms = costly.evidence.get(AFTER_RESULT_OF), costly.number(AFTER_RESULT_MS) or 0
+        named = (AFTER_RESULT_OF, AFTER_RESULT_MS), (AFTER_STAGE_OF, AFTER_STAGE_MS)
+        of, time = next((each for each in named if each[0] in costly.evidence), named[0])
+        place, after_ms = costly.evidence.get(of), costly.number(time) or 0
         part = "all of it" if after_ms == lost_ms else duration(after_ms)
         after = f": {part} after {place}" if place and 2 * after_ms > lost_ms else ""
         return f"For {share} of its time, {duration(lost_ms)}, only the driver works{after}."

@@ -49,28 +49,28 @@ def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, in which loops whose small jobs run in turn are one loop of the driver."""
-    told: list[FoundIssue] = []
+    merged: list[FoundIssue] = []
     for issue in issues:
         place, jobs = issue.evidence.get(LOOP_AT), issue.number(LOOP_JOBS)
-        same = next((number for number, other in enumerate(told) if _in_turn(other, issue)), None)
+        same = next((number for number, other in enumerate(merged) if _in_turn(other, issue)), None)
         if same is None or not jobs:
-            told.append(issue)
+            merged.append(issue)
             continue
-        first, more_ms = told[same], issue.lost_ms or 0
-        told[same] = replace(
+        first, more_ms = merged[same], issue.lost_ms or 0
+        merged[same] = replace(
             first,
             sentence=f"{first.sentence}. In turn with them run {jobs:,} of {place}, which cost "
             f"{duration(more_ms)} of this",
             lost_ms=(first.lost_ms or 0) + more_ms,
             evidence={**first.evidence, LOOP_JOBS: (first.number(LOOP_JOBS) or 0) + jobs},
         )
-    return sorted(told, key=order)
+    return sorted(merged, key=order)
 
 
-def _in_turn(one: FoundIssue, other: FoundIssue) -> bool:
+def _in_turn(issue: FoundIssue, other: FoundIssue) -> bool:
     """Return whether the jobs of two loops run at about the same time."""
     (begun, ended), (other_begun, other_ended) = (
-        [issue.number(name) or 0 for name in LOOP_SPAN] for issue in (one, other)
+        [each.number(name) or 0 for name in LOOP_SPAN] for each in (issue, other)
     )
     shared_ms = min(ended, other_ended) - max(begun, other_begun)
     return shared_ms > _LEAST_IN_TURN * max(ended - begun, other_ended - other_begun, 0)

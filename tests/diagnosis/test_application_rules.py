@@ -148,7 +148,60 @@ def test_the_driver_alone() -> None:
     time.end(25 * MIN)
     issue = told(time, 25 * MIN)["idle-cores"]
     assert issue.lost_ms == 14 * MIN
-    assert "14 min of 25 min: 9 min before save at b.py:9; 5 min before others" in issue.sentence
+    assert (
+        "14 min of 25 min: 9 min between count at a.py:1 and save at b.py:9; 5 min between save at b.py:9 and "
+        "other stages" in issue.sentence
+    )
+    after = issue.evidence["driverAlone.afterStageOf"], issue.evidence["driverAlone.afterStageMs"]
+    assert after == ("count at a.py:1", 9 * MIN)
+
+
+@pytest.mark.parametrize(
+    ("first", "planned_min", "sentence"),
+    [
+        (
+            "collect at a.py:1",
+            0,
+            "12 min between collect at a.py:1 and stages of DataFrames; 6 min between load at a.py:0 and "
+            "collect at a.py:1",
+        ),
+        ("", 0, "18 min in 2 pauses before stages of DataFrames"),
+        ("load", 0, "12 min before stages of DataFrames; 6 min between load at a.py:0 and load"),
+        (
+            "collect at a.py:1",
+            10,
+            "11 min before stages of DataFrames; 6 min between load at a.py:0 and collect at a.py:1",
+        ),
+    ],
+    ids=["two places", "none", "no place", "Spark plans"],
+)
+def test_what_was_before_a_pause(first: str, planned_min: int, sentence: str) -> None:
+    """Unless Spark plans what comes next, or nobody knows the place."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, MIN, "load at a.py:0")
+    ran(time, 7 * MIN, 8 * MIN, first)
+    time.executions(1, (20 - planned_min) * MIN)
+    ran(time, 20 * MIN, 21 * MIN, "")
+    time.executions(-1, 21 * MIN)
+    assert told(time, 21 * MIN)["idle-cores"].sentence.endswith(sentence)
+
+
+def test_most_of_several_pauses_after_a_place() -> None:
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, MIN, "collect at a.py:1")
+    for begun in (9, 11):
+        ran(time, begun * MIN, (begun + 1) * MIN, "")
+    sentence = told(time, 12 * MIN)["idle-cores"].sentence
+    assert sentence.endswith(
+        "9 min in 2 pauses before stages of DataFrames, 8 min of it after collect at a.py:1"
+    )
+
+
+def test_the_end_after_a_place() -> None:
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, MIN, "collect at a.py:1")
+    time.end(9 * MIN)
+    assert "8 min after its last stage, collect at a.py:1" in told(time, 9 * MIN)["idle-cores"].sentence
 
 
 def test_what_was_told_goes_on() -> None:

@@ -12,6 +12,8 @@ from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
 
 AFTER_RESULT_OF, AFTER_RESULT_MS = "driverAlone.afterResultOf", "driverAlone.afterResultMs"
 """The evidence of the place from which a result came before the longest time of the driver, and of that."""
+AFTER_STAGE_OF, AFTER_STAGE_MS = "driverAlone.afterStageOf", "driverAlone.afterStageMs"
+"""The same of the last stage before it, whatever came from there."""
 COLLECTED_AT = "collect.place"
 LOOP_AT, LOOP_JOBS, LOOP_SPAN = "loop.place", "loop.jobs", ("loop.begunMs", "loop.endedMs")
 AT_START = "before its first stage, beyond the usual "
@@ -32,11 +34,29 @@ class Pauses:
     Attributes:
         number: how often.
         within_ms: how much of it belonged to SQL executions.
+        longest_ms: how long the longest was.
+        after: the place of the last stage before that; empty if unknown.
     """
 
     number: int = 0
     time_ms: int = 0
     within_ms: int = 0
+    longest_ms: int = 0
+    after: str = ""
+
+    @property
+    def mostly_after(self) -> str:
+        """The place before most of it; empty if there is none, or Spark works on what comes next."""
+        is_most = 2 * self.longest_ms > self.time_ms > 2 * self.within_ms
+        return self.after if is_most else ""
+
+    def add(self, pause: Pauses) -> None:
+        """Add one pause."""
+        self.number += 1
+        self.time_ms += pause.time_ms
+        self.within_ms += pause.within_ms
+        if pause.time_ms > self.longest_ms:
+            self.longest_ms, self.after = pause.time_ms, pause.after
 
     def take(self, told_ms: int) -> int:
         """Take off what another issue tells, that of SQL executions first; returns how much it was, in ms."""
@@ -134,6 +154,8 @@ def driver_issue(
         )
         if many_columns:
             advice += f" {_ADDED_IN_A_LOOP}"
+    if not after and first.mostly_after:
+        after = {AFTER_STAGE_OF: first.mostly_after, AFTER_STAGE_MS: first.longest_ms}
     return Issue(
         IDLE_CORES,
         IDLE_CORES,
@@ -233,7 +255,12 @@ def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
 
 
 def _described(place: str, pauses: Pauses) -> str:
-    if place == AT_END or place.startswith((AT_START, AFTER)):
-        return f"{duration(pauses.time_ms)} {place}"
-    pauses_of = f" in {pauses.number:,} pauses" if pauses.number > 1 else ""
-    return f"{duration(pauses.time_ms)}{pauses_of} before {place}"
+    time, last = duration(pauses.time_ms), pauses.mostly_after
+    if place == AT_END:
+        return f"{time} {place}{f', {last}' if last else ''}"
+    if place.startswith((AT_START, AFTER)):
+        return f"{time} {place}"
+    if pauses.number == 1:
+        return f"{time} between {last} and {place}" if last else f"{time} before {place}"
+    of_it = f", {duration(pauses.longest_ms)} of it after {last}" if last else ""
+    return f"{time} in {pauses.number:,} pauses before {place}{of_it}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -36,7 +37,8 @@ _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
 _STARTS = 8
 """So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
-_OTHERS, _LISTINGS = "others", "jobs that list files"
+_CALL_SITE = re.compile(r"\w+ at \S+:\d+")
+_OTHERS, _LISTINGS = "other stages", "jobs that list files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class DriverTime:
         self._last_ms: int | None = None
         self._wall_ms = self._busy_ms = 0
         self._after = ""  # what brought a large result before the pause
+        self._last_place = ""
         self._pause = Pauses()
         self._before: dict[str, Pauses] = {}
         # Those within SQL executions that run on: at their end, another issue may tell what they were for.
@@ -193,6 +196,7 @@ class DriverTime:
         if work.place and not at and not is_fetch(work.place) and not work.lists_files:
             self._add_job(work, busy_ms, time_ms)
         self._collects = work if work.result_bytes >= _LEAST_COLLECTED else None
+        self._last_place = work.place if _CALL_SITE.fullmatch(work.place) else ""
 
     def end(self, time_ms: int) -> None:
         """Called at the end of the application."""
@@ -242,6 +246,7 @@ class DriverTime:
     def _ended_pause(self) -> Pauses:
         """Return the pause that ends now, without the part in which a result came to the driver."""
         pause, self._pause = self._pause, Pauses()
+        pause.after = self._last_place
         return self._settle_collect(pause) if self._collects is not None and pause.time_ms else pause
 
     def _book(self, place: str, pause: Pauses, ended_ms: int) -> None:
@@ -258,10 +263,7 @@ class DriverTime:
                 continue  # another issue has told all of it
             if place not in self._before and len(self._before) >= _MOST_PLACES:
                 place = _OTHERS
-            before = self._before.setdefault(place, Pauses())
-            before.number += 1
-            before.time_ms += pause.time_ms
-            before.within_ms += pause.within_ms
+            self._before.setdefault(place, Pauses()).add(pause)
         self._undecided.clear()
 
     def _add_job(self, work: WorkDone, busy_ms: int, time_ms: int) -> None:
