@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.join_keys import BROADCAST_JOIN, has_further_condition, key_ids
 from spark_events.diagnosis.plans.node import FILES, MOVES, Node
 from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
 from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, SCAN_TIME, above, is_light
@@ -170,8 +171,18 @@ def _share_of_overhead(stages: frozenset[int], total: int, execution: EndedExecu
 
 
 def _only_reads(scans: list[Node]) -> bool:
-    """Return whether what else is done in the stages of scans takes next to nothing for a row."""
-    return all(is_light(node) or node.name in MOVES for scan in scans for node in above(scan))
+    """Return whether what else is done in the stages of scans takes next to nothing for a row.
+
+    So it is where each row is looked up by plain keys: all that come out of a join are counted.
+    """
+    return all(
+        is_light(node) or node.name in MOVES or _looks_up(node) for scan in scans for node in above(scan)
+    )
+
+
+def _looks_up(node: Node) -> bool:
+    is_join = node.name == BROADCAST_JOIN
+    return is_join and not has_further_condition(node) and key_ids(node) is not None
 
 
 def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Thresholds) -> list[Node]:

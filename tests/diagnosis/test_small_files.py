@@ -187,8 +187,17 @@ def test_what_rows_need_is_not_for_the_files_that_are_written(rows: int, lost_s:
     [
         ("HashAggregate(keys=[k#1], functions=[partial_count(1)])", 27.4),
         ("Project [sha2(k#1, 256) AS h#2]", 7.6),
+        ("BroadcastHashJoin [k#1], [id#3], Inner, BuildRight, false", 27.4),
+        ("BroadcastHashJoin [k#1], [id#3], Inner, BuildRight, (a#4 < b#5), false", 7.6),
+        ("BroadcastHashJoin [sha2(k#1, 256)], [id#3], Inner, BuildRight, false", 7.6),
     ],
-    ids=["tasks that do next to nothing else", "a function that may take long"],
+    ids=[
+        "tasks that do next to nothing else",
+        "a function that may take long",
+        "rows are looked up",
+        "pairs are compared",
+        "keys that may take long",
+    ],
 )
 def test_what_many_tasks_take_besides_opening_files(above: str, lost_s: float) -> None:
     """A task for every few files writes for the shuffle, too."""

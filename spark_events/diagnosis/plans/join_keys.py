@@ -6,7 +6,8 @@ import re
 
 from spark_events.diagnosis.plans.node import CUT, Node, columns, items, without_ids
 
-EQUAL = ("SortMergeJoin", "BroadcastHashJoin", "ShuffledHashJoin")
+BROADCAST_JOIN = "BroadcastHashJoin"
+EQUAL = ("SortMergeJoin", BROADCAST_JOIN, "ShuffledHashJoin")
 """The joins that look for rows with equal keys."""
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
 _ID = re.compile(r"#(\d+)", re.ASCII)

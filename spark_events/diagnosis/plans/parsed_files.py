@@ -15,7 +15,7 @@ from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
-_MOST_FOLDERS, _MOST_PLACES = 1_000, 3
+_MOST_FOLDERS, _MOST_PLACES, _MOST_TIMES = 1_000, 3, 1_000
 _OFTEN = 5
 ROWS_OF_TEXT = "the rows of the "
 """How the evidence begins of what is computed again by parsing files."""
@@ -40,8 +40,8 @@ class _Parsed:
         times: how often SQL executions have parsed them; one that reads them twice counts twice.
         plans: the texts of two scans that differ in their columns, or filters.
         all_ms, longest_ms: how long that took, in all, and the longest time.
-        besides_ms, longest_besides_ms: the same of stages that do more which may take long: nobody knows how
-            much of their time it took.
+        besides_ms: each time in stages that do more which may take long, the first of them: nobody knows how
+            much of it parsing took.
         places: in the user's code that these were for; the first few.
     """
 
@@ -52,8 +52,7 @@ class _Parsed:
     plans: set[str] = field(default_factory=set)
     all_ms: int = 0
     longest_ms: int = 0
-    besides_ms: int = 0
-    longest_besides_ms: int = 0
+    besides_ms: list[int] = field(default_factory=list)
     places: dict[str, None] = field(default_factory=dict)
 
     @property
@@ -69,13 +68,25 @@ class _Parsed:
         """Whether they are parsed so often that this is no intention, whatever else is done each time."""
         return self.times >= _OFTEN
 
+    @property
+    def may_be_again_ms(self) -> int:
+        """How long parsing them again took at most, in stages that do more.
+
+        Each time no longer than the quickest of these stages; but one that is far quicker than most others
+        parses only the first lines.
+        """
+        quick = sorted(self.besides_ms)
+        half_of_most_ms = quick[len(quick) // 2] // 2 if quick else 0
+        quickest_ms = next((time_ms for time_ms in quick if time_ms >= half_of_most_ms), 0)
+        return min(sum(quick[:-1]), quickest_ms * (len(quick) - 1)) if quick else 0
+
     def add(self, time_ms: int, besides_ms: int, place: str) -> None:
         """Count a time that they were parsed."""
         self.times += 1
         self.all_ms += time_ms
         self.longest_ms = max(self.longest_ms, time_ms)
-        self.besides_ms += besides_ms
-        self.longest_besides_ms = max(self.longest_besides_ms, besides_ms)
+        if besides_ms and len(self.besides_ms) < _MOST_TIMES:
+            self.besides_ms.append(besides_ms)
         if place and len(self.places) < _MOST_PLACES:
             self.places[place] = None
 
@@ -131,7 +142,7 @@ class ParsedFiles:
 
 def _issue(key: str, parsed: _Parsed) -> Issue:
     places = f", for {named_places(parsed.places)}" if parsed.places else ""
-    lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.besides_ms - parsed.longest_besides_ms
+    lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.may_be_again_ms
     is_share = parsed.is_often and may_be_lost_ms > 2 * lost_ms
     return Issue(
         RECOMPUTATION,
