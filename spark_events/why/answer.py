@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
@@ -50,6 +51,7 @@ ABSENCES = {
 _EXECUTOR = "executorId"
 """What a slow host has as evidence if only one of its executors is slow."""
 SPECIAL = {
+    "repeats": "making again what executors took with them",
     "window.frameRows": "the sliding frames of the window in {about}",
     "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
@@ -111,8 +113,9 @@ def answer(
         most = _of_python(issues, duration_ms) or _most(duration_ms, parts, longest, had_cpu)
         nothing = _NOTHING if most and not issues else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
-    elsewhere = _the_same_elsewhere(costly, issues)
-    return _of_costliest(costly, duration_ms, ended) + elsewhere + _far_longer(costly, duration_ms, longest)
+    more_ms, elsewhere = _the_same_elsewhere(costly, issues)
+    whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)
+    return _of_costliest(whole, duration_ms, ended, elsewhere) + _far_longer(whole, duration_ms, longest)
 
 
 def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
@@ -144,53 +147,55 @@ def _of_spill(issues: Sequence[FoundIssue], duration_ms: int) -> str:
     )
 
 
-def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool) -> str:
-    """Return what the issue that cost most means for the whole."""
+def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: str) -> str:
+    """Return what the issue that cost most means for the whole, and what is like it elsewhere."""
     absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if _DRIVER_ALONE in costly.evidence:
         # The program may need that time: nobody knows how much less would do.
         if not ended:
-            return f"So far, only the driver worked for {duration(lost_ms)}."
+            return f"So far, only the driver worked or waited for {duration(lost_ms)}."
         share = whole_percent(100 * min(lost_ms, duration_ms) / max(1, duration_ms))
         named = (AFTER_RESULT_OF, AFTER_RESULT_MS), (AFTER_STAGE_OF, AFTER_STAGE_MS)
         of, time = next((each for each in named if each[0] in costly.evidence), named[0])
         place, after_ms = costly.evidence.get(of), costly.number(time) or 0
         part = "all of it" if after_ms == lost_ms else duration(after_ms)
         after = f": {part} after {place}" if place and 2 * after_ms > lost_ms else ""
-        return f"For {share} of its time, {duration(lost_ms)}, only the driver works{after}."
+        return f"For {share} of its time, {duration(lost_ms)}, only the driver works or waits{after}."
     if not ended:
         by = "spent {} so far in" if may_be_needed else "lost {} so far by"
-        return f"It has {by.format(duration(lost_ms))} {absence}."
+        return f"It has {by.format(duration(lost_ms))} {absence}{elsewhere}."
     if costly.about.startswith(_QUERY):
         # How long the application lasts says nothing: it ends when its query is stopped.
         whole_ms, whole = costly.number("durationMs") or 0, f"The work of {in_words(costly.about)}"
         absence = absence.replace(in_words(costly.about), "its stages")
     if whole_ms <= lost_ms:
-        return f"Most of its time goes to {absence}."
+        return f"Most of its time goes to {absence}{elsewhere}."
     if may_be_needed:
         # Nobody knows how long the same would take otherwise.
         share = whole_percent(100 * lost_ms / whole_ms)
-        return f"{whole} spends {share} of its time, {duration(lost_ms)}, in {absence}."
+        return f"{whole} spends {share} of its time, {duration(lost_ms)}, in {absence}{elsewhere}."
     condition = f"without {absence}"
     if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
         condition = "if all cores computed the partitions at once that it fetches one by one"
     elif costly.kind == kinds.TASK_COUNT:
         stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
-    return f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} {condition}."
+    return (
+        f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} "
+        f"{condition}{elsewhere}."
+    )
 
 
-def _the_same_elsewhere(costly: FoundIssue, issues: Sequence[FoundIssue]) -> str:
-    """Return a further sentence about other issues that need the same change; empty if they cost little."""
+def _the_same_elsewhere(costly: FoundIssue, issues: Sequence[FoundIssue]) -> tuple[int, str]:
+    """Return what other issues cost that need the same change, in ms, and how to name them; 0 if little."""
     alike = [issue for issue in issues if issue.lost_ms and _change_for(issue) == _change_for(costly)]
     others_ms = sum(issue.lost_ms or 0 for issue in alike if issue is not costly)
-    if costly.kind == kinds.REGRESSION or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
-        return ""
+    of_query = costly.about.startswith(_QUERY)  # whose work alone is the whole
+    if of_query or costly.kind == kinds.REGRESSION or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
+        return 0, ""
     count = len(alike) - 1
-    places = "one other place" if count == 1 else f"{count} other places"
-    verb = "spent" if costly.kind == kinds.PYTHON and not _starts_again(costly) else "lost"
-    return f" Another {duration(others_ms)} is {verb} in the same way at {places}."
+    return others_ms, f", and the same at {'one other place' if count == 1 else f'{count} other places'}"
 
 
 def _change_for(issue: FoundIssue) -> tuple[object, ...]:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.plans.parsed_files import ROWS_OF_TEXT
+from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
 from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.thresholds import (
+    EXECUTOR_CHURN,
     EXPANDED_ROWS,
     FULL_SCAN,
     GC,
@@ -44,7 +46,24 @@ _EXECUTION = "sql_execution_id"
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
-    return causes_first(with_work_on_results(with_reads(with_loops_in_turn(issues))))
+    return causes_first(with_work_on_results(with_reads(with_lost_executors(with_loops_in_turn(issues)))))
+
+
+def with_lost_executors(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which what executors took with them is a part of having lost them."""
+    waiting = list(issues)
+    churn = next((issue for issue in waiting if issue.kind == EXECUTOR_CHURN), None)
+    again = next((issue for issue in waiting if issue.evidence.get(MADE_AGAIN)), None)
+    if churn is None or again is None or churn.about != again.about:
+        return waiting
+    waiting.remove(again)
+    waiting[waiting.index(churn)] = replace(
+        churn,
+        sentence=f"{churn.sentence}. Besides, {again.sentence}",
+        advice=f"{churn.advice} {again.advice}",
+        lost_ms=(churn.lost_ms or 0) + (again.lost_ms or 0),
+    )
+    return sorted(waiting, key=order)
 
 
 def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LONG = 100
+_LONG = 70
 _PATH = re.compile(r"(?<![^\s,])(?:[a-z][\w+.-]*:)?/[^\s,]*(/[^\s,/]+/[^\s,/]+)/?(?=[\s,]|$)", re.ASCII)
 _NUMBERED = re.compile(
     r"(stage [\d.]+|SQL execution \d+|\d+ (?:stages|SQL executions)) \((.+)\)(?:, (\S+:\d+))?"

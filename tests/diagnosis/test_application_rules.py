@@ -307,8 +307,8 @@ def test_a_large_result() -> None:
     found = told(time, 21 * MIN)
     assert found["collect"].lost_ms == 100 * 1_024
     assert found["collect"].sentence == (
-        "collect at a.py:4 brings 400 MiB to the driver, which takes up to 1 min 42 s of the 19 min 59 s "
-        "without a stage after it"
+        "collect at a.py:4 brings 400 MiB to the driver, which takes up to 1 min 42 s; no stage runs for "
+        "19 min 59 s after it"
     )
     assert "18 min 17 s after collect at a.py:4" in found["idle-cores"].sentence
     assert found["idle-cores"].lost_ms == 20 * MIN - S - 100 * 1_024
@@ -319,7 +319,7 @@ def test_what_the_program_does_with_a_large_result_may_be_most_of_it() -> None:
     time = driver(idle_time_ms=MIN)
     ran(time, 0, S, "collect at a.py:4", 400 * MIB)
     ran(time, 61 * S, 62 * S)
-    assert "takes up to 1 min of the 1 min without a stage after it" in told(time, 62 * S)["collect"].sentence
+    assert "to the driver, which takes up to 1 min" in told(time, 62 * S)["collect"].sentence
 
 
 def test_a_large_result_that_arrow_brings() -> None:

@@ -30,6 +30,20 @@ def test_what_losses_cost() -> None:
     assert "3 executors were lost, the last one: killed" in issue.sentence
 
 
+def test_what_the_exit_code_says() -> None:
+    """A container's memory limit is not the heap's; nothing is said of tasks if none began again."""
+    rule = churn(1)
+    assert rule.any_lost
+    rule.lost("1", "killed", 200 * S, 137)
+    issue = rule.issue()
+    assert issue is not None
+    assert issue.sentence == (
+        "2 executors were lost, the last one: killed with exit code 137: until others came, stages missed "
+        "cores for 20.0 s in all"
+    )
+    assert "spark.executor.memoryOverhead" in issue.advice
+
+
 def test_failures_of_a_stage_that_began_after_the_losses() -> None:
     assert not churn(3).takes_failures(1, 40 * S, 301 * S)
 

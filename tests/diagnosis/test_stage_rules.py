@@ -9,7 +9,7 @@ import pytest
 from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
-from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
+from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages, WorkMadeAgain
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.stage_rules import SMALL_BATCH, stage_issues
@@ -285,6 +285,21 @@ def test_where_spark_tries_no_task_again(fetch_failures: int) -> None:
 def test_what_is_made_again(attempts: list[tuple[int, int, bool]], again: list[bool]) -> None:
     stages = RepeatedStages()
     assert [stages.ended(*attempt) for attempt in attempts] == again
+
+
+def test_what_an_application_makes_again_is_added_up() -> None:
+    """Each attempt may be too small to tell; the place of most of it is said."""
+    work = WorkMadeAgain()
+    first = work.take("count at a.py:1", measured([20 * S]), 20 * S)
+    assert (
+        first.sentence == "one task runs again for 20.0 s for count at a.py:1: what had been written was gone"
+    )
+    both = work.take("save at b.py:2", measured([30 * S, 30 * S]), 30 * S)
+    assert (both.kind, both.lost_ms, both.cause) == ("retries", 50 * S, first.cause)
+    assert both.sentence == (
+        "3 tasks of 2 stage attempts run again for 50.0 s, most of that for save at b.py:2: what had been "
+        "written was gone"
+    )
 
 
 def test_all_that_is_made_again_is_lost() -> None:

@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from spark_events.why.answer import answer
-from spark_events.why.consequences import causes_first, with_loops_in_turn, with_reads, with_work_on_results
+from spark_events.why.consequences import (
+    causes_first,
+    with_loops_in_turn,
+    with_lost_executors,
+    with_reads,
+    with_work_on_results,
+)
 from spark_events.why.found_issue import FoundIssue
 
 S = 1_000
@@ -40,6 +46,28 @@ def test_a_cache_is_told_before_the_memory_that_its_stages_lack(kind: str) -> No
 def test_what_other_stages_lack_stays_where_it_is() -> None:
     for told in ([gc("14.0"), cache(3, 4)], [gc("4.0", "skew"), cache(4)], [gc("4.0")], []):
         assert causes_first(told) == told
+
+
+def churn(about: str = "application 'a'") -> FoundIssue:
+    return FoundIssue("executor-churn", "WARN", about, "2 executors were lost", "…", 13 * S, None, {})
+
+
+def test_what_executors_took_with_them_is_a_part_of_having_lost_them() -> None:
+    again = replace(
+        churn(), kind="retries", sentence="3 tasks run again", lost_ms=52 * S, evidence={"repeats": True}
+    )
+    (told,) = with_lost_executors([again, churn()])
+    assert (told.kind, told.lost_ms) == ("executor-churn", 65 * S)
+    assert told.sentence == "2 executors were lost. Besides, 3 tasks run again"
+    assert answer([told], 200 * S, {}) == (
+        "It would take 2 min 15 s instead of 3 min 20 s without the loss of executors."
+    )
+
+
+def test_tasks_that_run_again_for_another_reason() -> None:
+    failed = replace(churn(), kind="retries", evidence={"failedTasks": 3})
+    for issues in ([failed, churn()], [replace(failed, evidence={"repeats": True})], [churn()]):
+        assert with_lost_executors(issues) == issues
 
 
 def loop(method: str, lost_s: int, begun_s: int, ended_s: int, jobs: int = 45) -> FoundIssue:
@@ -106,7 +134,7 @@ def test_the_work_on_a_result_is_told_with_bringing_it_to_the_driver() -> None:
     assert (both.kind, both.lost_ms, both.advice) == ("collect", 31 * S, "Collect less. Do it in Spark.")
     assert both.sentence == "brings 55 MiB; only the driver works for another 17.0 s after that"
     assert answer([both], 70 * S, {}) == (
-        "For 44 % of its time, 31.0 s, only the driver works: all of it after collect at a.py:27."
+        "For 44 % of its time, 31.0 s, only the driver works or waits: all of it after collect at a.py:27."
     )
     for other in (alone(13), alone(17, "toPandas at a.py:3")):
         assert with_work_on_results([other, collect]) == [other, collect]

@@ -10,6 +10,14 @@ from spark_events.diagnosis.thresholds import EXECUTOR_CHURN
 
 _LEAST_LOSSES = 2
 _MOST_MISSED = 10_000
+_KILLED = 137
+_WHAT_OF = (
+    "Their ExecutorLostEvents, and their logs, say what they died of: give them more memory if that was it."
+)
+_ABOVE_LIMIT = (
+    "137 is a SIGKILL, as containers send it above their memory limit: raise spark.executor.memoryOverhead, "
+    "in which Python has its memory, too, or let fewer tasks run at once (spark.executor.cores)."
+)
 
 
 class ExecutorChurn:
@@ -26,6 +34,12 @@ class ExecutorChurn:
         self._losses = 0
         self._missing_core_ms = self._failed_ms = 0
         self._last = ""
+        self._any_killed = False
+
+    @property
+    def any_lost(self) -> bool:
+        """Whether an executor was lost that should have stayed."""
+        return self._losses > 0
 
     @property
     def is_churn(self) -> bool:
@@ -44,19 +58,23 @@ class ExecutorChurn:
             busy_ms, missing = self._missed.popleft()
             self._missing_core_ms += (self._busy_ms - busy_ms) * missing
 
-    def lost(self, executor: str, reason: str, time_ms: int) -> None:
+    def lost(self, executor: str, reason: str, time_ms: int, exit_code: int | None = None) -> None:
         """Called when an executor was lost that should have stayed.
 
         Args:
             executor: its id.
             reason: in one word.
             time_ms: when, in ms since the epoch.
+            exit_code: of its process; None if unknown.
         """
         self._advance(time_ms)
         cores = self._cores.pop(executor, 0)
         if cores:
             self._losses += 1
-            self._last = reason
+            self._last = reason.replace("_", " ")
+            if exit_code is not None:
+                self._last += f" with exit code {exit_code}"
+            self._any_killed = self._any_killed or exit_code == _KILLED
             self._missed.append((self._busy_ms, cores))
             self._recent.append((time_ms, cores))
 
@@ -92,16 +110,17 @@ class ExecutorChurn:
         """Return what that has cost so far; None if at most one was lost."""
         if not self.is_churn or not self._most_cores:
             return None
+        began_again = f"tasks that had run for {duration(self._failed_ms)} began again, and "
         return Issue(
             EXECUTOR_CHURN,
             EXECUTOR_CHURN,
             (self._missing_core_ms + self._failed_ms) // self._most_cores,
             None,
-            f"{self._losses} executors were lost, the last one: {self._last.replace('_', ' ')}: tasks that "
-            f"had run for {duration(self._failed_ms)} began again, and until others came, stages missed "
-            f"cores for {duration(self._missing_core_ms)} in all",
-            "Their ExecutorLostEvents say what they died of: give them more memory if that was it. Against "
-            "preemption and spot instances, spark.decommission.enabled moves what they have.",
+            f"{self._losses} executors were lost, the last one: {self._last}: "
+            f"{began_again * (self._failed_ms > 0)}until others came, stages missed cores for "
+            f"{duration(self._missing_core_ms)} in all",
+            f"{_ABOVE_LIMIT if self._any_killed else _WHAT_OF} Against preemption and spot instances, "
+            "spark.decommission.enabled moves what they have.",
             evidence={
                 "executors.lost": self._losses,
                 "executors.failedTasksMs": self._failed_ms,

@@ -21,7 +21,7 @@ _NOT_IN = re.compile(r", LeftAnti, .*?(\(.+? = .+?\)) OR isnull\(\1\)", re.DOTAL
 """An equality that is also true where it is neither true nor false."""
 _ON_EQUAL_COLUMNS = (
     "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value (an "
-    "hour of a time, say), so that only rows of one bucket are compared."
+    "hour of a time, the first bytes of an address), so that only rows of one bucket are compared."
 )
 _NOT_EXISTS = (
     "Write NOT EXISTS, or a left anti join, which compare equal values alone (NULL is equal to none); or "

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-_MOST_ENDED = 10_000
+from collections import Counter
+
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.thresholds import RETRIES
+
+_MOST_ENDED, _MOST_PLACES = 10_000, 100
+MADE_AGAIN = "repeats"
+"""The evidence that tasks make again what was lost."""
+KEEP_SHUFFLES = (
+    "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
+    "service, or spark.decommission.enabled where executors are told to go, keeps it."
+)
 
 
 class RepeatedStages:
@@ -32,3 +45,39 @@ class RepeatedStages:
         if len(self._succeeded) > _MOST_ENDED:
             self._succeeded.pop(next(iter(self._succeeded)))
         return again
+
+
+class WorkMadeAgain:
+    """Adds up the stage attempts of an application that make again what was lost; each may be small."""
+
+    def __init__(self) -> None:
+        self._by_place: Counter[str] = Counter()
+        self._attempts = self._tasks = self._lost_ms = 0
+
+    def take(self, place: str, measured: TasksMeasured, lost_ms: int) -> Issue:
+        """Return what they have cost so far.
+
+        Args:
+            place: in the user's code, or the name of the stage.
+            measured: what the tasks of one more attempt measured.
+            lost_ms: for how long they ran alone, in ms.
+        """
+        self._attempts += 1
+        self._tasks += measured.tasks
+        self._lost_ms += lost_ms
+        if place in self._by_place or len(self._by_place) < _MOST_PLACES:
+            self._by_place[place] += lost_ms
+        place, most_ms = max(self._by_place.items(), key=lambda each: each[1])
+        most = ", most of that" if most_ms < self._lost_ms else ""
+        where = f"{most} for {place}" if place and 2 * most_ms > self._lost_ms else ""
+        of = "" if self._attempts == 1 else f" of {self._attempts:,} stage attempts"
+        tasks = "one task runs" if self._tasks == 1 else f"{self._tasks:,} tasks{of} run"
+        return Issue(
+            RETRIES,
+            f"{RETRIES} again",
+            self._lost_ms,
+            None,
+            f"{tasks} again for {duration(self._lost_ms)}{where}: what had been written was gone",
+            KEEP_SHUFFLES,
+            evidence={MADE_AGAIN: True, "numTasks": self._tasks, "stages": self._attempts},
+        )

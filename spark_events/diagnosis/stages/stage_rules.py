@@ -11,6 +11,7 @@ from spark_events.api import AttributeValue, Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.rdds.repeated_stages import KEEP_SHUFFLES, MADE_AGAIN
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
 from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, TASK_COUNT, Thresholds
@@ -70,9 +71,15 @@ _MORE_HEAP_OF_DRIVER = (
     "Give the driver, which runs the tasks in local mode, more heap (spark.driver.memory), or run fewer "
     "tasks at once (local[n]); cache less, or serialized."
 )
-_KEEP_SHUFFLES = (
-    "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
-    "service, or spark.decommission.enabled, keeps it."
+
+FEWER_OF_SHUFFLE = (
+    "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions "
+    "together (spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it "
+    "is given). Where a streaming query keeps state, that needs a new checkpoint."
+)
+FEWER_OF_SOURCE = (
+    "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, "
+    "a smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
 )
 
 
@@ -145,8 +152,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",
-            "Use fewer partitions: coalesce(), spark.sql.shuffle.partitions, larger input files, or a larger "
-            "spark.sql.files.maxPartitionBytes.",
+            FEWER_OF_SHUFFLE if stage.reads_shuffles else FEWER_OF_SOURCE,
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
     if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:
@@ -194,7 +200,7 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         None,
         f"{measured.failed} of {measured.failed + measured.tasks} task attempts failed{because}, after "
         f"{duration(measured.failed_ms)} in all{f'; the last: {stage.failed_of}' if stage.failed_of else ''}",
-        _KEEP_SHUFFLES if measured.fetch_failures else advice,
+        KEEP_SHUFFLES if measured.fetch_failures else advice,
         evidence={
             "failedTasks": measured.failed,
             "failedTimeMs": measured.failed_ms,
@@ -224,8 +230,8 @@ def _made_again(stage: EndedStage) -> Issue:
         stage.wall_ms,
         None,
         f"{count} again for {duration(stage.wall_ms)}: what the stage had written was gone",
-        _KEEP_SHUFFLES,
-        evidence={"numTasks": measured.tasks, "runTimeMs": measured.run.total, "repeats": True},
+        KEEP_SHUFFLES,
+        evidence={"numTasks": measured.tasks, "runTimeMs": measured.run.total, MADE_AGAIN: True},
     )
 
 

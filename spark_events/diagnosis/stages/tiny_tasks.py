@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
-from spark_events.diagnosis.stages.stage_rules import for_tasks_ms
+from spark_events.diagnosis.stages.stage_rules import FEWER_OF_SHUFFLE, FEWER_OF_SOURCE, for_tasks_ms
 from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
 
 _LEAST_SHARE = 1 / 3
@@ -16,15 +16,6 @@ _LEAST_SHARE = 1 / 3
 _MOST_PLACES = 100
 _MOST_RUN_MS, _MOST_CPU_MS = 200, 50
 """So long a task runs, and has a CPU, at most, that has next to nothing to do: more is work of its own."""
-_OF_SHUFFLE = (
-    "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions "
-    "together (spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it "
-    "is given). Where a streaming query keeps state, that needs a new checkpoint."
-)
-_OF_SOURCE = (
-    "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, "
-    "a smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
-)
 
 
 class TinyTasks(NamedTuple):
@@ -106,7 +97,7 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         f"{has}{most}, for {cores} cores, which run for {duration(each_ms)} each on average: scheduling and "
         f"starting them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
         f"{f'; most of that is for {place}' if place else ''}",
-        _OF_SHUFFLE if 2 * tiny.of_shuffles_ms >= tiny.lost_ms else _OF_SOURCE,
+        FEWER_OF_SHUFFLE if 2 * tiny.of_shuffles_ms >= tiny.lost_ms else FEWER_OF_SOURCE,
         evidence={
             "numTasks": tiny.tasks,
             "stages": tiny.stages,

@@ -149,8 +149,8 @@ def driver_issue(
         )
     else:
         advice = (
-            "The program computes, waits or calls something else there: move that work into Spark, or "
-            "run it beside the jobs."
+            "The program computes, waits or calls something else there: move that work into Spark, run it "
+            "beside the jobs, or let the application start when what it waits for is there."
         )
         if many_columns:
             advice += f" {_ADDED_IN_A_LOOP}"
@@ -176,13 +176,15 @@ def driver_issue(
 
 def collect_issue(place: str, collected: Collected) -> Issue:
     """Return that large results came to the driver from one place."""
+    longer = 1.1 * collected.taken_ms
     return Issue(
         COLLECT,
         f"{COLLECT} {place}",
         collected.taken_ms,
         None,
         f"{place} brings {size(collected.size_bytes)} to the driver, which takes up to "
-        f"{duration(collected.taken_ms)} of the {duration(collected.pauses_ms)} without a stage after it",
+        f"{duration(collected.taken_ms)}"
+        + (f"; no stage runs for {duration(collected.pauses_ms)} after it" * (collected.pauses_ms > longer)),
         "Aggregate or filter in Spark, and collect only the result; write large results to a table."
         + ("" if collected.by_arrow else f" For pandas, see that {_ARROW} is true."),
         evidence={
@@ -227,8 +229,9 @@ def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
     # What their tasks do would have to be done by one job as well, at best by all cores.
     needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
     advice = (
-        "A loop in the driver runs a small job each time: let one job do all of it (a join, a groupBy or a "
-        "window in place of the loop), or run the jobs at the same time in threads."
+        "A loop in the driver runs a small job each time: let one job do all of it (one agg() for all "
+        "columns; a join, a groupBy or a window in place of the loop), or run the jobs at the same time in "
+        "threads."
     )
     if place.split(" ")[0] in _READERS:
         advice = (

@@ -21,6 +21,7 @@ from spark_events.diagnosis.rdds.evicted_rdds import EvictedRdds
 from spark_events.diagnosis.rdds.fitted_again import FittedAgain
 from spark_events.diagnosis.rdds.listed_again import ListedAgain, Listing
 from spark_events.diagnosis.rdds.one_by_one import Fetch, OneByOne
+from spark_events.diagnosis.rdds.repeated_stages import WorkMadeAgain
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, SchemaReads
 from spark_events.diagnosis.rdds.sorted_again import SortedAgain
 from spark_events.diagnosis.stages.ended_stage import EndedStage
@@ -30,7 +31,7 @@ from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.executors.executor_ends import EXPECTED, reason_class
+from spark_events.listeners.executors.executor_ends import EXPECTED, exit_code, reason_class
 from spark_events.listeners.executors.executors import DRIVER
 from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
@@ -84,6 +85,7 @@ class ApplicationIssues(Timeless):
         self._sorted_again = SortedAgain()
         self._computed_again = RddsComputedAgain()
         self._churn = ExecutorChurn()
+        self._made_again = WorkMadeAgain()
         self._tiny_tasks = TinyTasksOfRun()
         self._held_cores = HeldCores()
         self._fitted_again = FittedAgain()
@@ -149,11 +151,12 @@ class ApplicationIssues(Timeless):
 
     def on_executor_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:
         """Handle ExecutorRemoved."""
-        reason = reason_class(str(record.get("Removed Reason") or ""))
+        text = str(record.get("Removed Reason") or "")
+        reason = reason_class(text)
         if reason in EXPECTED:
             self._churn.gone(str(record["Executor ID"]))
         else:
-            self._churn.lost(str(record["Executor ID"]), reason, time_ms)
+            self._churn.lost(str(record["Executor ID"]), reason, time_ms, exit_code(text))
         self._driver.executor_removed(str(record["Executor ID"]), time_ms)
         self._executors.pop(str(record["Executor ID"]), None)
 
@@ -303,6 +306,21 @@ class ApplicationIssues(Timeless):
         """
         self._take(self._tiny_tasks.take(place, tiny, self.cores), time_ms, lost_in)
 
+    def makes_again(
+        self, place: str, measured: TasksMeasured, ran: tuple[int, int], beside_ms: int, time_ms: int
+    ) -> None:
+        """Called with a stage attempt that has ended and made again what was lost.
+
+        Args:
+            place: in the user's code, or the stage's name.
+            measured: what its tasks measured.
+            ran: when they ran, from and until, in ms since the epoch.
+            beside_ms: for how long other stages ran at the same time.
+            time_ms: now, in ms since the epoch.
+        """
+        lost_ms = max(0, ran[1] - ran[0] - beside_ms)
+        self._take(self._made_again.take(place, measured, lost_ms), time_ms, ran)
+
     def reads_cache(
         self, stage: EndedStage, kept: Collection[int], beside: Callable[[], int], time_ms: int
     ) -> None:
@@ -360,7 +378,8 @@ class ApplicationIssues(Timeless):
         for issue in (self._churn.issue(), *at_end):
             if issue is not None:
                 self._take(issue, time_ms)
-        if self._lasted_ms(time_ms) >= self._thresholds.min_time_ms:
+        # Those that were lost may have died for want of memory that is no heap.
+        if self._lasted_ms(time_ms) >= self._thresholds.min_time_ms and not self._churn.any_lost:
             unused = self._heap_peaks.issue(self._thresholds)
             if unused is not None:
                 self._take(unused, time_ms)

@@ -155,6 +155,9 @@ class StageFindings:
             self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
         if not stage.of_query and not info.get("Failure Reason"):
             self._application.of_library(stage.name, measured, beside, time_ms)
+        if stage.repeats and not stage.of_query:
+            place, span = named(stage.name, stage.of_job), (measured.first_ms, measured.last_ms)
+            self._application.makes_again(place, measured, span, beside(), time_ms)
         if lasted_ms < self._thresholds.min_time_ms and not stage.of_query:
             return  # it cannot have lost so much
         ended = self._ended(stage, measured, info, bool(kept))
@@ -182,8 +185,8 @@ class StageFindings:
             issues.append(tiny_tasks_issue(tiny, ended.cores))
         for issue in issues:
             few = "fewTasks" in issue.evidence
-            if issue.kind == RETRIES and churn and not stage.repeats:
-                continue
+            if issue.kind == RETRIES and (not stage.of_query if stage.repeats else churn):
+                continue  # it is told of the application
             if is_told and few:
                 continue  # more tasks would not help who fetches one partition, or asks for a schema
             if stage.of_query and ended.warms_up and few:
