@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
+from spark_events.diagnosis.queries.state_parts import PARTS
 from spark_events.diagnosis.stages.stage_rules import SMALL_TASKS
 from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_MS,
@@ -178,6 +179,8 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: 
     condition = f"without {absence}"
     if costly.kind == kinds.TASK_COUNT and "partitions" in costly.evidence:
         condition = "if all cores computed the partitions at once that it fetches one by one"
+    elif parts := costly.number(PARTS):
+        condition = f"if its state were not kept in {parts:,} parts"
     elif costly.kind == kinds.TASK_COUNT:
         stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"

@@ -418,7 +418,7 @@ def test_each_part_of_a_state_writes_a_file() -> None:
         issue = rule.take(of_parts, 4, files)
         assert issue is not None
         lost_ms.append(issue.lost_ms)
-        assert ("195 of them write a file each" in issue.sentence) == bool(files)
+        assert ("195 tasks write a file each" in issue.sentence) == bool(files)
     assert lost_ms == [49 * S, 49 * S + 24_500, 49 * S + 2 * 24_500]
 
 

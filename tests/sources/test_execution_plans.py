@@ -89,6 +89,25 @@ def test_what_is_said_of_state_is_kept_of_a_long_text() -> None:
     assert told == text[:500] + ", state cleanup [ left = null, right = null ], 2, Append"
 
 
+def test_a_window_of_time_has_a_short_text() -> None:
+    """Spark's own says each bound of it, in hundreds of characters, so that nothing else would be kept."""
+    bound = (
+        "precisetimestampconversion(((precisetimestampconversion(ts#18-T600000ms, TimestampType, LongType) - "
+        "CASE WHEN (((precisetimestampconversion(ts#18-T600000ms, TimestampType, LongType) - 0) % 300) < 0) "
+        "THEN 1 ELSE 2 END) - 0), LongType, TimestampType)"
+    )
+    for of in ("{}", "knownnullable({})"):
+        window = f"named_struct(start, {of.format(bound)}, end, {of.format(bound)})"
+        text = f"Expand [[{window} AS window#13, user#19], [{window}, sha2(user#19, 256)]]"
+        told = handled(start(0, {**node("Expand"), "simpleString": text}), r.execution("End", 1, 0))
+        assert told["Plans"][0][0][2] == (
+            "Expand [[window(ts#18) AS window#13, user#19], [window(ts#18), sha2(user#19, 256)]]"
+        )
+    cut = f"Project [named_struct(start, {bound}"
+    told = handled(start(0, {**node("Project"), "simpleString": cut}), r.execution("End", 1, 0))
+    assert told["Plans"][0][0][2] == cut[:500]
+
+
 def test_files_that_the_sink_of_a_stream_writes() -> None:
     """No plan has its metrics: six of them, made one after the other, of which Spark tells all but the fifth."""
     written = ((42, 2_400), (47, 843), (44, 20_000), (45, 1_200), (43, 1_308_491))

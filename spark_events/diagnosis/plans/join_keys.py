@@ -15,7 +15,7 @@ _CALLED = re.compile(r"([A-Za-z_]\w*)\(")
 _TYPES = frozenset(["decimal", "char", "varchar"])
 """Types that a cast names, whose sizes look like arguments."""
 _LIGHT = frozenset(
-    ["isnotnull", "isnull", "isnan", "cast", "coalesce", "IN", "NOT", "AND", "OR"]
+    ["isnotnull", "isnull", "isnan", "cast", "coalesce", "window", "IN", "NOT", "AND", "OR"]
     + [
         f"{way}{name}"
         for way in ("", "partial_", "merge_")

@@ -15,6 +15,7 @@ from spark_events.diagnosis.plans.work_in_stage import is_accounted_for
 from spark_events.diagnosis.queries.state_rules import operator_title
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
+PARTS = "state.parts"
 _MANY_PARTS, _FEW_ROWS = 4, 100
 """So many times as many parts of a state as cores are too many, if on average so few rows of each change."""
 _ROW_US, _KEPT_ROW_US, _LEAST_SHARE = 50, 5, 3
@@ -109,19 +110,20 @@ class ManyStateParts:
         files_ms = (written.lost_ms or 0) * (parts - cores) // parts if written else 0
         # The same stages commit the state and write the files.
         self._lost_ms += max(commits_ms, files_ms, for_parts_ms)
-        state_of = operator_title(str(worst.get("operatorName") or "the query"))
-        of_files = f"; {written.evidence['files']} of them write a file each" if written else ""
+        operators = [each.get("operatorName") or "the query" for each in (worst, *(few or many))]
+        state_of = " and ".join(dict.fromkeys(operator_title(str(name)) for name in operators))
+        of_files = f"; {written.evidence['files']} tasks write a file each" if written else ""
         return Issue(
             TASK_COUNT,
             f"{TASK_COUNT} state",
             self._lost_ms,
             None,
             f"the state of {state_of} is kept in {parts:,} parts, for {cores} cores: in the "
-            f"micro-batch whose commits took longest, {rows:,} rows changed, and committing them took its "
-            f"tasks {duration(_commit_ms(worst))}{of_files}",
+            f"micro-batch whose commits took longest, {rows:,} rows changed, and its tasks took "
+            f"{duration(_commit_ms(worst))} to commit them{of_files}",
             "Set spark.sql.shuffle.partitions to about the number of cores. A query keeps the number of its "
             "first start, so it needs a new checkpoint.",
-            evidence={"state.parts": parts, "state.updatedRows": rows, "cores": cores},
+            evidence={PARTS: parts, "state.updatedRows": rows, "cores": cores},
         )
 
     def makes(self, written: Issue, progress: Mapping[str, Any], cores: int) -> bool:

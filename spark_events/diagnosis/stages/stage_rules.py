@@ -38,6 +38,8 @@ _UNKNOWN_FUNCTIONS = (
     "one task alone: if it takes half as long, tasks wait for each other (a lock, a pool of "
     "connections, a limit of a service), and more cores do not help."
 )
+_STARTED_MS = 3_000
+"""So long, the first task of a core may wait for its Python worker."""
 OF_RDD, OF_OBJECTS = "Python functions of an RDD", "python.objects"
 """What is said of Python in RDDs, and whether it makes DataFrames of objects that the driver has sent."""
 WITH_ROWS = ", and in what Spark does with their rows, which it does not measure apart"
@@ -248,6 +250,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     of_all = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
+    if python.in_rdd and stage.warms_up:  # Spark does not measure how long workers of RDDs take to start
+        time_ms = max(0, time_ms - _STARTED_MS)
     advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"

@@ -60,8 +60,6 @@ _ONCE_A_WORKER = (
     "parses, builds a table) or waits: do that once for each Python worker, in a variable outside of the "
     "function."
 )
-_STARTED_MS = 3_000
-"""So long, the first task of a core may wait for its Python worker, which Spark does not measure of RDDs."""
 _UNPACKS = f"Python, which unpacks the rows of a DataFrame that is made of Python objects{WITH_ROWS}"
 _UNPACKED_ONCE = (
     "It does so whenever the DataFrame is read, in a streaming query in each micro-batch: write it to a "
@@ -101,7 +99,7 @@ def _of_objects(issue: Issue, nodes: Iterable[Node]) -> Issue:
     rows = max((node.rows or 0 for node in nodes if node.name.startswith(EXISTING_RDD)), default=0)
     share_ms, all_ms = issue.share_ms or 0, issue.evidence.get("pythonTimeMs")
     at_once = all_ms // share_ms if isinstance(all_ms, int) and share_ms else 1
-    if rows and (share_ms - _STARTED_MS) * at_once * 1_000 < _LONG_FOR_A_ROW_US * rows:
+    if rows and share_ms * at_once * 1_000 < _LONG_FOR_A_ROW_US * rows:
         sentence = issue.sentence.replace(OF_RDD, _UNPACKS)
         return replace(issue, sentence=sentence, advice=_UNPACKED_ONCE)
     evidence = {name: value for name, value in issue.evidence.items() if name != OF_OBJECTS}

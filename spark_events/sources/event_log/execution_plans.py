@@ -23,6 +23,9 @@ _FIELDS = {
 }
 """Spark's metrics, and the fields of the record of an execution's end."""
 _STATE, _LONGEST_OF_STATE = ", state cleanup [", 200
+_IN_WINDOW = "precisetimestampconversion("
+_WINDOW = re.compile(r"named_struct\(start, (?:knownnullable\()?precisetimestampconversion\(")
+_COLUMN, _BRACKET = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*#[0-9]+"), re.compile(r"[()]")
 _UNPLANNED = (0, 1, 2, 3, 5)
 _NUMBER = re.compile(r" \(\d+\)$", re.ASCII)
 _MOST_PLANS_TOLD = 20
@@ -160,8 +163,34 @@ def _follow(number: int, execution: _Execution, plan: Plan | None) -> None:
                 execution.metrics[int(metric["accumulatorId"])] = _FIELDS.get(name, "")
 
 
+def _with_short_windows(text: str) -> str:
+    """Return a node's text with ``window(ts#1)`` in place of the long text that Spark makes of that."""
+    if _IN_WINDOW not in text:
+        return text
+    parts, done = [], 0
+    while (match := _WINDOW.search(text, done)) is not None:
+        end = _end_of_call(text, match.start() + len("named_struct("))
+        if end < 0:
+            break
+        column = _COLUMN.search(text, match.end(), end)
+        parts += [text[done : match.start()], f"window({column[0] if column else ''})"]
+        done = end
+    return "".join(parts) + text[done:]
+
+
+def _end_of_call(text: str, begin: int) -> int:
+    """Return where a call ends whose arguments begin there; -1 if it does not."""
+    depth = 1
+    for bracket in _BRACKET.finditer(text, begin):
+        depth += 1 if bracket[0] == "(" else -1
+        if not depth:
+            return bracket.end()
+    return -1
+
+
 def _beginning(text: str) -> str:
     """Return the beginning of a node's text, and what it says of state, which may be far behind."""
+    text = _with_short_windows(text)
     place = text.find(_STATE, LONGEST_TEXT)
     return text[:LONGEST_TEXT] + ("" if place < 0 else text[place : place + _LONGEST_OF_STATE])
 

@@ -10,6 +10,8 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.execution.SparkPlanInfo;
 import org.apache.spark.sql.execution.metric.SQLMetricInfo;
 import org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates;
@@ -29,6 +31,9 @@ public class ExecutionPlans {
     private static final int LONGEST_TEXT = 500;
     private static final String STATE = ", state cleanup [";
     private static final int LONGEST_OF_STATE = 200;
+    private static final Pattern WINDOW =
+        Pattern.compile("named_struct\\(start, (?:knownnullable\\()?precisetimestampconversion\\(");
+    private static final Pattern COLUMN = Pattern.compile("[A-Za-z_][A-Za-z0-9_.]*#[0-9]+");
     /** Spark's metrics, in the order of an execution's sums. */
     private static final String[] METRICS = {
         "number of files read", "size of files read", "number of written files", "written output",
@@ -203,7 +208,8 @@ public class ExecutionPlans {
             ArrayList values = new ArrayList();
             values.add(Integer.valueOf(depth));
             values.add(beginning(node.nodeName()));
-            values.add(beginning(node.simpleString()) + ofState(node.simpleString()));
+            String text = withShortWindows(node.simpleString());
+            values.add(beginning(text) + ofState(text));
             values.add(metadata(node));
             values.add(metrics(node));
             nodes.add(values);
@@ -243,6 +249,39 @@ public class ExecutionPlans {
         int beginning = beginning(text).length();
         int place = text.indexOf(STATE, beginning);
         return place < 0 ? "" : text.substring(place, Math.min(text.length(), place + LONGEST_OF_STATE));
+    }
+
+    /** Returns a node's text with window(ts#1) in place of the long text that Spark makes of that. */
+    private static String withShortWindows(String text) {
+        if (text.indexOf("precisetimestampconversion(") < 0) {
+            return text;
+        }
+        StringBuilder parts = new StringBuilder();
+        int done = 0;
+        for (Matcher window = WINDOW.matcher(text); window.find(done);) {
+            int end = endOfCall(text, window.start() + "named_struct(".length());
+            if (end < 0) {
+                break;
+            }
+            Matcher column = COLUMN.matcher(text).region(window.end(), end);
+            parts.append(text.substring(done, window.start())).append("window(");
+            parts.append(column.find() ? column.group() : "").append(")");
+            done = end;
+        }
+        return parts.append(text.substring(done)).toString();
+    }
+
+    /** Returns where a call ends whose arguments begin there; -1 if it does not. */
+    private static int endOfCall(String text, int begin) {
+        int depth = 1;
+        for (int place = begin; place < text.length(); place++) {
+            char character = text.charAt(place);
+            depth += character == '(' ? 1 : character == ')' ? -1 : 0;
+            if (depth == 0) {
+                return place + 1;
+            }
+        }
+        return -1;
     }
 
     private static String beginning(String text) {
