@@ -393,7 +393,7 @@ def test_an_empty_micro_batch_says_nothing_of_the_parts_of_a_state() -> None:
     for rows, took_s, changed in ((50, 100, 50), (70, 120, 70), (0, 3, 70)):
         issue = rule.take(parts_of(200, rows, took_s * S), 4)
         assert issue is not None
-        assert f"took longest, {changed} rows changed, and committing them took its tasks " in issue.sentence
+        assert f"took longest, {changed} rows changed, and its tasks took " in issue.sentence
         assert issue.evidence["state.updatedRows"] == changed
 
 
