@@ -197,6 +197,24 @@ def test_most_of_several_pauses_after_a_place() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("between", "sizes", "line"),
+    [((), (400, 40), 1), ((), (40, 400), 2), (("count at b.py:9",), (400, 40), 2)],
+    ids=["a smaller one", "a larger one", "other work between"],
+)
+def test_results_that_come_one_after_the_other(
+    between: tuple[str, ...], sizes: tuple[int, int], line: int
+) -> None:
+    """The program works on both then, and most on the larger one."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S, "toPandas at a.py:1", sizes[0] * MIB)
+    ran(time, 60 * S, 61 * S, "".join(between) or "toPandas at a.py:2")
+    ran(time, 62 * S, 63 * S, "toPandas at a.py:2", sizes[1] * MIB)
+    time.end(20 * MIN)
+    issue = told(time, 20 * MIN)["idle-cores"]
+    assert issue.evidence["driverAlone.afterResultOf"] == f"toPandas at a.py:{line}"
+
+
 def test_the_end_after_a_place() -> None:
     time = driver(idle_time_ms=MIN)
     ran(time, 0, MIN, "collect at a.py:1")

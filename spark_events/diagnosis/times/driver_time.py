@@ -88,6 +88,9 @@ class DriverTime:
         self._wall_ms = self._busy_ms = 0
         self._after = ""  # what brought a large result before the pause
         self._last_place = ""
+        # The last large result, or a larger one right before it: its place and size.
+        self._result: tuple[str, int] | None = None
+        self._result_goes_on = False
         self._pause = Pauses()
         self._before: dict[str, Pauses] = {}
         # Those within SQL executions that run on: at their end, another issue may tell what they were for.
@@ -196,6 +199,8 @@ class DriverTime:
         if work.place and not at and not is_fetch(work.place) and not work.lists_files:
             self._add_job(work, busy_ms, time_ms)
         self._collects = work if work.result_bytes >= _LEAST_COLLECTED else None
+        # Another result of the same kind may follow: the stages before that have its place.
+        self._result_goes_on = self._result_goes_on and work.place.startswith(TO_PANDAS)
         self._last_place = work.place if _CALL_SITE.fullmatch(work.place) else ""
 
     def end(self, time_ms: int) -> None:
@@ -290,7 +295,10 @@ class DriverTime:
             collected.size_bytes += result_bytes
             collected.taken_ms += taken_ms
             collected.pauses_ms += pause.time_ms
-        self._after = place
+        before, self._result = self._result, (place, result_bytes)
+        if before is not None and self._result_goes_on and before[1] > result_bytes:
+            self._result = before
+        self._after, self._result_goes_on = self._result[0], True
         return Pauses(1, pause.time_ms - taken_ms, max(0, pause.within_ms - taken_ms))
 
     def _advance(self, time_ms: int) -> None:
