@@ -16,7 +16,7 @@ from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY
 from spark_events.why.answer import WAITED_FOR, answer
 from spark_events.why.consequences import in_order
-from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
+from spark_events.why.found_issue import FoundIssue, by_cost, issue_of, with_present_values
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
 from spark_events.why.longest_stages import LongestStages, StagesOfPlace
@@ -212,6 +212,7 @@ def explain(
     issues_found = in_order(
         grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
     )
+    issues_found = [with_present_values(issue, figures.conf) for issue in issues_found]
     return Explanation(
         app_name,
         app_id,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_events.api.toolkit.formatting import cost, duration
@@ -24,6 +25,7 @@ SHARES = {
     kinds.RECOMPUTATION: "may go to computing {what} again",
 }
 """What takes the time of issues of which nobody knows the cost, but which may be lost as a whole."""
+_SETTING = re.compile(r"spark(?:\.[A-Za-z]+)+")
 _LARGEST = 2**53
 """Of the whole numbers that JSON's readers take."""
 
@@ -78,6 +80,20 @@ def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
         lost_bytes=_number(attributes.get("lostBytes")),
         evidence={key: value for key, value in attributes.items() if key not in _OF_AN_ISSUE},
     )
+
+
+def with_present_values(issue: FoundIssue, conf: Mapping[str, str]) -> FoundIssue:
+    """Return an issue whose advice says which values a run has given to the settings that it names.
+
+    Args:
+        issue: it.
+        conf: the settings that the run was started with.
+    """
+    named = dict.fromkeys(_SETTING.findall(issue.advice))
+    values = [f"{name}={conf[name]}" for name in named if name in conf]
+    if not values or any(value in issue.advice for value in values):
+        return issue
+    return replace(issue, advice=f"{issue.advice} The run has {' and '.join(values)}.")
 
 
 def _about(attributes: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -57,11 +58,12 @@ def test_the_issue_of_a_loop_stays_the_same_one() -> None:
 
 def of_cache(caches: Mapping[int, int], source: str = "Scan parquet db.t") -> list[Issue]:
     """Return what is told of scores that are cached, by the RDD that is to keep them in each stage."""
-    executions = []
+    executions, computed = [], Counter[int]()
     for stage, rdd in caches.items():
+        computed[rdd] += 50  # a cache's plan, and so its metrics, go on from one execution to the next
         plan = Plan()(0, f"InMemoryTableScan [score#{stage}]", stage, rows=50)
         plan(1, f"Project [slow(id#{stage}) AS score#{stage}]")
-        plan(2, source, stage, rows=50)
+        plan(2, source, stage, rows=computed[rdd])
         execution = executed(plan, **{f"s{stage}": (0, 20)})
         of_stage = replace(execution.stages[stage], kept=frozenset({rdd}))
         executions.append(replace(execution, stages={stage: of_stage}))
@@ -94,7 +96,7 @@ def test_a_cache_that_is_gone_below_others_that_are_new() -> None:
         plan = Plan()(0, f"InMemoryTableScan [n#{stage}]", stage, rows=50)
         plan(1, f"Project [(score#1 + {stage}) AS n#{stage}]")
         plan(2, "InMemoryTableScan [score#1]", stage, rows=50)(3, "Project [slow(id#1) AS score#1]")
-        plan(4, "Scan parquet db.t", stage, rows=50)
+        plan(4, "Scan parquet db.t", stage, rows=50 * (stage + 1))
         execution = executed(plan, **{f"s{stage}": (0, 20)})
         of_stage = replace(execution.stages[stage], kept=frozenset({7, rdd}))
         executions.append(replace(execution, stages={stage: of_stage}))

@@ -788,7 +788,7 @@ def scored(
         rows: of the table.
         cached: what Spark calls the scan of a cache that is to keep the scores; empty for no cache.
         of_cache: how many it reads from there.
-        computed: how many of them are computed because the cache has them not.
+        computed: how many were computed so far because the cache had them not; 0 if none is now.
     """
     depth = 1 if cached else 0
     plan = Plan()(0, f"Filter (score#{stage} > {limit})", stage, rows=5)
@@ -897,8 +897,9 @@ def test_of_stages_that_run_side_by_side_a_part_is_saved() -> None:
         [scored(0, 0), scored(1, 1, cached=CACHE), scored(2, 2, cached=CACHE, computed=0)],
         [
             scored(0, 0, cached=CACHE, of_cache=10, computed=10),
-            scored(1, 1, cached=CACHE, computed=40),
-            scored(2, 2, cached=CACHE, computed=0),
+            scored(1, 1, cached=CACHE, of_cache=30, computed=30),
+            scored(2, 2, cached=CACHE, computed=50),
+            scored(3, 3, cached=CACHE, computed=0),
         ],
         [
             scored(0, 0, cached=CACHED_TABLE),
@@ -920,7 +921,7 @@ def test_what_is_not_computed_again(healthy: list[EndedExecution]) -> None:
 
 def test_a_cache_that_does_not_keep_its_rows() -> None:
     """30 of 50 are computed a second time."""
-    (issue,) = again(scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=30))
+    (issue,) = again(scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=80))
     assert issue.lost_ms == 40 * S * 30 // 80
     assert "is cached and has 50 rows, and yet 80 are computed, in 2 SQL executions" in issue.sentence
 

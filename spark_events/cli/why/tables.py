@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from spark_events.api.toolkit.formatting import duration, moment
+from spark_events.api.toolkit.formatting import counted, duration, moment
 from spark_events.cli.terminal.console import has_width, plain, say, show_table
 from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
@@ -19,6 +19,8 @@ from spark_events.why.found_issue import FoundIssue
 from spark_events.why.shown import held, whole_percent
 
 _MOST_ISSUES = 20
+_AS_LONG = 0.95
+"""A run that takes so much of its time with more cores takes as long."""
 _BAR, _SHORT_BAR = 24, 8
 _WIDE = 120
 """Where the meaning of each account fits beside its figures."""
@@ -120,7 +122,25 @@ def _indented(markup: str, out: Console) -> None:
         say(f"  {markup}", out)
 
 
+def _without_use(explanation: Explanation) -> str:
+    """Return a sentence that more cores would not help, with what fewer would take; empty if more would."""
+    own = explanation.figures.counts.get("cores", 0) if explanation.figures else 0
+    of_own = next((each.time_ms for each in explanation.estimates if each.cores == own), 0)
+    more = [each.time_ms for each in explanation.estimates if each.cores is None or each.cores > own]
+    if not of_own or not more or min(more) < _AS_LONG * of_own:
+        return ""
+    fewer = [
+        f"with {each.cores:,}, it would take {duration(each.time_ms)}"
+        for each in explanation.estimates
+        if each.cores is not None and each.cores < own
+    ]
+    return "; ".join([f"more than its {counted(own, 'core')} would not make this run faster", *fewer])
+
+
 def _print_estimates(explanation: Explanation, out: Console) -> None:
+    if without_use := _without_use(explanation):
+        say(f"\n[bold]A model:[/] {plain(without_use)}. [dim]Shared resources do not count.[/]", out)
+        return
     # A narrow table would fold a title and a caption of its own.
     say("\n[bold]A model: the same run with other numbers of cores[/]", out)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)

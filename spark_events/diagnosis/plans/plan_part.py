@@ -36,7 +36,7 @@ class PlanPart:
         is_known: whether it took as long; else that is an upper limit.
         last: the stages that computed it last.
         wholes: the digests of two of the plans that it is a part of.
-        rows: how many rows were computed, in all.
+        rows_of_caches: how many rows were computed for each cache, by its RDD, in all; by None where unknown.
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
         scans: how often a cache was read, by the execution that filled it, too: once by each stage.
         other_columns: whether each time may have needed other columns of it.
@@ -56,11 +56,16 @@ class PlanPart:
     last: tuple[int, ...] = ()
     places: dict[str, None] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
-    rows: int = 0
+    rows_of_caches: dict[int | None, int] = field(default_factory=dict)
     kept_rows: int = 0
     scans: int = 0
     other_columns: bool = False
     after_release: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were computed for caches, in all."""
+        return sum(self.rows_of_caches.values())
 
     @property
     def is_again(self) -> bool:

@@ -231,10 +231,13 @@ class Recomputation:
             if len(part.passes) < MOST_PASSES:
                 part.passes.append(Pass(frozenset(stages), time.time_ms))
             kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}
-            if len(part.caches) < MOST_PASSES and (cache := _cache_of(node, kept)) is not None:
+            cache = _cache_of(node, kept)
+            if cache is not None and len(part.caches) < MOST_PASSES:
                 part.caches.add(cache)
             part.is_known = part.is_known and time.is_known
-            part.rows += node.rows or 0
+            if cache in part.rows_of_caches or len(part.rows_of_caches) < MOST_PASSES:
+                # Spark has one plan of a cache, whose metrics go on from one execution to the next.
+                part.rows_of_caches[cache] = max(part.rows_of_caches.get(cache, 0), node.rows or 0)
         if len(part.wholes) < 2:
             part.wholes.add(where.whole)
         if where.place and len(part.places) < _MOST_PLACES:
