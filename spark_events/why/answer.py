@@ -70,6 +70,7 @@ _DRIVER_ALONE = "driverAloneMs"
 _QUERY, _APPLICATION = "query ", "application "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
+_MUCH_OF_DRIVER = 0.2
 _WORTH_A_SENTENCE = 0.25
 """Issues like the costliest one are told with it that cost such a part of what it costs."""
 _MOST_OF_IT = 0.5
@@ -88,6 +89,7 @@ def answer(
     longest: Sequence[StagesOfPlace] = (),
     ended: bool = True,
     had_cpu: str = "",
+    to_first_stage_ms: int = 0,
 ) -> str:
     """Return the answer.
 
@@ -99,6 +101,7 @@ def answer(
         ended: whether its end is known: else nobody knows how long it takes.
         had_cpu: for how much of the time in which tasks read, compute and write they had a CPU, such as
             ``at most 16 %``, where that is little; else empty.
+        to_first_stage_ms: how long it took until its first stage began.
     """
     first = issues[0] if issues else None
     if first and not first.lost_ms and first.kind in SHARES and (share_ms := first.number("shareMs")):
@@ -111,7 +114,9 @@ def answer(
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
         of_spill = _of_spill(issues, duration_ms)
-        most = _of_python(issues, duration_ms) or _most(duration_ms, parts, longest, had_cpu)
+        most = _of_python(issues, duration_ms) or _most(
+            duration_ms, parts, longest, had_cpu, to_first_stage_ms
+        )
         nothing = _NOTHING if most and not issues else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
@@ -241,7 +246,11 @@ def _what(issue: FoundIssue) -> str:
 
 
 def _most(
-    duration_ms: int, parts: Mapping[str, int] | None, longest: Sequence[StagesOfPlace], had_cpu: str
+    duration_ms: int,
+    parts: Mapping[str, int] | None,
+    longest: Sequence[StagesOfPlace],
+    had_cpu: str,
+    to_first_stage_ms: int,
 ) -> str:
     """Return what takes most of the time where nothing is wrong; empty where that is unknown."""
     if not parts or not duration_ms:
@@ -249,6 +258,8 @@ def _most(
     largest = max(parts, key=lambda account: parts[account])
     share = whole_percent(100 * parts[largest] / duration_ms)
     most = f'The largest part of its time, {share}, is "{largest}".'
+    if largest == DRIVER and to_first_stage_ms > _MUCH_OF_DRIVER * parts[DRIVER]:
+        most = f"{most[:-1]}, {duration(min(to_first_stage_ms, parts[DRIVER]))} of it before its first stage."
     if had_cpu and largest == COMPUTING:
         most = (
             f"{most[:-1]}: tasks had a CPU for {had_cpu} of that time, and otherwise waited for {WAITED_FOR}."

@@ -57,6 +57,7 @@ class Explanation:
         failures: what was said of each failure of the application and of its jobs and queries, in order.
         longest: the stages that took longest, by place; empty as above.
         unfinished: how many tasks ran when their stage ended; None if some did where the log ends.
+        to_first_stage_ms: how long it took until its first stage began; 0 if unknown.
     """
 
     app_name: str
@@ -75,11 +76,20 @@ class Explanation:
     failures: Sequence[str] = ()
     longest: Sequence[StagesOfPlace] = ()
     unfinished: int | None = 0
+    to_first_stage_ms: int = 0
 
     @property
     def answer(self) -> str:
         """One sentence that says what to look at first; empty if nothing says that."""
-        return answer(self.issues, self.duration_ms, self.parts, self.longest, self.ended, self._little_cpu)
+        return answer(
+            self.issues,
+            self.duration_ms,
+            self.parts,
+            self.longest,
+            self.ended,
+            self._little_cpu,
+            self.to_first_stage_ms,
+        )
 
     @property
     def cpu_share(self) -> float | None:
@@ -230,4 +240,10 @@ def explain(
         failures=tuple(failures),
         longest=longest.longest(timeline.ended_ms - timeline.begun_ms),
         unfinished=timeline.unfinished,
+        to_first_stage_ms=_to_first_stage_ms(timeline),
     )
+
+
+def _to_first_stage_ms(timeline: ApplicationTimeline) -> int:
+    stages = timeline.run.stages if timeline.run else []
+    return max(0, min((stage.submitted_ms for stage in stages), default=0) - timeline.begun_ms)

@@ -120,6 +120,18 @@ def test_without_an_issue_that_costs_time(parts: dict[str, int] | None, told: st
     assert answer([issue("memory", None)], 100 * S, parts).replace("70.00", "70") == told
 
 
+@pytest.mark.parametrize(
+    ("to_first_s", "told"),
+    [(9, ", 9.0 s of it before its first stage"), (30, ", 20.0 s of it before its first stage"), (3, "")],
+)
+def test_how_long_an_application_starts(to_first_s: int, told: str) -> None:
+    """It is a part of the time of the driver alone, or more: other accounts have a part of it then."""
+    said = answer(
+        [], 40 * S, {"driver alone": 20 * S, "Python functions": 20 * S}, to_first_stage_ms=to_first_s * S
+    )
+    assert said.endswith(f'The largest part of its time, 50 %, is "driver alone"{told}.')
+
+
 def test_what_needed_functions_take_is_no_time_that_could_be_saved() -> None:
     """Nobody knows how long the same would take without Python."""
     of_query = issue("python", 30 * S, "query 'orders'", durationMs=120 * S)
