@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.overlaps import groups_of
-from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
+from spark_events.diagnosis.plans.plan_part import Pass, PlanPart, named_places
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
@@ -152,3 +152,15 @@ def test_no_stage_is_lost_twice(of_parts: list[list[tuple[set[int], int]]]) -> N
     groups = groups_of([part(str(number), *passes) for number, passes in enumerate(fitting)], {})
     stages = {stage for passes in fitting for each, _ in passes[1:] for stage in each}
     assert sum(group.lost_ms for group in groups) <= took_ms * len(stages)
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (["count at a.py:1", "count"], "count at a.py:1, count()"),
+        (["count", "take", "show"], "count(), take(), show()"),
+        (["count", "take", "show", "first"], "count(), take(), show() and others"),
+    ],
+)
+def test_more_places_than_are_said(places: list[str], said: str) -> None:
+    assert named_places(places) == said

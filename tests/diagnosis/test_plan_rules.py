@@ -995,7 +995,7 @@ def test_a_session_that_lasts_forgets_nothing_and_grows_by_nothing() -> None:
     parts = recomputation._parts.values()
     assert len(parts) == 8
     assert max(part.times for part in parts) == 2_000
-    assert all(len(part.places) <= 3 and len(part.wholes) <= 2 and len(part.last) == 1 for part in parts)
+    assert all(len(part.places) <= 4 and len(part.wholes) <= 2 and len(part.last) == 1 for part in parts)
 
 
 def test_what_measurements_of_tasks_are_is_no_result() -> None:

@@ -11,7 +11,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys
 from spark_events.diagnosis.plans.node import EXCHANGE, FILES, IN_MEMORY, OF_PROGRAM, Node, without_ids
-from spark_events.diagnosis.plans.plan_part import named_places
+from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _AGGREGATE = "HashAggregate"
@@ -20,7 +20,7 @@ _FILTER = "Filter"
 _PASSED = ("Project", "Sort", "AQEShuffleRead", EXCHANGE, "BroadcastExchange")
 """Nodes that make the same rows, of other columns or in another order."""
 _REUSED = ("ReusedExchange", "ReusedSubquery")
-_MOST_WAITING, _MOST_NODES, _MOST_PLACES, _MOST_TABLES = 100, 500, 3, 3
+_MOST_WAITING, _MOST_NODES, _MOST_TABLES = 100, 500, 3
 _LEAST = 2
 """Who counts once may need the number."""
 
@@ -130,7 +130,7 @@ class CountedRows:
         # With a cache, only the longer of both would be left.
         self.lost_ms += lost_ms
         self.tables.update(dict.fromkeys(counted.tables[:_MOST_TABLES]))
-        if counted.place and len(self.places) < _MOST_PLACES:
+        if counted.place and len(self.places) < MOST_PLACES:
             self.places[counted.place] = None
 
 

@@ -10,12 +10,12 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.looped_reads import files_of, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, without_ids
-from spark_events.diagnosis.plans.plan_part import named_places
+from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
-_MOST_FOLDERS, _MOST_PLACES, _MOST_TIMES = 1_000, 3, 1_000
+_MOST_FOLDERS, _MOST_TIMES = 1_000, 1_000
 _OFTEN = 5
 ROWS_OF_TEXT = "the rows of the "
 """How the evidence begins of what is computed again by parsing files."""
@@ -87,7 +87,7 @@ class _Parsed:
         self.longest_ms = max(self.longest_ms, time_ms)
         if besides_ms and len(self.besides_ms) < _MOST_TIMES:
             self.besides_ms.append(besides_ms)
-        if place and len(self.places) < _MOST_PLACES:
+        if place and len(self.places) < MOST_PLACES:
             self.places[place] = None
 
 

@@ -21,6 +21,11 @@ class Pass(NamedTuple):
     time_ms: int
 
 
+MOST_PLACES = 4
+"""So many places are kept: one more than is said, to say that there are others."""
+_MOST_NAMED = MOST_PLACES - 1
+
+
 @dataclass(slots=True)
 class PlanPart:
     """A part of plans that is the same in each execution.
@@ -117,5 +122,7 @@ class PlanPart:
 
 
 def named_places(places: Iterable[str]) -> str:
-    """Return places in the user's code, for a sentence; of those that only have a method's name, that."""
-    return ", ".join(f"{place}()" if place.isidentifier() else place for place in places)
+    """Return the first places in the user's code, for a sentence; of those without a line, their method."""
+    named = [f"{place}()" if place.isidentifier() else place for place in places]
+    others = " and others" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + others

@@ -23,14 +23,13 @@ from spark_events.diagnosis.plans.node import (
 from spark_events.diagnosis.plans.overlaps import groups_of
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
 from spark_events.diagnosis.plans.part_issues import computed_again, never_read
-from spark_events.diagnosis.plans.plan_part import MOST_PASSES, Pass, PlanPart
+from spark_events.diagnosis.plans.plan_part import MOST_PASSES, MOST_PLACES, Pass, PlanPart
 from spark_events.diagnosis.plans.released_caches import ReleasedCaches
 from spark_events.diagnosis.plans.shared_work import is_heavy, only_hands_on, work_of
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 
 _MOST_PARTS = 5_000
 _MOST_TOLD = 20
-_MOST_PLACES = 3
 _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 """How the name of a scan begins, before the table that it reads."""
 _INFERS, _OF_TEXT, OF_COLUMNS = "DeserializeToObject", ("Scan text", "Scan json", "Scan csv"), "schema"
@@ -240,7 +239,7 @@ class Recomputation:
                 part.rows_of_caches[cache] = max(part.rows_of_caches.get(cache, 0), node.rows or 0)
         if len(part.wholes) < 2:
             part.wholes.add(where.whole)
-        if where.place and len(part.places) < _MOST_PLACES:
+        if where.place and len(part.places) < MOST_PLACES:
             part.places[where.place] = None
         parts.append(part)
 
