@@ -70,6 +70,8 @@ _DRIVER_ALONE = "driverAloneMs"
 _QUERY, _APPLICATION = "query ", "application "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
+_EACH_FOR_ITSELF = (kinds.REGRESSION, kinds.RECOMPUTATION)
+"""Kinds of which the same change mends one issue alone, or whose costs are not for different time."""
 _MUCH_OF_DRIVER = 0.2
 _WORTH_A_SENTENCE = 0.25
 """Issues like the costliest one are told with it that cost such a part of what it costs."""
@@ -200,7 +202,7 @@ def _the_same_elsewhere(costly: FoundIssue, issues: Sequence[FoundIssue]) -> tup
     alike = [issue for issue in issues if issue.lost_ms and _change_for(issue) == _change_for(costly)]
     others_ms = sum(issue.lost_ms or 0 for issue in alike if issue is not costly)
     of_query = costly.about.startswith(_QUERY)  # whose work alone is the whole
-    if of_query or costly.kind == kinds.REGRESSION or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
+    if of_query or costly.kind in _EACH_FOR_ITSELF or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
         return 0, ""
     count = len(alike) - 1
     return others_ms, f", and the same at {'one other place' if count == 1 else f'{count} other places'}"

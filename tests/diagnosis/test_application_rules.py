@@ -186,6 +186,17 @@ def test_what_was_before_a_pause(first: str, planned_min: int, sentence: str) ->
     assert told(time, 21 * MIN)["idle-cores"].sentence.endswith(sentence)
 
 
+def test_a_write_before_a_pause() -> None:
+    """Spark names no line of the code for those of DataFrames; what was written is known at their end."""
+    time = driver(idle_time_ms=MIN)
+    plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/sold")(1, "Scan parquet db.t", 1)
+    ran(time, 0, MIN, "parquet")
+    time.execution_planned(executed(plan, s1=(0, 60)))
+    ran(time, 9 * MIN, 10 * MIN, "")
+    sentence = told(time, 10 * MIN)["idle-cores"].sentence
+    assert sentence.endswith("8 min between the write into file:/out/sold and stages of DataFrames")
+
+
 def test_most_of_several_pauses_after_a_place() -> None:
     time = driver(idle_time_ms=MIN)
     ran(time, 0, MIN, "collect at a.py:1")

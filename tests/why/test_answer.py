@@ -83,6 +83,12 @@ def test_what_other_functions_take_may_be_needed() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["recomputation", "regression"])
+def test_what_each_needs_a_change_for_itself(kind: str) -> None:
+    """Another result is kept by another cache; of a run and its queries, one is a part of the other."""
+    assert "the same at" not in answer([issue(kind, 12 * S), issue(kind, 6 * S)], 40 * S, {})
+
+
 def test_few_tasks_are_not_the_same_as_many() -> None:
     few = issue("task-count", 6 * S, fewTasks=True)
     assert "the same" not in answer([issue("task-count", 12 * S), few], 40 * S, {})

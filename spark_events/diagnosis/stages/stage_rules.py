@@ -250,7 +250,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     of_all = min(1.0, python.run_ms / run.total)
     time_ms = stage.as_wall_ms(python.run_ms)
-    if python.in_rdd and stage.warms_up:  # Spark does not measure how long workers of RDDs take to start
+    if stage.of_objects and stage.warms_up:  # Spark does not measure how long workers of RDDs take to start
         time_ms = max(0, time_ms - _STARTED_MS)
     advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
     if not stage.reuses_workers:

@@ -154,6 +154,8 @@ class DriverTime:
         """Called before the end of an SQL execution with its plans."""
         self._first_use.planned(execution)
         self._many_columns = self._many_columns or has_many_columns(execution)
+        if not self._last_place and (written := execution.written()):
+            self._last_place = f"the write into {written[0]}"
 
     def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.
