@@ -79,5 +79,5 @@ class WorkMadeAgain:
             None,
             f"{tasks} again for {duration(self._lost_ms)}{where}: what had been written was gone",
             KEEP_SHUFFLES,
-            evidence={MADE_AGAIN: True, "numTasks": self._tasks, "stages": self._attempts},
+            evidence={MADE_AGAIN: True, "numTasks": self._tasks, "attempts": self._attempts},
         )
