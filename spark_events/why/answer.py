@@ -212,7 +212,8 @@ def _change_for(issue: FoundIssue) -> tuple[object, ...]:
     """Return what issues have in common that people mend in the same way."""
     special = next((name for name in SPECIAL if name in issue.evidence), "")
     few, of_query = issue.evidence.get("fewTasks"), issue.about.startswith(_QUERY)
-    return issue.kind, special, few, _starts_again(issue), of_query
+    verb = issue.sentence.partition(" ")[0] if issue.kind == kinds.SMALL_FILES else ""
+    return issue.kind, verb, special, few, _starts_again(issue), of_query
 
 
 def _absence(issue: FoundIssue) -> str:

@@ -26,6 +26,7 @@ SHARES = {
 }
 """What takes the time of issues of which nobody knows the cost, but which may be lost as a whole."""
 _SETTING = re.compile(r"spark(?:\.[A-Za-z]+)+")
+_LONGEST_VALUE = 100
 _LARGEST = 2**53
 """Of the whole numbers that JSON's readers take."""
 
@@ -90,7 +91,7 @@ def with_present_values(issue: FoundIssue, conf: Mapping[str, str]) -> FoundIssu
         conf: the settings that the run was started with.
     """
     named = dict.fromkeys(_SETTING.findall(issue.advice))
-    values = [f"{name}={conf[name]}" for name in named if name in conf]
+    values = [f"{name}={conf[name][:_LONGEST_VALUE]}" for name in named if name in conf]
     if not values or any(value in issue.advice for value in values):
         return issue
     return replace(issue, advice=f"{issue.advice} The run has {' and '.join(values)}.")

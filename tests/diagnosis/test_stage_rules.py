@@ -290,11 +290,11 @@ def test_what_is_made_again(attempts: list[tuple[int, int, bool]], again: list[b
 def test_what_an_application_makes_again_is_added_up() -> None:
     """Each attempt may be too small to tell; the place of most of it is said."""
     work = WorkMadeAgain()
-    first = work.take("count at a.py:1", measured([20 * S]), 20 * S)
+    first = work.take("count at a.py:1", measured([20 * S]), 20 * S, 0)
     assert (
         first.sentence == "one task runs again for 20.0 s for count at a.py:1: what had been written was gone"
     )
-    both = work.take("save at b.py:2", measured([30 * S, 30 * S]), 30 * S)
+    both = work.take("save at b.py:2", measured([30 * S, 30 * S]), 30 * S, 0)
     assert (both.kind, both.lost_ms, both.cause) == ("retries", 50 * S, first.cause)
     assert both.sentence == (
         "3 tasks of 2 stage attempts run again for 50.0 s, most of that for save at b.py:2: what had been "

@@ -52,16 +52,27 @@ class WorkMadeAgain:
 
     def __init__(self) -> None:
         self._by_place: Counter[str] = Counter()
+        self._jobs_ms: dict[int, int] = {}
+        self._other_jobs_ms = 0
         self._attempts = self._tasks = self._lost_ms = 0
 
-    def take(self, place: str, measured: TasksMeasured, lost_ms: int) -> Issue:
+    @property
+    def jobs_ms(self) -> int:
+        """How long the jobs have taken that they belong to, until then, in ms."""
+        return self._other_jobs_ms + sum(self._jobs_ms.values())
+
+    def take(self, place: str, measured: TasksMeasured, lost_ms: int, job_begun_ms: int) -> Issue:
         """Return what they have cost so far.
 
         Args:
             place: in the user's code, or the name of the stage.
             measured: what the tasks of one more attempt measured.
             lost_ms: for how long they ran alone, in ms.
+            job_begun_ms: when its job began, in ms since the epoch.
         """
+        self._jobs_ms[job_begun_ms] = measured.last_ms - job_begun_ms
+        if len(self._jobs_ms) > _MOST_PLACES:
+            self._other_jobs_ms += self._jobs_ms.pop(next(iter(self._jobs_ms)))
         self._attempts += 1
         self._tasks += measured.tasks
         self._lost_ms += lost_ms

@@ -307,19 +307,22 @@ class ApplicationIssues(Timeless):
         self._take(self._tiny_tasks.take(place, tiny, self.cores), time_ms, lost_in)
 
     def makes_again(
-        self, place: str, measured: TasksMeasured, ran: tuple[int, int], beside_ms: int, time_ms: int
+        self, place: str, measured: TasksMeasured, beside_ms: int, job_begun_ms: int, time_ms: int
     ) -> None:
         """Called with a stage attempt that has ended and made again what was lost.
 
         Args:
             place: in the user's code, or the stage's name.
             measured: what its tasks measured.
-            ran: when they ran, from and until, in ms since the epoch.
             beside_ms: for how long other stages ran at the same time.
+            job_begun_ms: when its job began, in ms since the epoch.
             time_ms: now, in ms since the epoch.
         """
+        ran = measured.first_ms, measured.last_ms
         lost_ms = max(0, ran[1] - ran[0] - beside_ms)
-        self._take(self._made_again.take(place, measured, lost_ms), time_ms, ran)
+        issue = self._made_again.take(place, measured, lost_ms, job_begun_ms)
+        # In an application that runs for days, it matters to these jobs.
+        self._take(issue, time_ms, ran, ("the jobs that it is about", self._made_again.jobs_ms))
 
     def reads_cache(
         self, stage: EndedStage, kept: Collection[int], beside: Callable[[], int], time_ms: int
@@ -389,14 +392,24 @@ class ApplicationIssues(Timeless):
         for issue in self._driver.issues(time_ms):
             self._take(issue, time_ms)
 
-    def _take(self, issue: Issue, time_ms: int, lost_in: tuple[int, int] | None = None) -> None:
-        """Take what an issue has cost so far; see ``GrowingIssues.take``."""
+    def _take(
+        self,
+        issue: Issue,
+        time_ms: int,
+        lost_in: tuple[int, int] | None = None,
+        of: tuple[str, int] | None = None,
+    ) -> None:
+        """Take what an issue has cost so far, of the whole application or another whole, in ms.
+
+        See ``GrowingIssues.take``.
+        """
+        whole, whole_ms = of or ("the application so far", self._lasted_ms(time_ms))
         name = self._context.emitter.application.name
         subject = Subject(
             Entity("application", "", f"application {name!r}"),
             self._context.scopes.application_run(),
-            "the application so far",
-            self._lasted_ms(time_ms),
+            whole,
+            whole_ms,
             {},
         )
         self._growing.take(issue, subject, time_ms, lost_in)

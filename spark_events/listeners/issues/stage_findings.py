@@ -156,8 +156,10 @@ class StageFindings:
         if not stage.of_query and not info.get("Failure Reason"):
             self._application.of_library(stage.name, measured, beside, time_ms)
         if stage.repeats and not stage.of_query:
-            place, span = named(stage.name, stage.of_job), (measured.first_ms, measured.last_ms)
-            self._application.makes_again(place, measured, span, beside(), time_ms)
+            begun_ms = stage.of_job.begun_ms if stage.of_job else measured.first_ms
+            self._application.makes_again(
+                named(stage.name, stage.of_job), measured, beside(), begun_ms, time_ms
+            )
         if lasted_ms < self._thresholds.min_time_ms and not stage.of_query:
             return  # it cannot have lost so much
         ended = self._ended(stage, measured, info, bool(kept))
