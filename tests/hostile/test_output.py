@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +36,7 @@ from spark_events.sql_runner.store.history import Deployment
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.written import page as why_page
+from tests.support.applications import cli
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering
 
@@ -45,7 +48,7 @@ each_text = pytest.mark.parametrize("name", TEXTS)
 def shown(show: Callable[[Console], Any], width: int = 100) -> str:
     """Return what is printed on a terminal that can do nothing."""
     out = io.StringIO()
-    show(Console(file=out, width=width, highlight=False, color_system=None))
+    show(Console(file=out, width=width, highlight=False, emoji=False, color_system=None))
     return out.getvalue()
 
 
@@ -200,6 +203,25 @@ def test_report_on_a_terminal(name: str) -> None:
     from spark_events.cli.reports.tables import print_report
 
     assert not steering(shown(lambda out: print_report(report_of(TEXTS[name]), out)))
+
+
+def test_words_between_colons_are_no_emoji() -> None:
+    """A line's number, a path and a name stay what they are."""
+    done = subprocess.run(cli("show", "/data/in:x:out"), capture_output=True, text=True)
+    assert "/data/in:x:out" in done.stderr
+    found = FoundIssue(
+        "skew", "WARN", "stage 1 (:a: at x:100:)", ":v: and etl:x:daily", ":b:", 9_000, None, {}
+    )
+    text = shown(lambda out: print_explanation(Explanation("etl:x:daily", "", 0, 90_000, True, [found]), out))
+    for said in ("etl:x:daily", ":a: at x:100:", ":v: and etl:x:daily", ":b:"):
+        assert said in text
+
+
+@pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
+@pytest.mark.parametrize("size", ["²", "x", "0", "-5", ""])
+def test_sizes_of_a_terminal_that_are_none(name: str, size: str) -> None:
+    done = subprocess.run(cli("paths"), env={**os.environ, name: size}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_message_of_many_lines_on_a_terminal() -> None:

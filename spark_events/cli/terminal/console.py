@@ -44,11 +44,12 @@ _LONGEST_MESSAGE = 4_000
 
 _NARROWEST = 20
 """What is narrower shows no table: a terminal that does not know its width says that it has none."""
-if (os.environ.get("COLUMNS") or "x").isdigit() and int(os.environ["COLUMNS"]) < _NARROWEST:
-    del os.environ["COLUMNS"]
+for name, least in (("COLUMNS", _NARROWEST), ("LINES", 1)):
+    if (size := os.environ.get(name)) and not (size.isdecimal() and int(size) >= least):
+        del os.environ[name]
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def say(markup: str, console: Console = out) -> None:

@@ -117,7 +117,7 @@ def _print_issues(issues: list[FoundIssue], out: Console) -> None:
 def _indented(markup: str, out: Console) -> None:
     """Print a paragraph, each line of which is indented."""
     if has_width(out):
-        out.print(Padding(Text.from_markup(markup), (0, 0, 0, 2)))
+        out.print(Padding(Text.from_markup(markup, emoji=False), (0, 0, 0, 2)))
     else:
         say(f"  {markup}", out)
 

@@ -63,4 +63,4 @@ def _issue(chain: list[Node], execution: EndedExecution) -> Issue:
 def _columns(node: Node) -> int:
     """Return how many columns come out of a projection, as far as its text says it."""
     last = node.text.rpartition(CUT)[0].rpartition(" ")[2]
-    return len(items(node.text)) + (int(last) - 1 if last.isdigit() else 0)
+    return len(items(node.text)) + (int(last) - 1 if last.isdecimal() else 0)

@@ -74,7 +74,7 @@ def open_executor_sources(
         registry: has the counters of what is dropped.
     """
     port = conf.get(f"{DRIVER_SINK}port", "")
-    if not port.isdigit():
+    if not port.isdecimal():
         logger.warning(
             "spark.metrics.executors.sink.port: Spark is not configured to send its metrics there; start the "
             "application with spark-events run, or add the lines that spark-events check prints"

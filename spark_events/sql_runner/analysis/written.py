@@ -36,4 +36,4 @@ def _last_in_folder(session: Any, target: TargetTable) -> int:
     if not files.exists(folder):
         return -1
     names = [status.getPath().getName().partition(".")[0] for status in files.listStatus(folder)]
-    return max((int(name) for name in names if name.isdigit()), default=-1)
+    return max((int(name) for name in names if name.isdecimal()), default=-1)

@@ -92,4 +92,4 @@ def damage(store: Store, checkpoint: str) -> str:
 
 def _last(store: Store, checkpoint: str, log: str) -> int:
     names = store.names(f"{checkpoint}/{log}")
-    return max((int(name) for name in names if name.isdigit()), default=-1)
+    return max((int(name) for name in names if name.isdecimal()), default=-1)

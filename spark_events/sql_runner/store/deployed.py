@@ -128,4 +128,4 @@ def write_deployed(store: Store, deployed: DeployedQuery) -> None:
 def last_version(store: Store, name: str) -> int:
     """Return the highest version of a query that ever had a checkpoint or a savepoint; 0 if none had."""
     versions = store.names(layout.checkpoints(name)) + store.names(layout.savepoints(name))
-    return max((int(version) for version in versions if version.isdigit()), default=0)
+    return max((int(version) for version in versions if version.isdecimal()), default=0)

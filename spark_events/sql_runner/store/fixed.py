@@ -22,7 +22,7 @@ def fixed_properties(store: Store, checkpoint: str) -> dict[str, str]:
     Raises:
         StoreError: the store cannot be read.
     """
-    batches = [int(name) for name in store.names(f"{checkpoint}/{_OFFSETS}") if name.isdigit()]
+    batches = [int(name) for name in store.names(f"{checkpoint}/{_OFFSETS}") if name.isdecimal()]
     data = store.read(f"{checkpoint}/{_OFFSETS}/{max(batches)}") if batches else None
     if data is None:
         return {}

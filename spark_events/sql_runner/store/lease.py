@@ -195,7 +195,7 @@ class Lease:
 
     def _numbers(self) -> list[int]:
         names = (name.removesuffix(".json") for name in self._store.names(self._folder))
-        return [int(name) for name in names if name.isdigit()]
+        return [int(name) for name in names if name.isdecimal()]
 
     def _file(self, number: int) -> str:
         return f"{self._folder}/{number:09d}.json"
