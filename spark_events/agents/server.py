@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +34,7 @@ _INSTRUCTIONS = (
     "checkpoint completed in time, what made them slow, and which data they moved. Times are in ms since the "
     "epoch, durations in ms, sizes in bytes."
 )
-_LONGEST_MESSAGE = 4_000
+_LONGEST_MESSAGE, _LONGEST_NAME = 4_000, 200
 MOST_ROWS = 200
 """Of each table in an answer; the first rows are the worst, or the latest."""
 
@@ -88,10 +87,10 @@ class _Tools:
 
         Args:
             since: only this much time before the last event, such as 12h or 7d; all of it by default.
-            app: only the application of this name.
+            app: only the applications of this name, or the one of this id.
         """
-        report = self._report(since)
-        tables = {table.name: _of(report.tables[table.name], app) for table in TABLES if table.heading}
+        report = self._report(since, app)
+        tables = {table.name: report.tables[table.name] for table in TABLES if table.heading}
         return {
             "since_ms": report.since_ms,
             "until_ms": report.until_ms,
@@ -105,9 +104,9 @@ class _Tools:
 
         Args:
             since: only this much time before the last event, such as 12h or 7d; all of it by default.
-            app: only the application of this name.
+            app: only the applications of this name, or the one of this id.
         """
-        rows = _of(self._report(since).tables.failures, app)[::-1]
+        rows = self._report(since, app).tables.failures[::-1]
         return {"failures": rows[:MOST_ROWS], "rows": len(rows)}
 
     def why(self, app: str = "") -> dict[str, Any]:
@@ -129,6 +128,8 @@ class _Tools:
                     notes += more_notes
         except ConfigError as error:
             raise _tool_error(error) from error
+        if app and not explanations:
+            raise ToolError(f"app: no application has the name or id {cut(app, _LONGEST_NAME)!r}")
         values = [as_values(explanation) for explanation in explanations]
         return {"applications": values[:MOST_ROWS], "rows": len(values), "notes": notes}
 
@@ -157,10 +158,10 @@ class _Tools:
         meant = [edge for edge in edges if any(str(edge[end]).endswith(of) for end in ("source", "sink"))]
         return {"flows": meant[:MOST_ROWS], "rows": len(meant)}
 
-    def _report(self, since: str) -> Report:
+    def _report(self, since: str, app: str) -> Report:
         try:
             span_ms = DURATION.read("since", since) if since else None
-            options = ReportOptions(self._sources.events, self._sources.sla, Selection(span_ms=span_ms))
+            options = ReportOptions(self._sources.events, self._sources.sla, Selection(app, span_ms=span_ms))
             with self._one_at_a_time, open_database(options, Engine.LOCAL) as database:
                 return make_report(database, options)
         except ConfigError as error:
@@ -169,7 +170,3 @@ class _Tools:
 
 def _tool_error(error: ConfigError) -> ToolError:
     return ToolError(cut(text_without_url_secrets(str(error)), _LONGEST_MESSAGE))
-
-
-def _of(rows: Sequence[dict[str, Any]], app: str) -> list[dict[str, Any]]:
-    return [row for row in rows if app in ("", row["app_name"])]

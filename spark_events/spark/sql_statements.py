@@ -68,7 +68,8 @@ def split_statements(text: str) -> Iterator[SqlStatement]:
     start, last = -1, 0
     for token in sql_tokens(text):
         words = text[token.start : token.end]
-        if token.kind == OTHER and words.strip():
+        # Spark refuses what a comment hides that never ends: it is no statement less.
+        if token.kind in (OTHER, UNENDED) and words.strip():
             start = token.start + len(words) - len(words.lstrip()) if start < 0 else start
             last = token.end
         if token.kind == END and start >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -61,11 +62,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_tool(folder: Path) -> None:
     """What it says is what the commands say; all are read-only."""
-    tools, report, recent, failures, why = ask(
+    tools, report, failures, why = ask(
         folder,
         ("--events", "stored", "--logs", "app-1"),
         ("report", {"app": "sample"}),
-        ("report", {"since": "1s", "app": "other"}),
         ("failures", {}),
         ("why", {}),
     )
@@ -74,13 +74,28 @@ def test_each_tool(folder: Path) -> None:
     assert (uptime["app_name"], uptime["status"]) == ("sample", "FINISHED")
     assert report["issues"][0]["issue"] == "straggler"
     assert report["rows"]["issues"] == 1
-    assert recent["rows"] == dict.fromkeys((table.name for table in TABLES if table.heading), 0)
+    assert report["rows"].keys() == {table.name for table in TABLES if table.heading}
     assert failures == {"failures": [], "rows": 0}
     # Of the application that a log tells of, stored events say nothing more.
     (explained,) = why["applications"]
     parts = explained["parts"]
     assert parts["driver alone"] + parts["driver within a query"] == 50_000
     assert explained["issues"][0]["lost_ms"] == 79_888
+
+
+def test_an_application_that_is_not_there(folder: Path) -> None:
+    """A name that is misspelt had no failures, either: an agent would say that all is well."""
+    asked = [(tool, {"app": "sampel"}) for tool in ("report", "failures", "why")]
+    _, *answers = ask(
+        folder,
+        ("--events", "stored", "--logs", "app-1"),
+        *asked,
+        ("report", {"app": "app-20261118120000-0001"}),
+    )
+    *wrong, of_id = answers
+    for said in wrong:
+        assert re.search("no application has (this|the) name or id", said)
+    assert of_id["rows"]["uptime"] == 1
 
 
 def test_of_stored_events_alone(folder: Path) -> None:

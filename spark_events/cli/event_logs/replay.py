@@ -91,8 +91,8 @@ def replay(
 ) -> None:
     """Report the events and spans of past applications from their Spark event logs.
 
-    They have the same ids as when reported live, so you can repeat a replay. Exits 1 if something was lost or
-    could not be read, 4 if there is nothing to read.
+    They have the same ids as when reported live, so you can repeat a replay. Exits 1 if events were lost or a
+    log could not be read, 4 if there is nothing to read. Damaged records are counted, and do not change that.
     """
     given, _ = read_conf(properties_file, conf or ())
     log_to_terminal()
