@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_events.diagnosis.times.cores_model import Estimate, critical_path_ms, estimates
+from spark_events.diagnosis.times.cores_model import CRITICAL_PATH, Estimate, critical_path_ms, estimates
 from spark_events.diagnosis.times.ledger import (
     ACCOUNTS,
     BATCH,
@@ -329,7 +329,7 @@ def test_the_parts_add_up(
     assert sum(booked.core_ms.values()) == core_ms(records, happened.ended_ms)
     assert min(booked.time_ms.values()) >= 0
     assert min(booked.core_ms.values()) >= 0
-    assert critical_path_ms(model(happened)) >= 0
+    assert (critical_path_ms(model(happened)) or 0) >= 0
     assert all(estimate.time_ms >= 0 for estimate in estimates(model(happened)))
 
 
@@ -419,6 +419,21 @@ def test_cores() -> None:
         Estimate(None, 20 * S + 30 * S),
     ]
     assert critical_path_ms(model(happened)) == 50 * S
+
+
+def test_a_clock_that_goes_back_leaves_no_model() -> None:
+    """As after a driver's clock was set: a stage ends before it began, and takes no time, or less."""
+    happened = timeline(
+        r.application_start(),
+        r.executor("Added", 0),
+        r.job_start(10 * S, 0, (0,)),
+        *completed(0, 40 * S, 20 * S, [10 * S] * 8),
+        r.job_end(50 * S),
+        r.application_end(60 * S),
+    )
+    assert estimates(model(happened)) == []
+    assert critical_path_ms(model(happened)) is None
+    assert CRITICAL_PATH not in happened.attributes()
 
 
 def test_a_job_whose_stages_nobody_knows() -> None:

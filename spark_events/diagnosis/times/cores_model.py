@@ -26,22 +26,23 @@ class Estimate(NamedTuple):
     time_ms: int
 
 
-def critical_path_ms(run: RunStages) -> int:
-    """Return the least time that the run could take with endless cores, in ms.
+def critical_path_ms(run: RunStages) -> int | None:
+    """Return the least time that the run could take with endless cores, in ms; None as of ``estimates``.
 
     It is the time in which no stage ran, and for each job the longest of its chains of stages, each as long
     as its longest task. Jobs that ran at the same time count once, by the longest of them.
     """
-    return _time_with(run, None)
+    return _time_with(run, None) if run.is_in_order else None
 
 
 def estimates(run: RunStages) -> list[Estimate]:
     """Return how long the run would have taken with other numbers of cores, endless ones last.
 
     A stage takes at least as long as its longest task, and as all of its tasks divided by the cores; the time
-    in which no stage ran stays. It is empty where nobody knows how many cores there were.
+    in which no stage ran stays. It is empty where nobody knows how many cores there were, or the clock of the
+    driver went back.
     """
-    if not run.cores or not run.jobs:
+    if not run.cores or not run.jobs or not run.is_in_order:
         return []
     counts = sorted({max(1, int(run.cores * factor)) for factor in _FACTORS})
     return [Estimate(count, _time_with(run, count)) for count in (*counts, None)]

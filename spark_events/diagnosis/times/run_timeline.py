@@ -73,3 +73,10 @@ class RunStages:
     cores: int = 0
     jobs: dict[int, JobRun] = field(default_factory=dict)
     stages: list[StageRun] = field(default_factory=list)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether all stages ran within the run, each until after its beginning; else the clock went back."""
+        return all(
+            self.begun_ms <= stage.submitted_ms <= stage.ended_ms <= self.ended_ms for stage in self.stages
+        )

@@ -164,7 +164,8 @@ class ApplicationTimeline(Timeless):
             ACCOUNTS[account].attribute: ms for account, ms in self.booked().time_ms.items() if ms
         }
         if self.run is not None:
-            attributes[CRITICAL_PATH] = critical_path_ms(self.run)
+            if (critical_ms := critical_path_ms(self.run)) is not None:
+                attributes[CRITICAL_PATH] = critical_ms
             if with_cores := [estimate for estimate in estimates(self.run) if estimate.cores]:
                 attributes[CORES] = tuple(estimate.cores or 0 for estimate in with_cores)
                 attributes[ESTIMATES] = tuple(estimate.time_ms for estimate in with_cores)
