@@ -92,7 +92,7 @@ def init(
     settings = wanted.settings()
     before = ""
     if adds:
-        settings, before = not_yet_in(file, settings), file.read_text()
+        settings, before = not_yet_in(file, settings), file.read_text(encoding="utf-8")
     if settings:
         _write(file, text_of(settings, before))
     _say_next(file, wanted, settings)

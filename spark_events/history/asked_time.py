@@ -11,11 +11,13 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
 from spark_events.api.option_types import DURATION
 
+_LAST_MS = 253_402_214_400_000
+"""The last day of the year 9999: Python knows no later one."""
 _ZULU = re.compile(r"[zZ]$")
 
 
 def time_of(name: str, text: str) -> int:
-    """Return the time that a text means, in ms since the epoch.
+    """Return the time that a text means, in ms since the epoch; from 1970 to 9999, for no event is from others.
 
     Args:
         name: of the option or argument that has it, for the error.
@@ -29,7 +31,7 @@ def time_of(name: str, text: str) -> int:
     if text == "now":
         return now_ms
     with suppress(ConfigError):
-        return now_ms - DURATION.read(name, text)
+        return max(0, now_ms - DURATION.read(name, text))
     try:
         moment = datetime.fromisoformat(_ZULU.sub("+00:00", text))  # Python 3.10 does not know Z
     except ValueError:
@@ -38,4 +40,4 @@ def time_of(name: str, text: str) -> int:
             "as 2h, which means that long ago, or now"
         ) from None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    return int(aware.timestamp() * 1_000)
+    return min(max(0, int(aware.timestamp() * 1_000)), _LAST_MS)

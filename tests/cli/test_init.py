@@ -178,3 +178,13 @@ def test_questions_on_a_terminal(folder: Path) -> None:
     assert settings["spark.metrics.reporter.prom.factory.class"] == "prometheus"
     assert settings["spark.events.checkpoint.sla"] == "30s"
     assert said.count(b"?") + said.count(b"]:") + said.count(b"):") == 3
+
+
+def test_letters_that_the_locale_does_not_have(folder: Path) -> None:
+    """A configuration is UTF-8, wherever the command runs."""
+    (folder / "mine.conf").write_text("spark.app.name café\n", encoding="utf-8")
+    ascii_alone = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = cli("init", "--append", "--output", "mine.conf", "--folder", "events")
+    done = subprocess.run(command, env=ascii_alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "mine.conf").read_text(encoding="utf-8").startswith("spark.app.name café\n")
