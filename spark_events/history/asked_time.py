@@ -17,7 +17,7 @@ _ZULU = re.compile(r"[zZ]$")
 
 
 def time_of(name: str, text: str) -> int:
-    """Return the time that a text means, in ms since the epoch; from 1970 to 9999, for no event is from others.
+    """Return the time that a text means, in ms since the epoch, between 1970 and 9999: no event is beyond.
 
     Args:
         name: of the option or argument that has it, for the error.
