@@ -212,6 +212,33 @@ def test_a_join_of_all_with_all(name: str) -> None:
     assert "cross-join" not in told(joins, executed(join(10, name, right=49), s3=(5, 45)))
 
 
+def test_all_pairs_that_functions_in_python_take() -> None:
+    """What these take is not the join's, such as to price each position in each scenario."""
+    name = "BroadcastNestedLoopJoin BuildRight, Cross"
+    plan = Plan()(0, "Project [pnl#5]", 3)
+    plan(1, "ArrowEvalPython [price(a#1, b#2)#5], [pnl#5]", 3, time_to_run_Python_workers=28_000)
+    plan(2, name, 3, rows=2_000_000)(3, "Scan parquet db.left [a#1]", 3, rows=2_000)
+    plan(3, "BroadcastExchange HashedRelation", 2, rows=1_000)(
+        4, "Scan parquet db.right [b#2]", 2, rows=1_000
+    )
+    execution = executed(plan, s2=(0, 5), s3=(5, 45))
+    run_ms = execution.stages[103].run_ms if 103 in execution.stages else execution.stages[3].run_ms
+    issue = told(joins, execution)["cross-join"]
+    assert issue.lost_ms == pytest.approx(40 * S * (1 - 28_000 / run_ms), abs=2)
+    assert "pairs each of 2,000 rows with each of 1,000" in issue.sentence
+    assert issue.advice.startswith("Unless each pair is needed")
+
+
+def test_the_latest_row_before_each() -> None:
+    """An equal key and a limit: rows of one key are many, and nothing is missing in the condition."""
+    name = "SortMergeJoin [k#1], [k#2], Inner, (at#3 <= ts#4)"
+    issue = told(joins, executed(join(2_000_000, name), s3=(5, 45)))["exploding-join"]
+    assert "on k, and on at, ts, makes 2,000,000 rows" in issue.sentence
+    assert "last(…, ignorenulls=True) over a window by k" in issue.advice
+    equal = told(joins, executed(join(2_000_000), s3=(5, 45)))["exploding-join"]
+    assert "ignorenulls" not in equal.advice
+
+
 @pytest.mark.parametrize(
     ("kind", "condition", "is_not_in"),
     [
@@ -486,7 +513,7 @@ def test_sides_without_a_name_are_told_by_their_columns() -> None:
     for node, rows in ((1, 2_000), (2, 1_000)):
         assert plan.measured[1_000 * node].value == rows
     issue = told(joins, executed(plan, s3=(5, 45)))["cross-join"]
-    assert "the join of buyer and seller, next compares" in issue.sentence
+    assert "the join of buyer and seller, next pairs" in issue.sentence
 
 
 def actions(*computed: tuple[int, int, int], text: str = "Scan ExistingRDD[value#1L,score#2]") -> list[Issue]:

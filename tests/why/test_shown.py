@@ -65,9 +65,7 @@ def shown(*times_s: int, figures: RunFigures | None) -> str:
 
 def test_cores_that_would_not_help_are_one_sentence() -> None:
     of_four = RunFigures(counts={"cores": 4})
-    sentence = (
-        "A model: more than its 4 cores would not make this run faster; with 2, it would take 1 min 50 s."
-    )
+    sentence = "A model: more than its 4 cores would not make this run faster, with the tasks that it has; with 2, it would take 1 min 50 s."
     assert sentence in shown(110, 100, 99, 96, figures=of_four)
     for said in (shown(110, 100, 99, 90, figures=of_four), shown(110, 100, 99, 96, figures=None)):
         assert "unlimited" in said

@@ -54,7 +54,10 @@ def test_on_a_terminal(done: subprocess.CompletedProcess[str]) -> None:
     assert "driver alone" in done.stdout
     assert f"stage 0.0 ({MARKUP})" in done.stdout
     assert "1 min 20 s" in done.stdout
-    assert "A model: more than its 4 cores would not make this run faster; with 2" in done.stdout
+    assert (
+        "A model: more than its 4 cores would not make this run faster, with the tasks that it has; with 2"
+        in done.stdout
+    )
 
 
 def test_no_word_is_cut_on_a_terminal_of_80_columns(folder: Path) -> None:

@@ -134,7 +134,9 @@ def _without_use(explanation: Explanation) -> str:
         for each in explanation.estimates
         if each.cores is not None and each.cores < own
     ]
-    return "; ".join([f"more than its {counted(own, 'core')} would not make this run faster", *fewer])
+    cores = counted(own, "core")
+    sentence = f"more than its {cores} would not make this run faster, with the tasks that it has"
+    return "; ".join([sentence, *fewer])
 
 
 def _print_estimates(explanation: Explanation, out: Console) -> None:

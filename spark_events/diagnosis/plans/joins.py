@@ -12,8 +12,8 @@ from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_d
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
-from spark_events.diagnosis.plans.pairs_tried import PairsTried
-from spark_events.diagnosis.plans.work_in_stage import over, stages_of_rows
+from spark_events.diagnosis.plans.pairs_tried import PairsTried, condition_besides
+from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, freed_besides_ms, over, stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
@@ -40,6 +40,14 @@ _DROPS_FIRST = (
     "Many rows of both sides have the same {keys}: look which values these are (unknown, default, empty), "
     "and leave them out before the join; or do the one first that keeps few rows."
 )
+_IF_NOT_ALL = "Unless each pair is needed:"
+_OF_LATEST = (
+    "Its condition on {condition} leaves many rows for each {keys}. To find the latest row before each (as "
+    "of), put the rows of both sides together (unionByName), and take last(…, ignorenulls=True) over a "
+    "window by {keys}, in the order of their times. For other ranges, also join on a bucket of what is "
+    "compared."
+)
+_MEASURED = (*MEASURED_TIMES, "time to start Python workers", "time to initialize Python workers")
 _FEW_ROWS, _FEW_OF_ALL = 10, 0.1
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
@@ -72,19 +80,22 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         return
     stages = stages_of_rows(node, rows)
     tables, keys = node.tables(), join_keys(node)
-    left, advice, kept = "", _FEWER_ROWS, None
+    left, advice, kept, keys_and = "", _FEWER_ROWS, None, keys
     if dropped is not None:
         advice, kept = _ONE_ROW_OF_EACH, dropped.kept
         left = f", of which {kept:,} are left once one of each {dropped.columns} is kept"
     elif drops is not None:
         advice, kept = _DROPS_FIRST, drops.rows or 0
         left = f", of which the next join, on {join_keys(drops)}, keeps {kept:,}"
+    if drops is None and (condition := condition_besides(node)):
+        keys_and = f"{keys}, and on {condition},"
+        advice = _OF_LATEST.replace("{condition}", condition)
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
         execution.wall_ms(stages) * (rows - most) // rows,
         None,
-        f"the join{of_tables(tables)} on {keys} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}",
+        f"the join{of_tables(tables)} on {keys_and} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}",
         advice.format(keys=keys),
         evidence={
             "join.keys": keys,
@@ -113,8 +124,9 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if pairs < thresholds.explosion_rows or min(left, right) < _FEW_ROWS:
         return
     tables, condition = node.tables(), _condition(node)
-    because, advice = ", without a condition", _ON_EQUAL_COLUMNS
+    because, advice, verb = ", without a condition", f"{_IF_NOT_ALL} {_ON_EQUAL_COLUMNS}", "pairs"
     if condition:
+        advice, verb = _ON_EQUAL_COLUMNS, "compares"
         because = f", because its condition on {condition} is not an equality"
     if on_or := advice_on_or(node):
         because, advice = f", because its condition on {condition} is equalities joined by OR", on_or
@@ -124,14 +136,19 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     yield Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} {condition}",
-        execution.wall_ms(node.stages),
+        round(freed_besides_ms(execution, node.stages, _beside(node, execution), _MEASURED)),
         None,
-        f"the join{of_tables(tables or _sides(node))} compares each of {left:,} rows with each of {right:,}: "
+        f"the join{of_tables(tables or _sides(node))} {verb} each of {left:,} rows with each of {right:,}: "
         f"{pairs:,} pairs{because}",
         advice,
         evidence={"join.pairs": pairs, "join.leftRows": left, "join.rightRows": right},
         stages=node.stages,
     )
+
+
+def _beside(node: Node, execution: EndedExecution) -> list[Node]:
+    """Return what else its stages do, of which Spark measures the time of some."""
+    return [other for other in execution.nodes() if other is not node and other.stages & node.stages]
 
 
 def _sides(node: Node) -> list[str]:

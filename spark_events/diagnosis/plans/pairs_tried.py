@@ -55,7 +55,7 @@ class PairsTried:
 
     def issues(self, node: Node) -> Iterator[Issue]:
         """Yield it of a join by equal keys."""
-        condition, rows, read = _condition(node), node.rows, [child.rows for child in node.children]
+        condition, rows, read = condition_besides(node), node.rows, [child.rows for child in node.children]
         if not condition or rows is None or len(read) != 2 or None in read or len(node.stages) != 1:
             return
         few, many = sorted(side or 0 for side in read)
@@ -118,7 +118,7 @@ def _issue(
     )
 
 
-def _condition(node: Node) -> str:
+def condition_besides(node: Node) -> str:
     """Return the columns that a join's further condition compares; empty if it has none, or a slow one."""
     match = _CONDITION.match(node.text)
     if match is None or node.is_cut or not calls_light(match[1]):

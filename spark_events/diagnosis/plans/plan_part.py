@@ -24,6 +24,8 @@ class Pass(NamedTuple):
 MOST_PLACES = 4
 """So many places are kept: one more than is said, to say that there are others."""
 _MOST_NAMED = MOST_PLACES - 1
+_CALLED_AS = {"showString": "show"}
+"""What people call methods by that Spark names otherwise."""
 
 
 @dataclass(slots=True)
@@ -123,6 +125,6 @@ class PlanPart:
 
 def named_places(places: Iterable[str]) -> str:
     """Return the first places in the user's code, for a sentence; of those without a line, their method."""
-    named = [f"{place}()" if place.isidentifier() else place for place in places]
+    named = [f"{_CALLED_AS.get(place, place)}()" if place.isidentifier() else place for place in places]
     others = " and others" if len(named) > _MOST_NAMED else ""
     return ", ".join(named[:_MOST_NAMED]) + others
