@@ -38,7 +38,7 @@ ABSENCES = {
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
     kinds.LARGE_BROADCAST: "the large broadcast of {about}",
     kinds.FULL_SCAN: "the scan of all partitions in {about}",
-    kinds.WINDOW: "the way a window is computed in {about}",
+    kinds.WINDOW: "the window that one task computes in {about}",
     kinds.RECOMPUTATION: "computing {what} again",
     kinds.COLLECT: "bringing a large result to the driver",
     kinds.REWRITE: "writing unchanged rows again in {about}",

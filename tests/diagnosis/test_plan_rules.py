@@ -143,11 +143,11 @@ def test_pairs_that_are_asked_for_are_no_copies(kept: int, by: str, told_so: boo
 
 @pytest.mark.parametrize(
     ("condition", "told_so"),
-    [("", True), (", NOT (a#8 = b#9)", False), (", (valid_from#6 <= day#3)", False)],
+    [("", True), (", NOT (a#8 = b#9)", False), (", (valid_from#6 <= day#3)", True)],
     ids=["equal", "another condition", "until a time"],
 )
 def test_a_join_of_whose_rows_the_first_by_a_window_is_kept(condition: str, told_so: bool) -> None:
-    """The last row until a time is found no other way."""
+    """The last row until a time is found by a window alone, too."""
     limit = "WindowGroupLimit [line#4], [version#5 DESC NULLS LAST], row_number(), 1, "
     plan = Plan()(0, "Filter (rn#7 = 1)", 5, rows=2_000)(
         1, "Window [row_number() windowspecdefinition(line#4)]", 5
@@ -164,6 +164,7 @@ def test_a_join_of_whose_rows_the_first_by_a_window_is_kept(condition: str, told
     assert ("exploding-join" in found) is told_so
     if told_so:
         assert found["exploding-join"].sentence.endswith("2,000 are left once one of each line is kept")
+        assert ("ignorenulls" in found["exploding-join"].advice) is bool(condition)
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,10 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
     tables, join = node.tables(), node.parent if node.parent is not None else node
     keys = f", for a join on {join_keys(join)}" if join.name in EQUAL else ""
     advice = (
-        "Let Spark shuffle this join: remove the hint, or set spark.sql.autoBroadcastJoinThreshold below "
-        f"{size(data)}; or filter and select columns before the join, so that less is sent."
+        "Let Spark shuffle this join: without a broadcast hint, and with "
+        "spark.sql.autoBroadcastJoinThreshold=-1 (Spark compares it with its estimate, such as the size of "
+        "files, and not with the size in memory). Or filter and select columns before the join, so that less "
+        "is sent."
     )
     computed_ms, other_rows, other_bytes = _computed_for_nothing(node, join, execution)
     if other_rows:

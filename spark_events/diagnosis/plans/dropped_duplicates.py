@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from spark_events.diagnosis.plans.join_keys import has_further_condition, ids_below, ids_of
+from spark_events.diagnosis.plans.join_keys import has_further_condition, has_range, ids_below, ids_of
 from spark_events.diagnosis.plans.node import MOVES, Node, columns, first_of, items
 
 FACTOR = 2
 """How many times the rows that are kept a join makes at least."""
+_FACTOR_OF_LATEST = 10
+"""The same of a join that finds many rows of other times for each, of which the latest is kept."""
 _MOST_COLUMNS = 3
 _AGGREGATE = re.compile(r"^\w*Aggregate\(keys?=\[(.*?)\], functions=(\[.*)", re.DOTALL)
 _FIRST = re.compile(r"\s*(?:(?:partial_|merge_)?first\(|\.\.\. |$)")
@@ -43,12 +45,17 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
             return None
         node = node.parent
     keys = _dropped_by(node) if node is not None else ""
-    if node is None or not keys or (node.name == "WindowGroupLimit" and has_further_condition(join)):
-        return None  # it may look for the last row until a time, for which it needs all
+    if node is None or not keys:
+        return None
+    least = FACTOR
+    if node.name == "WindowGroupLimit" and has_further_condition(join):
+        if not has_range(join):
+            return None
+        least = _FACTOR_OF_LATEST  # where times are few for each row, nothing else is much quicker
     kept, above = node.rows, node.parent
     while above is not None and (above.name in MOVES or _dropped_by(above)):
         kept, above = above.rows, above.parent
-    if kept is None or kept * FACTOR > rows or not any(_are_of(side, keys, kept) for side in join.children):
+    if kept is None or kept * least > rows or not any(_are_of(side, keys, kept) for side in join.children):
         return None
     return DroppedDuplicates(first_of(columns(keys), _MOST_COLUMNS), kept)
 

@@ -10,6 +10,7 @@ BROADCAST_JOIN = "BroadcastHashJoin"
 EQUAL = ("SortMergeJoin", BROADCAST_JOIN, "ShuffledHashJoin")
 """The joins that look for rows with equal keys."""
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
+_SMALLER = re.compile(r" [<>]=? ")
 _ID = re.compile(r"#(\d+)", re.ASCII)
 _CALLED = re.compile(r"([A-Za-z_]\w*)\(")
 _TYPES = frozenset(["decimal", "char", "varchar"])
@@ -37,6 +38,12 @@ def has_further_condition(node: Node) -> bool:
     """Return whether a join compares more than keys, or nothing says that it does not."""
     match = _KEYS.match(node.text)
     return match is None or "(" in node.text[match.end() :]
+
+
+def has_range(node: Node) -> bool:
+    """Return whether a join's further condition is about which value is smaller."""
+    match = _KEYS.match(node.text)
+    return match is not None and _SMALLER.search(node.text, match.end()) is not None
 
 
 def key_ids(node: Node) -> set[str] | None:

@@ -10,7 +10,7 @@ from spark_events.diagnosis.plans.alternatives import advice_on_or
 from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_broadcast
 from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys, of_tables
+from spark_events.diagnosis.plans.join_keys import EQUAL, has_range, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
 from spark_events.diagnosis.plans.pairs_tried import PairsTried, condition_besides
 from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, freed_besides_ms, over, stages_of_rows
@@ -44,8 +44,8 @@ _IF_NOT_ALL = "Unless each pair is needed:"
 _OF_LATEST = (
     "Its condition on {condition} leaves many rows for each {keys}. To find the latest row before each (as "
     "of), put the rows of both sides together (unionByName), and take last(…, ignorenulls=True) over a "
-    "window by {keys}, in the order of their times. For other ranges, also join on a bucket of what is "
-    "compared."
+    "window by {keys}, in the order of their times; or, if rows say until when they hold, let the condition "
+    "have that limit, too. For other ranges, also join on a bucket of what is compared."
 )
 _MEASURED = (*MEASURED_TIMES, "time to start Python workers", "time to initialize Python workers")
 _FEW_ROWS, _FEW_OF_ALL = 10, 0.1
@@ -87,7 +87,7 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     elif drops is not None:
         advice, kept = _DROPS_FIRST, drops.rows or 0
         left = f", of which the next join, on {join_keys(drops)}, keeps {kept:,}"
-    if drops is None and (condition := condition_besides(node)):
+    if drops is None and has_range(node) and (condition := condition_besides(node)):
         keys_and = f"{keys}, and on {condition},"
         advice = _OF_LATEST.replace("{condition}", condition)
     yield Issue(

@@ -48,8 +48,9 @@ def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Itera
             None,
             f"a window function without PARTITION BY{f', ordered by {by},' if by else ''} runs over all "
             f"{rows:,} rows in one task",
-            "Add PARTITION BY with a column that divides the rows; for a running number or total, number the "
-            "rows of each partition, and add the totals of the partitions before it.",
+            "Add PARTITION BY with a column that divides the rows. For keys, monotonically_increasing_id() "
+            "or rdd.zipWithIndex() numbers rows without bringing them together; for a running number or "
+            "total, number the rows of each partition, and add the totals of the partitions before it.",
             evidence={"window.rows": rows},
             stages=stages,
         )

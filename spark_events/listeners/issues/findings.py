@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from spark_events.api.event import AttributeValue
+from spark_events.api.toolkit.formatting import counted
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.listeners.context import ListenerContext
@@ -13,6 +14,7 @@ from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issues.issue_events import Subject
 from spark_events.listeners.run import Execution, Job
 
+_MOST_READ = 3
 _NOWHERE = re.compile(r"NativeMethodAccessorImpl\.java|\$anonfun\$|CompletableFuture\.java|<unknown>")
 """What Spark calls the place of an action of PySpark's DataFrames, and of a stage of adaptive execution."""
 _CALL_SITE = re.compile(r"\w+ at [^\s']+:\d+")
@@ -142,7 +144,8 @@ def named(spark_name: str, job: Job | None, ended: EndedExecution | None = None)
         return f"{verb or 'action'} at {action.file_path.rpartition('/')[2]}:{action.line_number}"
     written = ended.written() if ended is not None else []
     read = [table for table in ended.tables() if table not in written] if ended is not None else []
-    of = f" of {', '.join(read[:3])}" if read else ""
+    others = f" and {counted(len(read) - _MOST_READ, 'other')}" if len(read) > _MOST_READ else ""
+    of = f" of {', '.join(read[:_MOST_READ])}{others}" if read else ""
     into = f" into {written[0]}" if written else ""
     return f"{verb or 'query'}{of}{into}" if of or into else verb
 
