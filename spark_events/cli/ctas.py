@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import moment
 from spark_events.cli.terminal.console import FAILED, AsWide, err, out, plain, say
 from spark_events.cli.terminal.help_without_types import Group
 from spark_events.cli.terminal.options import Conf, PropertiesFile
@@ -119,12 +119,11 @@ def _transactions(properties_file: Path | None, conf: list[str] | None) -> Itera
 
 
 def _cells(transaction: Transaction, note: str) -> list[str]:
-    since = datetime.fromtimestamp(transaction.at_ms / 1000)
     return [
         transaction.txid,
         str(transaction.path),
         transaction.state.value,
-        f"{since:%Y-%m-%d %H:%M:%S}",
+        moment(transaction.at_ms),
         transaction.level.value,
         str(transaction.owner),
         note,
