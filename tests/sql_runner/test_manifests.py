@@ -36,6 +36,11 @@ def problems(text: str) -> list[str]:
         ),
         ("name: q\nsql: s\n", "m.yaml:1: target-table: missing;", "takes the rows"),
         ("name: q\n\ntarget-table: 5\nsql: s\n", "m.yaml:3: target-table:", "5 is not valid"),
+        (
+            GOOD + "description: 2026-01-02\n",
+            "m.yaml:4: description:",
+            "2026-01-02 is not valid, as YAML does not read it as a text; put it in quotes",
+        ),
         (GOOD + "outputmode: x\n", "m.yaml:4: outputmode:", "unknown key; expected name, description"),
         (
             GOOD + "output-mode: appendd\n",
@@ -364,3 +369,69 @@ def test_hidden_files_and_links_to_nothing(tmp_path: Path) -> None:
 def test_planned_files_with_a_template_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(GOOD)
     assert planned_files(tmp_path, tmp_path / "nofile.yaml") == [tmp_path / "a.yaml"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "+10:30",
+        "3.10",
+        "0777",
+        "1_000",
+        "12:30:45",
+        "0x10",
+        "0b1",
+        "1.0e+20",
+        ".5",
+        ".inf",
+        "2026-01-02",
+        "=",
+    ],
+)
+@pytest.mark.parametrize("properties", ["sparkProperties", "flinkProperties"])
+def test_a_property_is_what_was_written(properties: str, value: str) -> None:
+    """YAML 1.1 reads all of these as something else."""
+    text = read_yaml(f"{GOOD}{properties}:\n  spark.a: {value}\n", "m.yaml")
+
+    assert parse_manifest(text)[0].spark_properties == {"spark.a": value}
+
+
+def test_properties_that_are_merged_are_what_was_written(tmp_path: Path) -> None:
+    """By an alias, and from the template."""
+    (tmp_path / "q.yaml").write_text(
+        GOOD + "flinkProperties: &all\n  spark.a: 3.10\n  spark.b: &b 0777\n"
+        "sparkProperties:\n  <<: [*all]\n  spark.c: *b\n  spark.b: '1_0'\n"
+    )
+    template = tmp_path / "template.yaml"
+    template.write_text("sparkProperties:\n  spark.d: 12:30:45\n  spark.b: 1\n")
+
+    properties = read_folder(tmp_path, template).or_fail().by_name["q"].spark_properties
+
+    assert properties == {"spark.a": "3.10", "spark.b": "1_0", "spark.c": "0777", "spark.d": "12:30:45"}
+
+
+def test_words_that_yaml_takes_for_truth_values_are_to_be_quoted() -> None:
+    text = GOOD + "sparkProperties:\n  spark.a: NO\n  spark.b: True\n  spark.c: 'no'\n  spark.d: on\n"
+
+    assert problems(text) == [
+        "m.yaml:5: sparkProperties.spark.a: NO is a truth value in YAML, not a text; "
+        "expected true, false or a quoted text, such as 'NO'",
+        "m.yaml:8: sparkProperties.spark.d: on is a truth value in YAML, not a text; "
+        "expected true, false or a quoted text, such as 'on'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1: x\n", "m.yaml:4: 1: unknown key; expected name, description"),
+        ("on: x\n", "m.yaml:4: on: unknown key; expected name, description"),
+        ("2026-01-02: x\n", "m.yaml:4: 2026-01-02: unknown key; expected name, description"),
+        ("trigger:\n  3.10: x\n", "m.yaml:5: trigger.3.10: unknown key; expected processing-time"),
+        ("sparkProperties:\n  1_0: x\n", "m.yaml:5: sparkProperties.1_0: is not a Spark property"),
+    ],
+)
+def test_a_key_is_what_was_written(text: str, said: str) -> None:
+    """Also one that YAML would take for a number."""
+    (problem,) = problems(GOOD + text)
+    assert problem.startswith(said)

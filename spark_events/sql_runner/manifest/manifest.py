@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Literal
 
 from spark_events.api import ConfigError, needs_extra
 from spark_events.api import option_types as types
 from spark_events.sql_runner.manifest import properties as props
+from spark_events.sql_runner.manifest.as_written import PROPERTIES
 from spark_events.sql_runner.manifest.names import NAME, NAME_RULE
 from spark_events.sql_runner.manifest.yaml_text import Keys, YamlText
 
@@ -16,7 +18,6 @@ with needs_extra("sql", "pydantic", "reading manifests"):
     from pydantic_core import ErrorDetails, PydanticCustomError
 
 OutputMode = Literal["append", "update", "complete"]
-_PROPERTIES = ("sparkProperties", "flinkProperties")
 _STRICT = ConfigDict(extra="forbid", strict=True, populate_by_name=True, frozen=True)
 
 
@@ -194,7 +195,7 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return the values, with properties as texts and Flink's translated, plus warnings and problems."""
     values = dict(text.values)
     problems: list[str] = []
-    given = {key: _texts(text, key, values.pop(key, None), problems) for key in _PROPERTIES}
+    given = {key: _texts(text, key, values.pop(key, None), problems) for key in PROPERTIES}
     flink = props.from_flink(given["flinkProperties"])
     warnings = [
         f"{text.place(('flinkProperties', key))}: flinkProperties.{key}: {why}"
@@ -209,7 +210,7 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
 
 
 def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[str, str]:
-    """Return properties as texts, because YAML reads values like 2 and true as other types."""
+    """Return properties as texts, with ``true`` and ``false`` as Spark writes them."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -218,18 +219,18 @@ def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[s
     texts = {}
     for key, value in given.items():
         if isinstance(value, bool):
-            texts[str(key)] = str(value).lower()
-        elif isinstance(value, str | int | float):
-            texts[str(key)] = str(value)
+            texts[key] = str(value).lower()
+        elif isinstance(value, str):
+            texts[key] = value
         else:
             problems.append(
-                f"{text.place((name, str(key)))}: {name}.{key}: {value!r} is not valid; expected a string"
+                f"{text.place((name, key))}: {name}.{key}: {value!r} is not valid; expected a string"
             )
     return texts
 
 
 def _place_of_property(text: YamlText, key: str) -> str:
-    name = next((name for name in _PROPERTIES if (name, key) in text.lines), _PROPERTIES[0])
+    name = next((name for name in PROPERTIES if (name, key) in text.lines), PROPERTIES[0])
     return f"{text.place((name, key))}: {name}.{key}"
 
 
@@ -248,6 +249,8 @@ def _problem(text: YamlText, details: ErrorDetails) -> str:
     shown = details["input"]
     if kind == "string_pattern_mismatch":
         return f"{place}: {name}: {shown!r} is not valid; expected {NAME_RULE}"
+    if kind == "string_type" and isinstance(shown, int | float | date):
+        return f"{place}: {name}: {shown} is not valid, as YAML does not read it as a text; put it in quotes"
     why = details["msg"].removeprefix("Input should be ").removeprefix("expected ")
     if isinstance(shown, dict):
         return f"{place}: {name + ': ' if name else ''}expected {why}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError, needs_extra
+from spark_events.sql_runner.manifest.as_written import as_written
 
 with needs_extra("sql", "pyyaml", "reading manifests"):
     import yaml
@@ -64,11 +65,11 @@ class YamlText:
 
 
 def read_yaml(text: str, file: str) -> YamlText:
-    """Read one document of a file, whose name is for errors.
+    """Read one document of a file, whose name is for errors; see ``as_written`` for keys and properties.
 
     Raises:
-        ConfigError: it is not YAML, not a mapping, too large or too deep, or has a key twice; the message
-            names the file and the line.
+        ConfigError: it is not YAML, not a mapping, too large or too deep, has a key twice, or a property that
+            is ``yes`` or ``no``; the message names the file and the line.
     """
     loader = None
     try:
@@ -81,6 +82,7 @@ def read_yaml(text: str, file: str) -> YamlText:
                 f"{file}:1: {kind}; expected a mapping of keys such as name, target-table and sql"
             )
         lines = {keys: (file, line) for keys, line in _lines(node, (), file)}
+        node = as_written(node, file)
         _demand_values(node, loader, file)
         values = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
