@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -364,6 +365,32 @@ def test_hidden_files_and_links_to_nothing(tmp_path: Path) -> None:
     assert list(manifests.by_name) == ["q"]
     (problem,) = manifests.problems
     assert problem.startswith(f"{tmp_path / 'b.yaml'}: cannot be read: ")
+
+
+@pytest.mark.timeout(30)
+def test_what_is_not_a_regular_file_is_named_and_not_read(tmp_path: Path) -> None:
+    """A pipe would be read until somebody writes to it."""
+    os.mkfifo(tmp_path / "a.yaml")
+    (tmp_path / "b.yaml").mkdir()
+    (tmp_path / "c.yaml").write_text(GOOD)
+
+    manifests = read_folder(tmp_path, None)
+
+    assert list(manifests.by_name) == ["q"]
+    assert manifests.problems == [
+        f"{tmp_path / name}: is not a regular file; expected a YAML file: move it out of the folder, or rename it"
+        for name in ("a.yaml", "b.yaml")
+    ]
+
+
+def test_manifests_whose_names_end_in_capitals(tmp_path: Path) -> None:
+    """With --prune, the query of a file that is passed over would be stopped."""
+    (tmp_path / "a.YAML").write_text(GOOD)
+    (tmp_path / "b.Yml").write_text(GOOD.replace("q", "r", 1))
+    (tmp_path / "c.SQL").write_text("SELECT 1")
+
+    assert list(read_folder(tmp_path, None).or_fail().by_name) == ["q", "r"]
+    assert planned_files(tmp_path, None) == [tmp_path / name for name in ("a.YAML", "b.Yml", "c.SQL")]
 
 
 def test_planned_files_with_a_template_that_is_not_there(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def _planned(paths: list[Path], template: Path | None, base: str | None) -> _Kno
 
 def _logged(paths: list[Path], asked: _Asked) -> _Known:
     for path in paths:
-        if path.suffix in PLANNED and path.is_file():
+        if path.suffix.lower() in PLANNED and path.is_file():
             raise UsageError(
                 f"{path}: not a file log of lineage; `spark-events lineage plan {path}` reads SQL files and "
                 "manifests"

@@ -48,7 +48,7 @@ def _checked(paths: list[Path], template: Path | None) -> list[list[Path]]:
             raise NothingToReadError(
                 f"{path}: no SQL file (*.sql) and no manifest (*.yaml, *.yml) in this folder"
             )
-    if template is not None and not any(file.suffix in _YAML for files in groups for file in files):
+    if template is not None and not any(file.suffix.lower() in _YAML for files in groups for file in files):
         raise UsageError(f"--template-file {template}: has defaults for manifests, but the paths have none")
     return groups
 
@@ -83,8 +83,8 @@ def _original(origin: Path, copies: Mapping[Path, Path]) -> Path:
 
 
 def _analyzed(groups: Sequence[Sequence[Path]], template: Path | None) -> list[PlannedStatement]:
-    sql = [[file for file in files if file.suffix not in _YAML] for files in groups]
-    yaml = (file for files in groups for file in files if file.suffix in _YAML)
+    sql = [[file for file in files if file.suffix.lower() not in _YAML] for files in groups]
+    yaml = (file for files in groups for file in files if file.suffix.lower() in _YAML)
     manifests = _read_manifests(list(dict.fromkeys(yaml)), template)
     report_query_errors_alone()
     with tempfile.TemporaryDirectory() as folder:

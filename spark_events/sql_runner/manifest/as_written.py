@@ -18,7 +18,7 @@ _MERGE, _TEXT, _BOOLEAN, _NULL = (_TAG + kind for kind in ("merge", "str", "bool
 def as_written(document: yaml.MappingNode, file: str) -> yaml.MappingNode:
     """Return a document in which keys, and values of properties, are texts that YAML has not interpreted.
 
-    A property without a value stays one, and ``true`` and ``false`` stay truth values, however they are spelt.
+    A property without a value stays one; ``true`` and ``false`` stay truth values, however they are spelt.
 
     Args:
         document: within the bounds of a manifest; it is not changed, as an alias may stand for a part of it.

@@ -56,7 +56,14 @@ def read_folder(folder: Path, template: Path | None) -> Manifests:
     files = visible_files(folder, _SUFFIXES, template)
     if not files:
         raise ConfigError(f"{folder}: has no manifest; expected a YAML file for each query (*.yaml, *.yml)")
-    return read_files(files, template)
+    # A pipe that nobody writes to would be read for ever. One that is named, as <(…) in a shell, is meant.
+    irregular = [path for path in files if path.exists() and not path.is_file()]
+    manifests = read_files((path for path in files if path not in irregular), template)
+    manifests.problems.extend(
+        f"{path}: is not a regular file; expected a YAML file: move it out of the folder, or rename it"
+        for path in irregular
+    )
+    return manifests
 
 
 def read_files(files: Iterable[Path], template: Path | None) -> Manifests:

@@ -13,7 +13,7 @@ def visible_files(folder: Path, suffixes: Collection[str], template: Path | None
 
     Args:
         folder: it.
-        suffixes: those of the files that are meant, such as ``.yaml``.
+        suffixes: those of the files that are meant, such as ``.yaml``; ``.YAML`` is the same.
         template: a file that is left out; None for none.
 
     Raises:
@@ -22,7 +22,7 @@ def visible_files(folder: Path, suffixes: Collection[str], template: Path | None
     return [
         path
         for path in sorted(all_below(folder))
-        if path.suffix in suffixes
+        if path.suffix.lower() in suffixes
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not (template and _is_same_file(path, template))
     ]
