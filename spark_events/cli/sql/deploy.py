@@ -120,8 +120,9 @@ def session(
         timeout_s=timeout,
     )
     with own.store_errors():
-        workspace = Workspace(store, placement)
-        raise typer.Exit(_end_session(workspace) if end else run_session(workspace, _say_stopping))
+        if end:
+            raise typer.Exit(_end_session(Workspace.of_existing(store, placement)))
+        raise typer.Exit(run_session(Workspace(store, placement), _say_stopping))
 
 
 def _deploy(

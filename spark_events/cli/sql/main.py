@@ -103,7 +103,8 @@ def plan(
     manifests = read_folder(folder, template_file).or_fail()
     print_warnings(manifests.warnings)
     with own.store_errors():
-        workspace = Workspace(store, Placement(mode, session))
+        workspace = Workspace(store, Placement(mode, session), makes_store=False)
+        print_warnings(filter(None, [workspace.lack_of_store]))
         with own.analyst_of(own_conf, table_definition_path) as analyst:
             planned = workspace.plan(analyst, manifests, prune=prune)
         print_warnings(warning for query in planned for warning in query.warnings)
@@ -130,7 +131,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with own.store_errors():
-        workspace = Workspace(store, Placement())
+        workspace = Workspace.of_existing(store, Placement())
         current = workspace.status()
         rows = list(current.rows)
         problem = workspace.store.write_problem() if rows else ""
@@ -165,7 +166,7 @@ def stop(
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with own.store_errors():
-        workspace = Workspace(store, Placement(timeout_s=timeout))
+        workspace = Workspace.of_existing(store, Placement(timeout_s=timeout))
         with err.status(f"stopping {plain(name)}"):
             result = workspace.stop(name, savepoint)
     if result is None:
@@ -191,7 +192,7 @@ def forget(
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with own.store_errors():
-        Workspace(store, Placement()).forget(name, state=state)
+        Workspace.of_existing(store, Placement()).forget(name, state=state)
     say(f"[green]ok[/] {plain(name)}: forgotten")
 
 
@@ -207,7 +208,7 @@ def history(
     from spark_events.sql_runner.store.history import read_history
 
     with own.store_errors():
-        entries = read_history(Workspace(store, Placement()).store, name)
+        entries = read_history(Workspace.of_existing(store, Placement()).store, name)
     if as_json:
         print_json(entries)
     elif entries:

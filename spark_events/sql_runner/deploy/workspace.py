@@ -44,18 +44,42 @@ class Workspace:
     Args:
         url: the store's.
         placement: where queries run.
+        makes_store: whether a store that does not exist is made.
+
+    Attributes:
+        lack_of_store: a sentence that there is no store, and what to do; empty if there is, or if it is made.
 
     Raises:
         ConfigError: the store cannot be used, or reached.
     """
 
-    def __init__(self, url: str, placement: Placement) -> None:
+    def __init__(self, url: str, placement: Placement, *, makes_store: bool = True) -> None:
         self.store = Store(url)
         self.store.check()
         self.placement = placement
+        self.lack_of_store = ""
+        # A mount that is missing leaves an empty folder.
+        if not makes_store and layout.FOLDERS.isdisjoint(self.store.names("")):
+            self.lack_of_store = (
+                f"store {self.store.url}: there is no store of queries; check its name, and that its file "
+                "system is mounted: `spark-events sql deploy` or `session` makes a new one"
+            )
+            return
         # One that cannot be written, because it is full or these are a reader's rights, may still be read.
         with suppress(StoreError):
             self.store.set_clock()
+
+    @classmethod
+    def of_existing(cls, url: str, placement: Placement) -> Workspace:
+        """Return the workspace of a store that exists.
+
+        Raises:
+            ConfigError: there is no store, or it cannot be used, or reached.
+        """
+        workspace = cls(url, placement, makes_store=False)
+        if workspace.lack_of_store:
+            raise ConfigError(workspace.lack_of_store)
+        return workspace
 
     def link(self, host: str) -> HostLink:
         """Return the link to an application."""

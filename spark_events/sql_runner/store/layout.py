@@ -9,6 +9,8 @@ MANIFESTS = "manifests"
 HOSTS = "hosts"
 LOCKS = "locks"
 DEPLOY_LEASE = "locks/deploy"
+FOLDERS = frozenset((MANIFESTS, HOSTS, LOCKS, "checkpoints", "savepoints", "history", "targets"))
+"""The folders of a store: there is at least one of them once somebody has tried to deploy."""
 SESSION, APPLICATION = "session-", "application-"
 """The prefixes of the names of applications that host queries: of many, and of one."""
 SAVEPOINT_COMPLETE = "_metadata"

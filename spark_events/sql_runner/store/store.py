@@ -137,8 +137,12 @@ class Store:
                     self._remove(made)
 
     def names(self, folder: str) -> list[str]:
-        """Return the sorted names of files and folders in a folder; empty if there is no such folder."""
-        with self._reporting("listed", folder):
+        """Return the sorted names of files and folders in a folder; empty if there is no such folder.
+
+        Args:
+            folder: its path; empty for the store's own.
+        """
+        with self._reporting("listed", folder or "its folder"):
             names = self._listed(folder)
             if self._is_hdfs:  # the writer may have been killed before it renamed the file
                 names = {name.removesuffix(_NEW) for name in names}
@@ -340,7 +344,7 @@ class Store:
             self._fs.makedirs(self._at(path).rsplit("/", 1)[0], exist_ok=True)
 
     def _at(self, path: str) -> str:
-        return f"{self._root}/{path}"
+        return f"{self._root}/{path}" if path else self._root or "/"
 
     @contextmanager
     def _reporting(self, done: str, path: str) -> Iterator[None]:
