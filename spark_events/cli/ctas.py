@@ -13,7 +13,16 @@ from rich.table import Table
 
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import moment
-from spark_events.cli.terminal.console import FAILED, AsWide, err, out, plain, say
+from spark_events.cli.terminal.console import (
+    FAILED,
+    AsWide,
+    err,
+    out,
+    plain,
+    print_error,
+    print_warnings,
+    say,
+)
 from spark_events.cli.terminal.help_without_types import Group
 from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.cli.terminal.registering import command
@@ -40,7 +49,8 @@ def list_(
     """List the transactions in the journal, oldest first.
 
     It starts a Spark session with the configuration that names the warehouse, as all commands here do.
-    Exits 3 if the configuration is wrong.
+    Exits 1 if files of the journal are damaged, so that a transaction is not listed, 3 if the configuration
+    is wrong.
     """
     with _transactions(properties_file, conf) as transactions:
         listed = transactions.listed()
@@ -49,8 +59,10 @@ def list_(
             typer.echo(transaction.to_json())
     elif listed:
         show_transactions((_cells(transaction, note) for transaction, note in listed), out)
-    else:
+    elif not transactions.journal.damage():
         say(f"no transactions in {plain(transactions.journal.folder)}")
+    if _show_damage(transactions):
+        raise typer.Exit(FAILED)
 
 
 @command(app, "spark-events ctas recover")
@@ -68,11 +80,13 @@ def recover(
     """Finish or roll back dead drivers' transactions, and delete replaced tables' files once due.
 
     A transaction whose commit has begun is committed, any other is rolled back. Files are due once their
-    grace period is over. Exits 3 if there is no such transaction, 1 if one cannot be ended.
+    grace period is over. Exits 3 if there is no such transaction, 1 if one cannot be ended, or cannot be read
+    because files of the journal are damaged.
     """
     with _transactions(properties_file, conf) as transactions:
         outcomes = transactions.recover(txids or (), force)
-    _show_outcomes(outcomes)
+    is_damaged = _show_damage(transactions)
+    _show_outcomes(outcomes, is_damaged)
 
 
 @command(app, "spark-events ctas abort 0f3c1d2e")
@@ -130,11 +144,21 @@ def _cells(transaction: Transaction, note: str) -> list[str]:
     ]
 
 
-def _show_outcomes(outcomes: list[Recovered]) -> None:
-    if not outcomes:
+def _show_damage(transactions: Transactions) -> bool:
+    """Print the damaged files of the journal; return whether they hide a transaction."""
+    damage = transactions.journal.damage()
+    print_warnings(str(each) for each in damage if each.used)
+    lost = [each for each in damage if not each.used]
+    for each in lost:
+        print_error(str(each))
+    return bool(lost)
+
+
+def _show_outcomes(outcomes: list[Recovered], is_damaged: bool = False) -> None:
+    if not outcomes and not is_damaged:
         say("nothing to do")
     for outcome in outcomes:
         transaction = outcome.transaction
         say(f"{transaction.txid} {plain(str(transaction.path))}: {plain(outcome.done)}")
-    if any(outcome.failed for outcome in outcomes):
+    if is_damaged or any(outcome.failed for outcome in outcomes):
         raise typer.Exit(FAILED)

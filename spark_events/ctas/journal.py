@@ -12,7 +12,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime, timezone
 from enum import Enum, auto
 from typing import Any
@@ -20,12 +19,13 @@ from typing import Any
 import orjson
 
 from spark_events.api.event import now_ms
+from spark_events.ctas.entries import ENTRY, Damage, EntryFiles
 from spark_events.ctas.errors import CommitConflictError, FencedError, JournalError
 from spark_events.ctas.settings import CtasSettings
 from spark_events.ctas.transaction import State, Transaction
 from spark_events.spark.owner import Owner
 
-_ENTRY, _LEASE, _COLLECT, _HELD, _LOCK = ".json", ".lease", ".collect", ".held", "lock."
+_LEASE, _COLLECT, _HELD, _LOCK = ".lease", ".collect", ".held", "lock."
 _PASSING = (".clock-", ".new-")
 """What files are called that are there for a moment only."""
 _LEASES_UNTIL_LEFT = 2
@@ -60,6 +60,7 @@ class TransactionJournal:
         self._settings = settings
         self._owner = owner
         self.folder = settings.journal_dir.rstrip("/")
+        self._entries = EntryFiles(storage, self.folder)
 
     def begin(self, transaction: Transaction) -> None:
         """Write the first entry, and hold the transaction's lease from now on.
@@ -135,15 +136,22 @@ class TransactionJournal:
         """Return a transaction as it is now.
 
         Raises:
-            JournalError: there is none of this id.
+            JournalError: there is none of this id, or all its entries are damaged.
         """
         transaction = self._latest(txid, self._names())
         if transaction is None:
+            for damage in self.damage():
+                if damage.txid == txid:
+                    raise JournalError(str(damage))
             raise JournalError(f"the journal at {self.folder} has no transaction {txid!r}")
         return transaction
 
+    def damage(self) -> list[Damage]:
+        """Return the damaged entries among those read so far, by the names of their files."""
+        return sorted(self._entries.damage.values(), key=lambda damage: damage.file)
+
     def all(self) -> list[Transaction]:
-        """Return all transactions, the oldest first."""
+        """Return all transactions, the oldest first, but those of which all entries are damaged."""
         names = self._names()
         return self._latest_of({_txid_of(name) for name in names if _is_entry(name)}, names)
 
@@ -242,7 +250,7 @@ class TransactionJournal:
     def _try_lock(self, prefix: str, transaction: Transaction, end: End, held: str) -> _Outcome:
         """Try once to take the lock."""
         numbers = sorted(_numbers(prefix, self._names()))
-        last = self._path(f"{prefix}{numbers[-1]:08d}{_ENTRY}") if numbers else ""
+        last = self._path(f"{prefix}{numbers[-1]:08d}{ENTRY}") if numbers else ""
         if last and self._collects(last):
             return _Outcome.COLLECTING
         holder = self._holder(last) if last else None
@@ -256,7 +264,7 @@ class TransactionJournal:
             is_over = ended is None or ended.state.terminal
             return self._try_lock(prefix, transaction, end, held) if is_over else _Outcome.COMMITTING
         number = numbers[-1] + 1 if numbers else 0
-        own = self._path(f"{prefix}{number:08d}{_ENTRY}")
+        own = self._path(f"{prefix}{number:08d}{ENTRY}")
         values = {"txid": transaction.txid, "table": str(transaction.path), "held": held}
         if not self._storage.putIfAbsent(own, orjson.dumps(values).decode()):
             return _Outcome.COMMITTING
@@ -265,17 +273,16 @@ class TransactionJournal:
             self._storage.delete(own)
             return _Outcome.COMMITTING
         for older in numbers:
-            self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))
+            self._storage.delete(self._path(f"{prefix}{older:08d}{ENTRY}"))
         return _Outcome.TAKEN
 
     def _holder(self, lock: str) -> Transaction | None:
-        text = self._storage.read(lock)
-        return self._latest(orjson.loads(text)["txid"], self._names()) if text else None
+        txid = str(self._entries.lock(lock).get("txid") or "")
+        return self._latest(txid, self._names()) if txid else None
 
     def _collects(self, lock: str) -> bool:
         """Return whether a lock is held for a collection, by a process that lives."""
-        text = self._storage.read(lock)
-        held = orjson.loads(text).get("held") if text else ""
+        held = str(self._entries.lock(lock).get("held") or "")
         return bool(held) and self._is_renewed(held)
 
     def _is_renewed(self, held: str) -> bool:
@@ -302,7 +309,7 @@ class TransactionJournal:
         return bool(self._storage.putIfAbsent(self._entry(transaction), transaction.to_json()))
 
     def _entry(self, transaction: Transaction) -> str:
-        return self._path(f"{transaction.txid}.{transaction.number:04d}{_ENTRY}")
+        return self._path(f"{transaction.txid}.{transaction.number:04d}{ENTRY}")
 
     def _latest_of(self, txids: Iterable[str], names: Iterable[str]) -> list[Transaction]:
         by_txid: dict[str, list[str]] = defaultdict(list)
@@ -313,13 +320,7 @@ class TransactionJournal:
         return sorted(there, key=lambda transaction: (transaction.begun_ms, transaction.txid))
 
     def _latest(self, txid: str, names: Iterable[str]) -> Transaction | None:
-        numbers = sorted(_numbers(f"{txid}.", names), reverse=True)
-        for number in numbers:
-            text = self._storage.read(self._path(f"{txid}.{number:04d}{_ENTRY}"))
-            if text:
-                # A torn entry was never acted upon, so the one before it is the last.
-                return replace(Transaction.from_json(text), number=numbers[0])
-        return None
+        return self._entries.latest(txid, _numbers(f"{txid}.", names))
 
     def _names(self) -> list[str]:
         return list(self._storage.list(self.folder))
@@ -329,7 +330,7 @@ class TransactionJournal:
 
 
 def _is_entry(name: str) -> bool:
-    return name.endswith(_ENTRY) and not name.startswith((_LOCK, "."))
+    return name.endswith(ENTRY) and not name.startswith((_LOCK, "."))
 
 
 def _is_lease_of_none(name: str, begun: set[str]) -> bool:
@@ -346,6 +347,6 @@ def _unfinished_txids(names: Iterable[str]) -> set[str]:
 
 def _numbers(prefix: str, names: Iterable[str]) -> list[int]:
     """Return the numbers of entries; a file that somebody else has put there, a copy say, has none."""
-    entries = (name for name in names if name.startswith(prefix) and name.endswith(_ENTRY))
-    numbers = (name.removeprefix(prefix).removesuffix(_ENTRY) for name in entries)
+    entries = (name for name in names if name.startswith(prefix) and name.endswith(ENTRY))
+    numbers = (name.removeprefix(prefix).removesuffix(ENTRY) for name in entries)
     return [int(number) for number in numbers if number.isascii() and number.isdecimal()]

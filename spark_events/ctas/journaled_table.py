@@ -126,7 +126,8 @@ class JournaledTable(TwoPhaseCatalogTable):
         state = self.transaction.state
         if self.transaction.number < 0 or state.terminal:
             return
-        may_be_published = state is State.COMMITTING or self._publisher.commits_on_write
+        has_begun = state is State.COMMITTING or self.transaction.is_uncertain
+        may_be_published = has_begun or self._publisher.commits_on_write
         if may_be_published and self._publisher.is_published(self.transaction):
             self._finish()
             return

@@ -102,6 +102,7 @@ class Transaction:
             there are none, or they are gone.
         checkpoint: the checkpoint of a bounded stream; empty if there is none.
         reason: why it was aborted.
+        is_uncertain: whether it may have come further, because a later entry was damaged.
     """
 
     txid: str
@@ -123,11 +124,12 @@ class Transaction:
     collect_after_ms: int = 0
     checkpoint: str = ""
     reason: str = ""
+    is_uncertain: bool = False
 
     @property
     def is_resumable(self) -> bool:
         """Whether it has a checkpoint from which its statement can continue."""
-        return bool(self.checkpoint) and self.state is State.INTENT
+        return bool(self.checkpoint) and self.state is State.INTENT and not self.is_uncertain
 
     @property
     def moves_files(self) -> bool:

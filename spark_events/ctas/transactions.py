@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.calls_later import CallsLater
+from spark_events.ctas.entries import Damage
 from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
@@ -67,6 +68,7 @@ class Transactions:
         self._owner = Owner.this_process(str(spark.sparkContext.applicationId))
         self.journal = TransactionJournal(storage, leases, self.settings, self._owner)
         self._publishers = publishers_of(spark, entry)
+        self._warned: set[Damage] = set()
 
     # -- FLIP-305's interface ----------------------------------------------------------------------------
 
@@ -171,7 +173,15 @@ class Transactions:
                 log = logger.warning if recovered.failed else logger.info
                 log("%s (%s): %s", recovered.transaction.path, recovered.transaction.txid, recovered.done)
         except Exception as error:
-            logger.warning("could not end transactions that other drivers left: %s", first_line(error))
+            logger.warning(
+                "could not end transactions that other drivers left in %s: %s",
+                self.journal.folder,
+                first_line(error),
+            )
+        for damage in self.journal.damage():
+            if damage not in self._warned:
+                self._warned.add(damage)
+                logger.warning("%s", damage)
 
     def collect_later(self, transaction: Transaction) -> None:
         """Remove what a commit left for readers once their time is over, if the driver lives that long."""

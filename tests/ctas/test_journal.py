@@ -20,43 +20,18 @@ from spark_events.api import ConfigError
 from spark_events.ctas.errors import JournalError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.settings import CtasSettings, read_settings
-from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
+from spark_events.ctas.transaction import State, Transaction, new_txid
 from spark_events.runtime.redaction import read_patterns
 from spark_events.spark.owner import Owner
+from tests.support.ctas_journals import ME, OTHER, journal_at, transaction
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
-ME = Owner.this_process("app-1")
-OTHER = replace(ME, host="elsewhere", pid=7)
 
 
 @pytest.fixture
 def journal(session: Any, tmp_path: Path) -> TransactionJournal:
     return journal_at(session, tmp_path, ME)
-
-
-def journal_at(session: Any, folder: Path, owner: Owner, **settings: int) -> TransactionJournal:
-    entry = ctas.transactions_of(session).entry
-    storage = entry.storage()
-    own = CtasSettings(str(folder), **{"lease_ms": 60_000, "lock_timeout_ms": 300, **settings})
-    return TransactionJournal(storage, entry.leases(storage, 1_000), own, owner)
-
-
-def transaction(owner: Owner = ME, name: str = "t") -> Transaction:
-    return Transaction(
-        txid=new_txid(),
-        state=State.INTENT,
-        number=0,
-        at_ms=1,
-        begun_ms=1,
-        owner=owner,
-        publisher="files",
-        catalog_id="memory",
-        level=Level.POINTER,
-        purpose=Purpose.CREATE,
-        path=TablePath("spark_catalog", "default", name),
-        table={"provider": "parquet"},
-    )
 
 
 def test_who_was_ended_by_another_lets_go(session: Any, tmp_path: Path) -> None:
