@@ -40,7 +40,7 @@ def test_a_command_that_needs_a_store_makes_none(
     assert list(tmp_path.rglob("*")) == ([store.parent, store] if is_empty else [])
 
 
-@pytest.mark.parametrize("file_system", ["local", "S3"])
+@pytest.mark.parametrize("file_system", ["local", "S3", pytest.param("HDFS", marks=pytest.mark.extended)])
 def test_a_deployment_makes_the_store(
     request: pytest.FixtureRequest, tmp_path: Path, file_system: str
 ) -> None:
@@ -48,6 +48,8 @@ def test_a_deployment_makes_the_store(
     if file_system == "S3":
         request.getfixturevalue("s3")
         url = f"s3a://queries/{uuid.uuid4().hex}"
+    if file_system == "HDFS":
+        url = f"{request.getfixturevalue('hdfs').url}/queries/{uuid.uuid4().hex}"
     with pytest.raises(ConfigError, match="there is no store of queries"):
         Workspace.of_existing(url, Placement())
     with Workspace(url, Placement()).deploying():
