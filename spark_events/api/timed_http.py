@@ -6,8 +6,9 @@ import io
 import socket
 import time
 from contextlib import suppress
-from http.client import HTTPException, HTTPResponse
-from typing import Any
+from http.client import HTTPException, HTTPMessage, HTTPResponse
+from typing import IO, Any
+from urllib.parse import urlsplit
 from urllib.request import (
     HTTPDefaultErrorHandler,
     HTTPErrorProcessor,
@@ -16,9 +17,12 @@ from urllib.request import (
     HTTPSHandler,
     OpenerDirector,
     ProxyHandler,
+    Request,
     UnknownHandler,
 )
 
+_PORTS = {"http": 80, "https": 443}
+_OF_ONE_ORIGIN = ("Authorization", "Cookie")
 _LONGEST_HEAD = 1 << 20
 
 
@@ -26,6 +30,8 @@ def http_opener(
     http: type[HTTPHandler] = HTTPHandler, https: type[HTTPSHandler] = HTTPSHandler
 ) -> OpenerDirector:
     """Return what opens URLs of HTTP, also behind redirects and proxies, and no others: no file, no FTP.
+
+    A redirect to another origin takes no credentials along.
 
     Args:
         http, https: open the connections.
@@ -35,13 +41,42 @@ def http_opener(
         ProxyHandler,
         http,
         https,
-        HTTPRedirectHandler,
+        _Redirects,
         HTTPDefaultErrorHandler,
         HTTPErrorProcessor,
         UnknownHandler,
     ):
         opener.add_handler(handler())
     return opener
+
+
+def same_origin(url: str, other: str) -> bool:
+    """Return whether two URLs of HTTP have scheme, host and port in common.
+
+    Raises:
+        ValueError: the port of one of them is none.
+    """
+    return _origin(url) == _origin(other)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects; Python's own would show the credentials to whomever they lead to."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is not None:
+            following.remove_header("Proxy-authorization")  # which the next one gets if it has a proxy, too
+            if not same_origin(req.full_url, newurl):
+                for name in _OF_ONE_ORIGIN:
+                    following.remove_header(name)
+        return following
 
 
 class TimedResponse(HTTPResponse):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
-from spark_events.api.timed_http import http_opener
+from spark_events.api.timed_http import http_opener, same_origin
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.figures.job_runs import ENDS, LOST, UNKNOWN, status_of_silence
@@ -219,10 +219,7 @@ def _fetched(url: str, token: str | None) -> tuple[str, Message]:
     try:
         return call_within(_WHOLE_ANSWER_S, lambda: _answer(request))
     except urllib.error.HTTPError as error:
-        hint = "; give --token" if error.code in (401, 403) else ""
-        raise ConfigError(
-            f"{path_without_secrets(url)}: answers {error.code} {error.reason}{hint}"
-        ) from error
+        raise ConfigError(f"{path_without_secrets(url)}: {_answered(error, whole, token)}") from error
     except http.client.HTTPException as error:
         raise ConfigError(f"{path_without_secrets(url)}: answers no HTTP: {error!r}") from error
     except (OSError, ValueError) as error:
@@ -231,6 +228,18 @@ def _fetched(url: str, token: str | None) -> tuple[str, Message]:
             raise ConfigError(f"{path_without_secrets(url)}: connection refused; is it running?") from error
         said = getattr(reason, "strerror", None) or reason
         raise ConfigError(f"{path_without_secrets(url)}: cannot be reached: {said}") from error
+
+
+def _answered(error: urllib.error.HTTPError, asked: str, token: str | None) -> str:
+    answers = f"answers {error.code} {error.reason}"
+    if error.code not in (401, 403):
+        return answers
+    if token is None or same_origin(asked, error.url):
+        return f"{answers}; give --token"
+    return (
+        f"redirects to {path_without_secrets(error.url)}, which {answers}; the token is not sent there: "
+        "give that URL, if it is to have the token"
+    )
 
 
 def _answer(request: urllib.request.Request) -> tuple[str, Message]:
