@@ -74,6 +74,7 @@ from spark_events.api.toolkit.json_of_job_events import job_event_json
 from spark_events.api.toolkit.local_disk import append_whole, probe_folder
 from spark_events.api.toolkit.servers import ServerAuthentication, ServerTls, close_in_children
 from spark_events.api.toolkit.units import BaseUnit, base_unit, own_unit, snake_case
+from spark_events.api.toolkit.urls import is_http_url
 
 __all__ = [
     "JOURNAL_OPTIONS",
@@ -166,6 +167,7 @@ __all__ = [
     "at_scale",
     "base_unit",
     "close_in_children",
+    "is_http_url",
     "job_event_json",
     "needs_extra",
     "option_types",

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
-from spark_events.api import ConfigError
+from spark_events.api import ConfigError, is_http_url
 from spark_events.api.errors import UsageError
 from spark_events.api.option_types import PORTS
 from spark_events.api.toolkit.local_disk import decoded, write_whole
@@ -139,9 +138,8 @@ def _wanted(
         duration_of("--sla", sla)
     if port:
         _check_ports(port)
-    url = urlsplit(endpoint)
     # A line feed would begin another setting.
-    if endpoint and not (endpoint.isprintable() and url.scheme in ("http", "https") and url.hostname):
+    if endpoint and not (endpoint.isprintable() and is_http_url(endpoint)):
         raise UsageError(f"--endpoint {endpoint!r}: expected a URL such as http://localhost:4317")
     return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint, path)
 

@@ -18,6 +18,7 @@ from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
 from spark_events.api.timed_http import http_opener, same_origin
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.api.toolkit.urls import is_http_url
 from spark_events.history.figures.job_runs import ENDS, LOST, UNKNOWN, status_of_silence
 from spark_events.history.figures.timeline import BAD_STATES, DOWN, NOT_HEARD, STARTING, STOPPED, UP, UP_IN
 from spark_events.history.report import Report
@@ -211,9 +212,9 @@ def _now_s(served_at: str) -> float:
 
 
 def _fetched(url: str, token: str | None) -> tuple[str, Message]:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_http_url(url):
         raise UsageError(f"{path_without_secrets(url)}: expected a URL such as http://localhost:9249/metrics")
+    parts = urlsplit(url)
     whole = urlunsplit(parts._replace(path=parts.path if parts.path.strip("/") else "/metrics"))
     request = urllib.request.Request(whole, headers={"Authorization": f"Bearer {token}"} if token else {})
     try:

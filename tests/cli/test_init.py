@@ -146,6 +146,11 @@ def test_the_folder_that_a_file_names_is_kept(folder: Path) -> None:
         (("--to", "kafka"), "--to kafka: expected one or more of files, prometheus, otlp"),
         (("--sla", "10"), "did you mean 10s"),
         (("--to", "otlp", "--endpoint", "http://h:1\nspark.master local"), r"--endpoint 'http://h:1\\nspark"),
+        (
+            ("--to", "otlp", "--endpoint", "http://h:99999"),
+            "--endpoint 'http://h:99999': expected a URL such",
+        ),
+        (("--to", "otlp", "--endpoint", "http://[h"), r"--endpoint 'http://\[h': expected a URL such as"),
         (("--to", "otlp", "--endpoint", "foo"), "--endpoint 'foo': expected a URL such as"),
         (("--to", "prometheus", "--port", "99999"), "--port: '99999' is not valid; expected a port from 0"),
         (("--output", "/proc/nowhere/x.conf"), "cannot be written.*name another file with --output"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 import time
@@ -128,6 +129,13 @@ def test_a_collector_that_serves_two_drivers_of_one_name() -> None:
     assert code == 1
     assert (failed["status"], running["status"]) == ("FAILED", "RUNNING")
     assert failed["since_ms"] - running["since_ms"] == pytest.approx(540_000, abs=5_000)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:port", "http://[::1", "http://"])
+def test_what_is_no_url(url: str) -> None:
+    """Least of all is 99999 the port 34463, which another program may have."""
+    with pytest.raises(UsageError, match=f"^{re.escape(url)}: expected a URL such as"):
+        status(url, "--token", "t0ken")
 
 
 def test_what_is_no_endpoint(endpoint: str) -> None:

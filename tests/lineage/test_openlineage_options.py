@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_events_openlineage.factory import transport_config
+from spark_events_openlineage.factory import OpenLineageListenerFactory, transport_config
 
-from spark_events.api import ConfigError, ReporterConfig
+from spark_events.api import ConfigError, ReporterConfig, RetryLater
 from spark_events.configuration.check import check
 from tests.support.applications import cli
 from tests.support.event_log_sample import small_log
 from tests.support.openlineage_schema import problems_of
+from tests.support.waiting import free_port
 
 JAAS = 'org.apache.kafka.PlainLoginModule required username="spark" password="s3cr3t-1";'
 PREFIX = "spark.job-status-changed.listener.kafka."
@@ -34,6 +35,13 @@ def test_a_malformed_password_is_not_shown(values: dict[str, str]) -> None:
         transport_config(ReporterConfig(PREFIX, {**KAFKA, **values}))
 
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_probe_says_which_catalog_is_away() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    config = ReporterConfig(PREFIX, {"transport.type": "http", "transport.url": url})
+    with pytest.raises(RetryLater, match=f"^{url} cannot be reached: Connection refused; see transport.url$"):
+        OpenLineageListenerFactory().probe(config)
 
 
 def test_passwords_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:

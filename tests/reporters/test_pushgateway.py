@@ -92,6 +92,16 @@ def test_nobody_there_is_no_error_of_the_job() -> None:
     pushing.close()  # nothing was pushed, so nothing is deleted
 
 
+def test_a_probe_says_whom_it_has_asked() -> None:
+    """It has the same words for what is wrong as a push."""
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(RetryLater, match=f"^{url}: connection refused; is a Pushgateway running there.$"):
+        reporter(url).probe()
+    answer = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nlater"
+    with raw_http([answer]) as (url, _), pytest.raises(RetryLater, match=f"^{url} answered 503: later$"):
+        reporter(url).probe()
+
+
 def test_what_it_does_not_take_is_refused(pushgateway: Pushgateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is in the error."""
     pushing = reporter(pushgateway.url)
@@ -126,7 +136,7 @@ def test_something_that_is_no_pushgateway(answer: bytes) -> None:
 def test_a_probe_is_not_led_away_from_http() -> None:
     """``check --connect`` asks by GET, which follows redirects: not to FTP, which has no such timeout."""
     answer = b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1:1/ready\r\nContent-Length: 0\r\n\r\n"
-    with raw_http([answer]) as (url, _), pytest.raises(OSError, match="unknown url type: ftp"):
+    with raw_http([answer]) as (url, _), pytest.raises(RetryLater, match="unknown url type: ftp"):
         reporter(url).probe()
 
 
@@ -144,6 +154,8 @@ def test_an_error_whose_reason_does_not_come() -> None:
     [
         ({"hostUrl": "localhost:9091"}, "hostUrl: 'localhost:9091' is not valid; expected a URL"),
         ({"hostUrl": "http://[h"}, r"hostUrl: 'http://\[h' is not valid"),
+        ({"hostUrl": "http://h:99999"}, "hostUrl: 'http://h:99999' is not valid; expected a URL"),
+        ({"hostUrl": "http://h:0"}, "hostUrl: 'http://h:0' is not valid; expected a URL"),
         ({"hostUrl": "http://u:secret@h"}, r"hostUrl: 'http://\*{6}@h' is not valid"),
         ({"hostUrl": "http://secret@h"}, r"hostUrl: 'http://\*{6}@h' is not valid"),
         ({"hostUrl": "http://h/?token=secret"}, r"hostUrl: 'http://h/\?\*{6}' is not valid"),

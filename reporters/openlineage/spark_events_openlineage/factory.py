@@ -14,6 +14,7 @@ from spark_events.api import (
     JobStatusChangedListenerFactory,
     Option,
     ReporterConfig,
+    RetryLater,
     needs_extra,
     option_types,
 )
@@ -179,14 +180,22 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         return OpenLineageListener(settings, destination)
 
     def probe(self, config: ReporterConfig) -> str:
-        """Connect to a catalog over HTTP: it has nothing that could be asked without an event."""
+        """Connect to a catalog over HTTP: it has nothing that could be asked without an event.
+
+        Raises:
+            RetryLater: nobody is there.
+        """
         destination = _destination(config)
         url = urlsplit(destination.name)
         if url.hostname is None:
             return f"{destination.name} was not probed: it accepts only events"
         port = url.port or (443 if url.scheme == "https" else 80)
-        with socket.create_connection((url.hostname, port), config.get(TIMEOUT) / 1000):
-            return f"{destination.name} accepts connections"
+        try:
+            with socket.create_connection((url.hostname, port), config.get(TIMEOUT) / 1000):
+                return f"{destination.name} accepts connections"
+        except OSError as error:
+            reason = error.strerror or error
+            raise RetryLater(f"{destination.name} cannot be reached: {reason}; see transport.url") from error
 
 
 def _destination(config: ReporterConfig) -> Destination:

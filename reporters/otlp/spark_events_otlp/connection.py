@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from spark_events.api import ConfigError, ReporterConfig, Secret, url_without_secrets
+from spark_events.api import ConfigError, ReporterConfig, Secret, is_http_url, url_without_secrets
 from spark_events_otlp.options import (
     CERTIFICATE,
     CLIENT_CERTIFICATE,
@@ -71,14 +71,10 @@ def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
     default = "http://localhost:4318" if over_http else "http://localhost:4317"
     given = config.get(ENDPOINT) or environment("ENDPOINT", signal) or default
     key = config.key(ENDPOINT.name)
-    try:
-        url = urlsplit(given)
-        valid = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
+    if not is_http_url(given):
         allowed = "a URL such as http://localhost:4317 or https://collector.example.org"
         raise ConfigError.of_value(key, url_without_secrets(given), allowed)
+    url = urlsplit(given)
     if url.username or url.password:
         raise ConfigError(
             f"{key}: {url_without_secrets(given)!r} contains a user or a password; give them as a header: "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
@@ -15,7 +16,15 @@ from urllib.request import HTTPHandler, HTTPSHandler, Request
 
 from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway
 
-from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled, url_without_secrets
+from spark_events.api import (
+    ConfigError,
+    Refused,
+    ReporterConfig,
+    RetryLater,
+    Scheduled,
+    is_http_url,
+    url_without_secrets,
+)
 from spark_events.api.timed_http import TimedResponse, http_opener
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
@@ -75,12 +84,18 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
             self._request(delete_from_gateway)
 
     def probe(self) -> str:
-        """Ask the Pushgateway whether it is ready."""
-        _open(Request(f"{self._url}/-/ready"), self._timeout_s)
+        """Ask the Pushgateway whether it is ready.
+
+        Raises:
+            RetryLater: it is away, or not ready.
+            Refused: it says that it was asked wrongly.
+        """
+        with self._errors():
+            _open(Request(f"{self._url}/-/ready"), self._timeout_s)
         return f"{self._url} is ready"
 
     def _request(self, call: Callable[..., None], **arguments: Any) -> None:
-        try:
+        with self._errors():
             call(
                 self._url,
                 self._job,
@@ -89,11 +104,20 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
                 handler=self._handler,
                 **arguments,
             )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise what the Pushgateway's answer, or that there is none, asks for."""
+        try:
+            yield
         except HTTPError as error:
             reason = f"{self._url} answered {error.code}: {_beginning(error)}"
             raise (Refused(reason) if error.code == 400 else RetryLater(reason)) from None
         except (OSError, HTTPException, ValueError) as error:  # the last of addresses and lengths in answers
-            raise RetryLater(f"{self._url}: {getattr(error, 'reason', error)}") from None
+            cause = getattr(error, "reason", error)
+            if isinstance(cause, ConnectionRefusedError):
+                cause = "connection refused; is a Pushgateway running there?"
+            raise RetryLater(f"{self._url}: {cause}") from None
 
     def _handler(
         self, url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
@@ -154,12 +178,8 @@ def _grouping_key_from(config: ReporterConfig) -> dict[str, str]:
 
 def _url_from(config: ReporterConfig) -> str:
     url = config.get(HOST_URL)
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:  # of IPv6, say
-        valid = False
-    if not valid or "@" in parts.netloc or parts.query or parts.fragment:
+    parts = urlsplit(url if is_http_url(url) else "")
+    if not parts.netloc or "@" in parts.netloc or parts.query or parts.fragment:
         allowed = "a URL such as http://localhost:9091 without a query; a user has options of its own"
         raise ConfigError.of_value(config.key(HOST_URL.name), url_without_secrets(url), allowed)
     return url.rstrip("/")
