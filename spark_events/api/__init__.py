@@ -72,12 +72,20 @@ from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
 from spark_events.api.toolkit.formatting import printable, text_without_queries, url_without_secrets
 from spark_events.api.toolkit.json_of_job_events import job_event_json
 from spark_events.api.toolkit.local_disk import append_whole, probe_folder
-from spark_events.api.toolkit.servers import ServerAuthentication, ServerTls, close_in_children
+from spark_events.api.toolkit.servers import (
+    WRONG_HOST,
+    ServerAuthentication,
+    ServerTls,
+    answers_own_names_only,
+    are_own_names,
+    close_in_children,
+)
 from spark_events.api.toolkit.units import BaseUnit, base_unit, own_unit, snake_case
 from spark_events.api.toolkit.urls import is_http_url
 
 __all__ = [
     "JOURNAL_OPTIONS",
+    "WRONG_HOST",
     "ApplicationInfo",
     "AttributeValue",
     "BaseUnit",
@@ -163,7 +171,9 @@ __all__ = [
     "TableSinkLineageVertex",
     "TagsFacet",
     "Transformation",
+    "answers_own_names_only",
     "append_whole",
+    "are_own_names",
     "at_scale",
     "base_unit",
     "close_in_children",

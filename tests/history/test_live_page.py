@@ -34,6 +34,7 @@ from tests.support.applications import cli, on_a_terminal
 from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
 from tests.support.pki import Pki
+from tests.support.scraping import OTHER_HOSTS, OWN_HOSTS, status_under
 from tests.support.waiting import wait_until
 from tests.support.warm_commands import run_command
 
@@ -366,6 +367,23 @@ def test_a_page_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     state[0] = "second"
     live.html(View(span_ms=HOUR))
     assert len(written) == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "status"),
+    [("127.0.0.1", None, 421), ("0.0.0.0", None, 200), ("127.0.0.1", "t0ken", 401)],
+)
+def test_names_under_which_it_is_asked(address: str, token: str | None, status: int) -> None:
+    """Any name may have the loopback address, so a page of the web could ask under its own."""
+    authentication = ServerAuthentication("report", None if token is None else Secret(token), {})
+    server = ReportServer(address, 0, lambda _: "page", authentication)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    own = 200 if token is None else 401
+    assert {status_under((host,), server.port, "/") for host in OWN_HOSTS} == {own}
+    assert status_under((), server.port, "/") == own
+    assert {status_under((host,), server.port, "/") for host in OTHER_HOSTS} == {status}
+    server.shutdown()
+    server.server_close()
 
 
 def test_a_thousand_clients_at_once() -> None:

@@ -19,12 +19,12 @@ from spark_events_prometheus.linger import ask_to_leave
 from spark_events_prometheus.reporter import PrometheusReporter
 from spark_events_prometheus.server import MetricsServer
 
-from spark_events.api import ConfigError, Counter, ReporterConfig, ServerAuthentication
+from spark_events.api import ConfigError, Counter, ReporterConfig, ServerAuthentication, are_own_names
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.pki import Pki
 from tests.support.raw_http import raw_http
-from tests.support.scraping import basic, code_of, trusting
+from tests.support.scraping import OTHER_HOSTS, OWN_HOSTS, basic, code_of, status_under, trusting
 from tests.support.waiting import free_port, http_get, is_listening, wait_until
 
 PREFIX = "spark.metrics.reporter.prom."
@@ -224,6 +224,31 @@ def test_the_same_secrets(serve: Callable[..., Served], monkeypatch: pytest.Monk
     assert code_of(served.url, Authorization=basic("me:päss")) == 200
     assert code_of(served.url, Authorization="bEARER t0ken") == 200
     wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_the_same_names(serve: Callable[..., Served]) -> None:
+    """Without a token, only this machine's own names are answered; who asks by another has not scraped."""
+    served = serve()
+    http_get(served.url)
+    served.reporter.close()
+    assert status_under(("other.example",), served.port, "/metrics") == 421
+    assert status_under(("localhost", "other.example"), served.port, "/metrics") == 421
+    assert status_under((), served.port, "/metrics") == 200
+    assert status_under(("localhost:9249",), served.port, "/metrics") == 200
+    wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_any_name_of_a_page_for_others(serve: Callable[..., Served]) -> None:
+    served = serve(bind__address="0.0.0.0")
+    http_get(f"http://127.0.0.1:{served.port}/metrics")
+    served.reporter.close()
+    assert status_under(("driver.example",), served.port, "/metrics") == 200
+
+
+def test_which_names_are_own() -> None:
+    """It cannot import what the server before it has, and is of the same opinion."""
+    assert [host for host in (*OWN_HOSTS, *OTHER_HOSTS) if last_page.is_own_name(host)] == list(OWN_HOSTS)
+    assert [host for host in (*OWN_HOSTS, *OTHER_HOSTS) if are_own_names([host])] == list(OWN_HOSTS)
 
 
 def test_the_same_tls(serve: Callable[..., Served], pki: Pki) -> None:

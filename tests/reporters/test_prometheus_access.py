@@ -16,7 +16,7 @@ from spark_events_prometheus.reporter import PrometheusReporter
 from spark_events.api import ConfigError, ReporterConfig
 from tests.support.pki import Pki
 from tests.support.prometheus import PrometheusServer
-from tests.support.scraping import basic, code_of, trusting
+from tests.support.scraping import OTHER_HOSTS, OWN_HOSTS, basic, code_of, status_under, trusting
 from tests.support.waiting import wait_until
 
 PREFIX = "spark.metrics.reporter.prom."
@@ -40,6 +40,10 @@ def serve() -> Iterator[Callable[..., PrometheusReporter]]:
     yield start
     for reporter in made:
         reporter.close()
+
+
+def port_of(reporter: PrometheusReporter) -> int:
+    return int(reporter.destination.rpartition(":")[2].split("/")[0])
 
 
 def tls_options(pki: Pki) -> dict[str, str]:
@@ -68,6 +72,38 @@ def test_password_and_token(
     assert code_of(url, Authorization="bearer t0ken") == 200
     assert code_of(url, Authorization="bearer T0KEN") == 401
     assert code_of(url.replace("/metrics", "/healthz")) == 200
+
+
+def test_without_a_token_only_own_names_are_answered(serve: Callable[..., PrometheusReporter]) -> None:
+    """Any name may have the loopback address, so a page of the web could ask under its own."""
+    port = port_of(serve())
+    assert [status_under((host,), port, "/metrics") for host in OWN_HOSTS] == [200] * len(OWN_HOSTS)
+    assert [status_under((host,), port, "/metrics") for host in OTHER_HOSTS] == [421] * len(OTHER_HOSTS)
+    assert status_under((), port, "/metrics") == 200
+    assert status_under(("localhost", "other.example"), port, "/metrics") == 421
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [({"auth__token": "t0ken"}, 401), ({"bind__address": "0.0.0.0"}, 200), ({"bind__address": "::"}, 200)],
+)
+def test_a_server_for_others_has_any_name(
+    serve: Callable[..., PrometheusReporter], options: dict[str, str], status: int
+) -> None:
+    assert status_under(("driver.example",), port_of(serve(**options)), "/metrics") == status
+
+
+@pytest.mark.parametrize("address", ["localhost", "::ffff:127.0.0.1", "127.0.0.1"])
+def test_however_the_loopback_address_is_written(
+    serve: Callable[..., PrometheusReporter], address: str
+) -> None:
+    assert status_under(("driver.example",), port_of(serve(bind__address=address)), "/metrics") == 421
+
+
+def test_with_tls_the_certificate_says_which_names(
+    serve: Callable[..., PrometheusReporter], pki: Pki
+) -> None:
+    assert code_of(serve(**tls_options(pki)).destination, trusting(pki), Host="driver.example") == 200
 
 
 def test_tls(serve: Callable[..., PrometheusReporter], pki: Pki) -> None:

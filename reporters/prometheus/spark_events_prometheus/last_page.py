@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import sys
 import threading
@@ -23,6 +24,9 @@ _MOST_CONNECTIONS = 16
 _LONGEST_REQUEST = 16_384
 _TLS_HANDSHAKE = b"\x16"
 _LOOK_S = 0.2
+_HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::[0-9]*)?")
+"""As in ``spark_events.api.toolkit.servers``, which says what it is for."""
+_WRONG_HOST = b"only requests to localhost or to an IP address are answered\n"
 
 
 class Page:
@@ -37,6 +41,7 @@ class Page:
         addresses: from which it was scraped before.
         linger_s: how long to serve it at most, in seconds.
         metrics: the page itself.
+        own_names_only: whether only requests to ``localhost`` or to IP addresses are answered.
     """
 
     def __init__(
@@ -49,10 +54,12 @@ class Page:
         addresses: list[str],
         linger_s: float,
         metrics: bytes,
+        own_names_only: bool = False,
     ) -> None:
         self._content_type, self._challenge = content_type, challenge
         self._salt, self._admitted = salt, admitted
         self._metrics = metrics
+        self._own_names_only = own_names_only
         self._scrapes = dict.fromkeys(addresses, 0)
         self._enough = ENOUGH
         self._until_s = time.monotonic() + linger_s
@@ -91,6 +98,8 @@ class Page:
                 self._leave_within(float(line.split()[1].partition(b"=")[2]))
         elif not may_scrape:
             return
+        elif self._own_names_only and not all(map(is_own_name, _values(request, b"host"))):
+            _send(connection, "421 Misdirected Request", "text/plain", _WRONG_HOST)
         elif not line.startswith((b"GET /metrics ", b"GET /metrics?")):
             _send(connection, "404 Not Found", "text/plain", b"see /metrics\n")
         elif not self._admits(request):
@@ -111,14 +120,31 @@ class Page:
         import hmac
 
         given = b""
-        for header in request.split(b"\r\n")[1:]:
-            name, _, value = header.partition(b":")
-            if name.strip().lower() == b"authorization":
-                # Just as ``http.server`` reads it, and ServerAuthentication sees it.
-                scheme, _, credentials = value.strip().decode("latin-1").partition(" ")
-                given = f"{scheme.capitalize()} {credentials.strip()}".encode()
+        for value in _values(request, b"authorization"):
+            # Just as ``http.server`` reads it, and ServerAuthentication sees it.
+            scheme, _, credentials = value.partition(" ")
+            given = f"{scheme.capitalize()} {credentials.strip()}".encode()
         digest = hmac.new(bytes.fromhex(self._salt), given, "sha256").hexdigest()
         return any(hmac.compare_digest(digest, admitted) for admitted in self._admitted)
+
+
+def _values(request: bytes, name: bytes) -> list[str]:
+    """Return the values of a header, each time that a request has it."""
+    headers = (line.partition(b":") for line in request.split(b"\r\n")[1:])
+    return [value.strip().decode("latin-1") for key, _, value in headers if key.strip().lower() == name]
+
+
+def is_own_name(host: str) -> bool:
+    """Return whether a header ``Host`` is ``localhost`` or a literal IP address, with or without a port."""
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    of_ipv6, name = match.groups()
+    try:
+        socket.inet_pton(socket.AF_INET6 if of_ipv6 else socket.AF_INET, of_ipv6 or name)
+    except (OSError, ValueError):
+        return not of_ipv6 and name.lower() == "localhost"
+    return True
 
 
 def _tls_context(certificate: str, key: str, client_authorities: str | None) -> Any:

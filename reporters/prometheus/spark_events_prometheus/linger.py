@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from spark_events.api import ServerAuthentication, ServerTls
+from spark_events.api import ServerAuthentication, ServerTls, answers_own_names_only
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.last_page import LEAVE, LEAVING
 
@@ -84,6 +84,7 @@ def hand_over(
         "tls": [str(file) if file else None for file in tls.files] if tls else None,
         "addresses": list(addresses),
         "linger_s": linger_ms / 1000,
+        "own_names_only": answers_own_names_only(server, authentication, tls),
     }
     with _file_without_name() as file:
         file.write(json.dumps(about).encode() + b"\n" + metrics)

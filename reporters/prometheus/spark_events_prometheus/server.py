@@ -13,7 +13,14 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from spark_events.api import ServerAuthentication, ServerTls, close_in_children
+from spark_events.api import (
+    WRONG_HOST,
+    ServerAuthentication,
+    ServerTls,
+    answers_own_names_only,
+    are_own_names,
+    close_in_children,
+)
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 from spark_events_prometheus.linger import Scrapers, hand_over
 
@@ -63,6 +70,7 @@ class MetricsServer(ThreadingHTTPServer):
         self.scrapers = Scrapers()
         self.authentication = authentication
         self._tls = tls
+        self.own_names_only = answers_own_names_only(self.socket, authentication, tls)
         self._open: dict[int, socket.socket] = {}
         """The connections by their ids, the oldest first."""
         self._lock = threading.Lock()
@@ -146,7 +154,9 @@ class _MetricsHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.split("?", 1)[0]
         authentication = self.server.authentication
-        if path == "/metrics" and not authentication.admits(self.headers.get("Authorization", "")):
+        if self.server.own_names_only and not are_own_names(self.headers.get_all("Host", [])):
+            self._answer(421, "text/plain", f"{WRONG_HOST}\n".encode())
+        elif path == "/metrics" and not authentication.admits(self.headers.get("Authorization", "")):
             hint = b"see auth.username, auth.password, auth.token\n"
             self._answer(401, "text/plain", hint, {"WWW-Authenticate": authentication.challenge})
         elif path == "/metrics":

@@ -5,15 +5,24 @@ from __future__ import annotations
 import base64
 import hmac
 import os
+import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from weakref import WeakSet
 
 from spark_events.api.option_types import Secret
 
+_HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::[0-9]*)?")
+"""A header ``Host``: an address of IPv6 or something else, and maybe a port."""
+WRONG_HOST = (
+    "only requests to localhost or to an IP address are answered, because other names could be anyone's; "
+    "ask for one of these, or have the server want a token"
+)
+"""The answer to a request to another name."""
 _NOT_IN_CHILDREN: WeakSet[socket.socket] = WeakSet()
 
 
@@ -135,3 +144,43 @@ class ServerAuthentication:
         if self._token is not None:
             headers.append("Bearer " + self._token.reveal())
         return [header.encode() for header in headers]
+
+
+def answers_own_names_only(
+    server: socket.socket, authentication: ServerAuthentication, tls: ServerTls | None
+) -> bool:
+    """Return whether a server answers only requests to this machine's own names; see ``are_own_names``.
+
+    It is so if nothing but the loopback address protects it. Otherwise, a page of the web could read what it
+    serves: its browser runs here, and the page's host may have this machine's address a moment later.
+
+    Args:
+        server: the socket that listens.
+        authentication: of its requests.
+        tls: which protects it, too: browsers compare the certificate's names.
+    """
+    if authentication.needed or tls is not None:
+        return False
+    address = ip_address(server.getsockname()[0].partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def are_own_names(hosts: Iterable[str]) -> bool:
+    """Return whether all headers ``Host`` of a request are ``localhost`` or literal IP addresses.
+
+    Nobody else can have these names. A request without the header is not a browser's.
+    """
+    return all(map(_is_own_name, hosts))
+
+
+def _is_own_name(host: str) -> bool:
+    match = _HOST.fullmatch(host.strip())
+    if match is None:
+        return False
+    of_ipv6, name = match.groups()
+    try:
+        socket.inet_pton(socket.AF_INET6 if of_ipv6 else socket.AF_INET, of_ipv6 or name)
+    except (OSError, ValueError):  # no address
+        return not of_ipv6 and name.lower() == "localhost"
+    return True

@@ -12,7 +12,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from spark_events.api import ConfigError, ServerAuthentication, ServerTls, SparkEventsError
+from spark_events.api import (
+    WRONG_HOST,
+    ConfigError,
+    ServerAuthentication,
+    ServerTls,
+    SparkEventsError,
+    answers_own_names_only,
+    are_own_names,
+)
 from spark_events.api.option_types import DURATION
 from spark_events.history.page.live_page import View
 from spark_events.runtime.log_once import logger
@@ -62,6 +70,7 @@ class ReportServer(ThreadingHTTPServer):
         self.html = html
         self.authentication = authentication
         self._tls = tls
+        self.own_names_only = answers_own_names_only(self.socket, authentication, tls)
 
     @property
     def port(self) -> int:
@@ -133,7 +142,9 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:  # of IPv6, say
             url = urlsplit("/no/url")
         authentication = self.server.authentication
-        if not authentication.admits(self.headers.get("Authorization", "")):
+        if self.server.own_names_only and not are_own_names(self.headers.get_all("Host", [])):
+            self._answer(HTTPStatus.MISDIRECTED_REQUEST, WRONG_HOST)
+        elif not authentication.admits(self.headers.get("Authorization", "")):
             challenge = {"WWW-Authenticate": authentication.challenge}
             self._answer(HTTPStatus.UNAUTHORIZED, "a password or a token is needed", challenge)
         elif url.path != "/" or len(self.path) > _LONGEST_PATH:
