@@ -186,7 +186,7 @@ def test_check_connect_tries_endpoints() -> None:
 
     assert done.returncode == 3
     assert "connection refused; is a collector running there?" in done.stderr
-    assert "spark.metrics.reporter.p.port: no free port" in done.stderr
+    assert "spark.metrics.reporter.p.port: cannot listen on port" in done.stderr
 
 
 def test_check_connect_tries_folders(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import socket
 import threading
 import urllib.request
@@ -193,7 +194,7 @@ def test_a_range_falls_to_the_next_port() -> None:
         reporter.close()
         with pytest.raises(ConfigError, match=rf"^{PREFIX}port: cannot listen on port {port} of 127"):
             reporter_at(str(port))
-        with pytest.raises(ConfigError, match="no free port"):
+        with pytest.raises(ConfigError, match=f"cannot listen on port {port} of 127"):
             PrometheusReporterFactory().probe(ReporterConfig(PREFIX, {"port": str(port)}))
 
 
@@ -205,6 +206,38 @@ def test_closing_frees_the_port() -> None:
         assert scrape(reporter)
         reporter.close()
         reporter.close()
+
+
+@pytest.mark.parametrize("address", ["::1", "::", "localhost"])
+def test_a_probe_listens_as_the_reporter_does(address: str) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as taken:
+        taken.bind((address, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        conf = ReporterConfig(PREFIX, {"bind.address": address, "port": f"{port}-{port + 50}"})
+        said = PrometheusReporterFactory().probe(conf)
+        assert re.fullmatch(rf"{port} is in use; metrics will be served on \d+ of {address}", said)
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("no-such-host.invalid", "(No address|Name or service not known|Temporary failure).*"),
+        ("192.0.2.7", "Cannot assign requested address"),
+        ("2001:db8::7", "Cannot assign requested address"),
+        ("ö..example", ".*(hostname|label).*"),
+    ],
+)
+def test_an_address_that_is_not_this_machines(address: str, reason: str) -> None:
+    """No other port would do: the first says so, and which option is wrong."""
+    conf = ReporterConfig(PREFIX, {"bind.address": address})
+    said = (
+        rf"^{PREFIX}bind\.address: cannot listen on '{address}' \({reason}\); give an address of this machine"
+    )
+    with pytest.raises(ConfigError, match=said):
+        PrometheusReporterFactory().probe(conf)
+    with pytest.raises(ConfigError, match=said):
+        PrometheusReporterFactory().create(conf).open()
 
 
 def test_a_probe_says_which_port_it_will_be() -> None:

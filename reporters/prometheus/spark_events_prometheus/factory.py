@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
-from spark_events.api import ConfigError, MetricReporterFactory, ReporterConfig, needs_extra
+from spark_events.api import MetricReporterFactory, ReporterConfig, needs_extra
+from spark_events_prometheus.listening import cannot_listen, free_port, other_port_may_do
 from spark_events_prometheus.options import BIND_ADDRESS, PORT, PUSH_OPTIONS, SCRAPE_OPTIONS
 
 if TYPE_CHECKING:
@@ -27,23 +27,25 @@ class PrometheusReporterFactory(MetricReporterFactory):
         return PrometheusReporter(config)
 
     def probe(self, config: ReporterConfig) -> str:
-        """Tell which port is free, and that earlier ones of the range are not."""
+        """Tell which port is free, and that earlier ones of the range are not.
+
+        Raises:
+            ConfigError: none is, or the address cannot be listened on.
+        """
         address, taken = config.get(BIND_ADDRESS), 0
         for port in config.get(PORT):
-            with socket.socket() as candidate:
-                candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    candidate.bind((address, port))
-                except OSError:
-                    taken = taken or port
-                    continue
-                free = candidate.getsockname()[1]
+            try:
+                free = free_port(address, port)
+            except (OSError, TypeError, ValueError) as error:  # the last two of what can be no name
+                last_error = error
+                if not other_port_may_do(error):
+                    break
+                taken = taken or port
+                continue
             if taken:
                 return f"{taken} is in use; metrics will be served on {free} of {address}"
             return f"port {free} of {address} is free"
-        raise ConfigError(
-            f"{config.key(PORT.name)}: no free port in {config.values.get('port', PORT.default)}"
-        )
+        raise cannot_listen(config, last_error)
 
 
 class PushgatewayReporterFactory(MetricReporterFactory):

@@ -7,7 +7,7 @@ import threading
 import time
 from functools import lru_cache
 
-from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
+from spark_events.api import Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
@@ -22,6 +22,7 @@ from spark_events_prometheus.exposition import (
     render,
 )
 from spark_events_prometheus.linger import LEAVES_WITHIN_S, ask_to_leave, can_hand_over
+from spark_events_prometheus.listening import cannot_listen, other_port_may_do
 from spark_events_prometheus.options import BIND_ADDRESS, LINGER, PORT
 from spark_events_prometheus.server import MetricsServer
 
@@ -107,7 +108,7 @@ class PrometheusReporter(SeriesReporter):
         super().__init__()
         self._address = config.get(BIND_ADDRESS)
         self._ports = config.get(PORT)
-        self._port_key = config.key(PORT.name)
+        self._config = config
         self._linger_ms = config.get(LINGER) if can_hand_over() else 0
         self._authentication = authentication_from(config)
         self._tls = tls_from(config)
@@ -122,19 +123,21 @@ class PrometheusReporter(SeriesReporter):
         return f"{'https' if self._tls else 'http'}://{host}:{self._server.port}/metrics"
 
     def open(self) -> None:
-        """Take the first port that is free, or has only the last page of a driver that is gone, and serve."""
+        """Take the first port that is free, or has only the last page of a driver that is gone, and serve.
+
+        Raises:
+            ConfigError: there is none, or the address cannot be listened on.
+        """
         for port in self._ports:
             try:
                 self._server = self._serve(port)
-            except OSError as error:
+            except (OSError, TypeError, ValueError) as error:  # the last two of what can be no name
                 last_error = error
+                if not other_port_may_do(error):
+                    break
             else:
                 return
-        ports = f"{self._ports[0]}-{self._ports[-1]}" if len(self._ports) > 1 else str(self._ports[0])
-        raise ConfigError(
-            f"{self._port_key}: cannot listen on port {ports} of {self._address} ({last_error.strerror}); "
-            "give another port, or a range such as 9249-9260"
-        )
+        raise cannot_listen(self._config, last_error)
 
     def close(self) -> None:
         """Stop serving; a process of its own shows the last values to those who have scraped."""
@@ -148,8 +151,8 @@ class PrometheusReporter(SeriesReporter):
 
         try:
             return start()
-        except OSError:
-            if not port:
+        except OSError as error:
+            if not port or not other_port_may_do(error):
                 raise
         # What was there may be gone by now, so one attempt is made however it answers.
         leaves = ask_to_leave(self._address, port)

@@ -23,6 +23,7 @@ from spark_events.api import (
 )
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 from spark_events_prometheus.linger import Scrapers, hand_over
+from spark_events_prometheus.listening import family_of
 
 _CLIENT_TIMEOUT_S = 10
 _MOST_CONNECTIONS = 64
@@ -62,8 +63,7 @@ class MetricsServer(ThreadingHTTPServer):
         authentication: ServerAuthentication,
         tls: ServerTls | None,
     ) -> None:
-        if ":" in address:
-            self.address_family = socket.AF_INET6
+        self.address_family = family_of(address)
         super().__init__((address, port), _MetricsHandler)
         close_in_children(self.socket)
         self.render = render

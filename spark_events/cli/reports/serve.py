@@ -196,8 +196,8 @@ def serve_report(
     page = LivePage(options, every_ms / 1_000, lambda: state_of_files(options.paths))
     try:
         server = ReportServer(host, int(port), page.html, authentication, tls)
-    except OSError as error:
-        raise ConfigError(f"--listen {address}: {error.strerror or error}") from error
+    except (OSError, TypeError, ValueError) as error:  # the last two of what can be no name
+        raise ConfigError(f"--listen {address}: {getattr(error, 'strerror', None) or error}") from error
     with err.status("reading events"):
         page.html(View())
     guarded = authentication.needed or (tls is not None and tls.asks_clients)
