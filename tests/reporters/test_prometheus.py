@@ -463,6 +463,37 @@ def test_what_is_no_finite_number() -> None:
     ]
 
 
+def test_variables_that_have_one_label(caplog: pytest.LogCaptureFixture) -> None:
+    """It has the values of all of them, in the order of their names, as OpenTelemetry says; the log says so once."""
+    naming._say_joined.cache_clear()
+    reporter = SeriesReporter()
+    variables = {
+        "ü": "Köln",
+        "é": "Paris",
+        "a.b": "2",
+        "a-b": "1",
+        "a_b": "",
+        "le": "x",
+        "le_": "y",
+        "ok": "z",
+    }
+    for name in ("rows", "bytes"):
+        reporter.notify_of_added_metric(Counter(), name, group(**variables))
+    reporter.notify_of_removed_metric(Counter(), "rows", group(**variables))
+    other = {**variables, "ü": "Bonn"}
+    reporter.notify_of_added_metric(Counter(), "rows", group(**other))
+    text = reporter.render().decode()
+
+    for city in ("Köln", "Bonn"):
+        assert f'spark_rows_total{{_="Paris;{city}",a_b="1;2",le_="x;y",ok="z"}} 0.0' in text
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "the variables 'a-b', 'a.b' are one label of Prometheus: a_b has their values, joined with ';'",
+        "the variables 'le', 'le_' are one label of Prometheus: le_ has their values, joined with ';'",
+        "the variables 'é', 'ü' are one label of Prometheus: _ has their values, joined with ';'",
+    ]
+
+
 def test_variables_with_the_names_of_prometheus_own_labels() -> None:
     """``le`` is the bound of a bucket, and two underscores are for Prometheus itself."""
     reporter = SeriesReporter()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from spark_events.api import Metric, MetricGroup, snake_case
 
 _LONGEST = 1_024
 _TAKEN = ("le", "quantile")
+logger = logging.getLogger("spark_events.prometheus")
 
 
 def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
@@ -19,8 +22,33 @@ def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
 
 
 def labels(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return variables as labels; an empty value is the same as none."""
-    return {_label(key): bounded_text(value) for key, value in variables.items() if value != ""}
+    """Return variables as labels; an empty value is the same as none.
+
+    A label of several variables has all of their values, as OpenTelemetry's rules for Prometheus ask for.
+    """
+    given = {key: bounded_text(value) for key, value in variables.items() if value != ""}
+    by_label = {_label(key): value for key, value in given.items()}
+    return by_label if len(by_label) == len(given) else _joined(given)
+
+
+def _joined(given: Mapping[str, str]) -> dict[str, str]:
+    names: dict[str, list[str]] = {}
+    for key in sorted(given):
+        names.setdefault(_label(key), []).append(key)
+    for label, keys in names.items():
+        if len(keys) > 1:
+            _say_joined(label, tuple(keys))
+    return {label: ";".join(given[key] for key in keys) for label, keys in names.items()}
+
+
+@lru_cache(1_024)
+def _say_joined(label: str, keys: tuple[str, ...]) -> None:
+    """Log it once, however many series have these variables."""
+    logger.warning(
+        "the variables %s are one label of Prometheus: %s has their values, joined with ';'",
+        ", ".join(map(repr, keys)),
+        label,
+    )
 
 
 def _label(name: str) -> str:
