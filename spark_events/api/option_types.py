@@ -233,6 +233,8 @@ def _parse_ports(text: str) -> range:
 def _parse_local_path(text: str) -> Path:
     if not text or "\0" in text:  # nothing would be the folder in which the driver happens to run
         raise ValueError
+    if text.removeprefix("file:").startswith("~"):  # it would be a folder of that name
+        raise ValueError("~ is not expanded; write out which folder it means")
     if "://" not in text and not text.startswith("file:"):
         return Path(text)
     url = urlsplit(text)

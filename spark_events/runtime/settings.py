@@ -89,8 +89,10 @@ def read_declared(settings_class: type, config: ReporterConfig) -> tuple[dict[st
     values: dict[str, Any] = {}
     errors: list[ConfigError] = []
     for name, declared in declared_in(settings_class).items():
-        read = _read_each if declared.placeholder else _read
-        values[name] = read(declared.option, config, errors)
+        if declared.placeholder:
+            values[name] = _read_each(declared, config, errors)
+        else:
+            values[name] = _read(declared.option, config, errors)
     return values, errors
 
 
@@ -102,7 +104,11 @@ def _read(option: Option[Any], config: ReporterConfig, errors: list[ConfigError]
         return option.default
 
 
-def _read_each(option: Option[Any], config: ReporterConfig, errors: list[ConfigError]) -> dict[str, Any]:
-    keys = [key for key in config.values if key.startswith(option.name)]
+def _read_each(declared: Declared, config: ReporterConfig, errors: list[ConfigError]) -> dict[str, Any]:
+    option = declared.option
+    if option.name in config.values:
+        expected = f"{option.name}{declared.placeholder}"
+        errors.append(ConfigError(f"{option.name}: names nothing after its last dot; expected {expected}"))
+    keys = [key for key in config.values if key.startswith(option.name) and key != option.name]
     read = {key: _read(Option.optional(key, option.type), config, errors) for key in keys}
     return {key.removeprefix(option.name): value for key, value in read.items() if value is not None}

@@ -37,7 +37,7 @@ def instead_of_settings(errors: Iterable[ConfigError]) -> Iterator[tuple[str, st
     declared = {each.option.name: each for each in declared_settings()}
     for problem in _problems_of(errors):
         known = declared.get(problem.partition(": ")[0])
-        if known is None:
+        if known is None or known.placeholder:
             yield problem, "it counts as absent"  # a key that exists many times
         elif default := default_text(known) or known.default_text:
             yield problem, f"the default holds: {default}"

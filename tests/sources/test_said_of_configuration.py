@@ -71,6 +71,17 @@ def test_it_loads_nothing_of_what_an_application_does_without() -> None:
         ("spark.events.heartbeat.interval", "30", "the default holds: 1min"),
         ("spark.events.checkpoint.sla", "soon", "the default holds: none"),
         ("spark.events.checkpoint.query-sla.orders", "soon", "it counts as absent"),
+        (
+            "spark.events.checkpoint.query-sla.",
+            "5s",
+            "expected spark.events.checkpoint.query-sla.<query name>; it counts as absent",
+        ),
+        (
+            "spark.events.source.query-idle-timeout.",
+            "5s",
+            "expected spark.events.source.query-idle-timeout.<query name>; it counts as absent",
+        ),
+        ("spark.events.state.dir", "~/state", "the default holds: none"),
         ("spark.events.task.failures.port", "x", "the default holds: any free port"),
         ("spark.events.reporter.f.factory.class", "filelog", "this event reporter is left out"),
         ("spark.metrics.reporter.prom.port", "x", "this metric reporter is left out"),
