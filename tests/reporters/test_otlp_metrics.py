@@ -302,3 +302,38 @@ def test_opentelemetrys_variables(
     made = reporter("http://127.0.0.1:1")
 
     assert (made._form.delta, made._form.exponential) == (delta, exponential)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        (
+            "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
+            "banana",
+            "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'banana' is ignored; expected cumulative, delta or "
+            "lowmemory; cumulative is used",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+            "no_exponential",
+            "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION: 'no_exponential' is ignored; expected "
+            "explicit_bucket_histogram or base2_exponential_bucket_histogram; explicit_bucket_histogram is used",
+        ),
+    ],
+)
+def test_unknown_values_of_opentelemetrys_variables(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    variable: str,
+    value: str,
+    said: str,
+) -> None:
+    """They are ignored with a warning, as its specification asks; not even that where the option is given."""
+    monkeypatch.setenv(variable, value)
+    made = reporter("http://127.0.0.1:1")
+
+    assert (made._form.delta, made._form.exponential) == (False, False)
+    assert [record.getMessage() for record in caplog.records] == [said]
+    caplog.clear()
+    reporter("http://127.0.0.1:1", **{"exporter.temporality": "delta", "exporter.histogram": "exponential"})
+    assert not caplog.records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
 from spark_events.api import ConfigError, ReporterConfig, Secret, is_http_url, url_without_secrets
@@ -17,7 +18,7 @@ from spark_events_otlp.options import (
     TIMEOUT,
 )
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import Endpoint, OtlpTransport, TlsFiles
+from spark_events_otlp.transport import Endpoint, OtlpTransport, TlsFiles, logger
 
 
 def transport_from(config: ReporterConfig, signal: Signal) -> OtlpTransport:
@@ -51,6 +52,23 @@ def environment(name: str, signal: Signal) -> str | None:
     return os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_{name}") or os.environ.get(
         f"OTEL_EXPORTER_OTLP_{name}"
     )
+
+
+def choice_of_environment(name: str, values: Sequence[str]) -> str:
+    """Return the value of a variable of OpenTelemetry's, whatever its case; the first one if it is not set.
+
+    So it is for another value, too, which is warned about: OpenTelemetry asks for this.
+
+    Args:
+        name: of the variable.
+        values: that it may have, the default first.
+    """
+    text = os.environ.get(name, "").strip()
+    if not text or text.lower() in values:
+        return text.lower() or values[0]
+    expected = f"{', '.join(values[:-1])} or {values[-1]}"
+    logger.warning("%s: %r is ignored; expected %s; %s is used", name, text, expected, values[0])
+    return values[0]
 
 
 def _tls_files_from(config: ReporterConfig) -> TlsFiles:

@@ -21,7 +21,7 @@ from spark_events.api import (
     Scheduled,
     snake_case,
 )
-from spark_events_otlp.connection import environment
+from spark_events_otlp.connection import choice_of_environment
 from spark_events_otlp.encode import key_values, scope_prefix, text
 from spark_events_otlp.options import BATCH_SIZE, HISTOGRAM, TEMPORALITY
 from spark_events_otlp.reporter import OtlpReporter
@@ -30,6 +30,10 @@ from spark_events_otlp.signals import METRICS
 
 _SCOPE = scope_prefix("spark_events")
 _MOST_REMOVED = 10_000
+_TEMPORALITY = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+_TEMPORALITIES = ("cumulative", "delta", "lowmemory")
+_AGGREGATION = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
+_AGGREGATIONS = ("explicit_bucket_histogram", "base2_exponential_bucket_histogram")
 logger = logging.getLogger("spark_events.otlp")
 SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
 """A metric's name, and its attributes."""
@@ -141,11 +145,9 @@ def _empty_message(name: str, metric: Metric) -> MetricMessage:
 
 def form_from(config: ReporterConfig) -> MetricForm:
     """Return how metrics are written: as configured, or as OTEL_* variables say."""
-    temporality = config.get(TEMPORALITY) or environment("TEMPORALITY_PREFERENCE", METRICS) or "cumulative"
-    histogram = config.get(HISTOGRAM) or environment("DEFAULT_HISTOGRAM_AGGREGATION", METRICS) or "explicit"
-    return MetricForm(
-        delta=temporality.lower() in ("delta", "lowmemory"), exponential="exponential" in histogram.lower()
-    )
+    temporality = config.get(TEMPORALITY) or choice_of_environment(_TEMPORALITY, _TEMPORALITIES)
+    histogram = config.get(HISTOGRAM) or choice_of_environment(_AGGREGATION, _AGGREGATIONS)
+    return MetricForm(delta=temporality in ("delta", "lowmemory"), exponential="exponential" in histogram)
 
 
 def _key(name: str, group: MetricGroup) -> SeriesKey:
