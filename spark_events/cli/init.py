@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,7 +142,8 @@ def _wanted(
     # A line feed would begin another setting.
     if endpoint and not (endpoint.isprintable() and is_http_url(endpoint)):
         raise UsageError(f"--endpoint {endpoint!r}: expected a URL such as http://localhost:4317")
-    return FirstLines(names, folder or _FOLDER, sla or "", port, endpoint, path)
+    folder = Path(os.path.expanduser(folder or _FOLDER))  # no shell does it in an answer
+    return FirstLines(names, folder, sla or "", port, endpoint, path)
 
 
 def _check_ports(port: str) -> None:

@@ -128,6 +128,13 @@ def test_a_file_that_is_there(folder: Path) -> None:
     assert "spark.master" not in read_properties(file)
 
 
+def test_a_folder_in_the_home_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell has seen to the ``~`` of an answer, nor of ``--folder=~/events``."""
+    monkeypatch.setenv("HOME", "/home/me")
+    init("--folder=~/events")
+    assert "file:///home/me/events" in Path("conf/spark-defaults.conf").read_text()
+
+
 def test_the_folder_that_a_file_names_is_kept(folder: Path) -> None:
     init("--folder", "/var/log/reports")
     said = init("--append", "--sla", "10s")
