@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.request import Request
+
 import pytest
+from spark_events_prometheus import pushgateway as pushgateway_module
 from spark_events_prometheus.factory import PushgatewayReporterFactory
 from spark_events_prometheus.pushgateway import PushgatewayReporter
 
@@ -12,6 +15,7 @@ from spark_events.runtime.scope import ScopeGroup
 from spark_events.runtime.setup import read_all_setups
 from tests.support.prometheus import Pushgateway
 from tests.support.raw_http import dripping, raw_http
+from tests.support.scraping import basic
 from tests.support.waiting import free_port, wait_until
 
 PREFIX = "spark.metrics.reporter.push."
@@ -100,6 +104,14 @@ def test_a_probe_says_whom_it_has_asked() -> None:
     answer = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nlater"
     with raw_http([answer]) as (url, _), pytest.raises(RetryLater, match=f"^{url} answered 503: later$"):
         reporter(url).probe()
+
+
+def test_a_probe_has_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Pushgateway that wants one wants it of each request."""
+    asked: list[Request] = []
+    monkeypatch.setattr(pushgateway_module, "_open", lambda request, _: asked.append(request))
+    reporter("http://h", username="me", password="s3cret").probe()
+    assert [request.get_header("Authorization") for request in asked] == [basic("me:s3cret")]
 
 
 def test_what_it_does_not_take_is_refused(pushgateway: Pushgateway, monkeypatch: pytest.MonkeyPatch) -> None:

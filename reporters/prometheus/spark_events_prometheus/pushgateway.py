@@ -91,7 +91,7 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
             Refused: it says that it was asked wrongly.
         """
         with self._errors():
-            _open(Request(f"{self._url}/-/ready"), self._timeout_s)
+            _open(self._authorized(Request(f"{self._url}/-/ready")), self._timeout_s)
         return f"{self._url} is ready"
 
     def _request(self, call: Callable[..., None], **arguments: Any) -> None:
@@ -125,10 +125,13 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         """Send this reporter's own exposition in place of that of the client's registry, which is empty."""
         body = self.render() if method == "PUT" else data
         request = Request(url, body, {"Content-Type": CONTENT_TYPE}, method=method)
+        return partial(_open, self._authorized(request), self._timeout_s)
+
+    def _authorized(self, request: Request) -> Request:
         if self._user and self._password:
             pair = base64.b64encode(f"{self._user}:{self._password.reveal()}".encode()).decode()
             request.add_header("Authorization", f"Basic {pair}")
-        return partial(_open, request, self._timeout_s)
+        return request
 
 
 class _TimedHttp(HTTPConnection):
