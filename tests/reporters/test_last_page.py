@@ -168,6 +168,19 @@ def test_it_says_that_it_leaves_before_it_does(monkeypatch: pytest.MonkeyPatch) 
     assert (done, page.done) == ([False, False], True)
 
 
+def test_no_browser_makes_it_leave() -> None:
+    """A page of the web may send a browser there, whose requests have a header ``Host``; a driver's has none."""
+    page = last_page.Page("text/plain", "", "", [], None, ["127.0.0.1"], 60, b"")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for header, leaves in ((b"Host: 127.0.0.1:9249\r\n", False), (b"", True)):
+            with socket.create_connection(server.getsockname()) as asking:
+                asking.sendall(last_page.LEAVE + b"0 HTTP/1.0\r\n" + header + b"\r\n")
+                page.serve(server.accept()[0], "127.0.0.1")
+                with asking.makefile("rb") as answer:
+                    assert answer.read().endswith(last_page.LEAVING) is leaves
+            assert page.done is leaves
+
+
 def test_a_page_that_ends_meanwhile(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that is free once it was asked is taken, whatever it said."""
     first = serve(linger__timeout="0")

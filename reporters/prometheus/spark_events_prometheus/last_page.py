@@ -91,14 +91,16 @@ class Page:
     def _answer(self, connection: Any, address: str, may_scrape: bool) -> None:
         request = _request_from(connection)
         line = request.split(b"\r\n", 1)[0]
-        if line.startswith(LEAVE) and _is_here(connection, address):
+        hosts = _values(request, b"host")
+        # The next driver's request has no such header; that of a browser, whoever sent it here, has one.
+        if line.startswith(LEAVE) and not hosts and _is_here(connection, address):
             try:  # first, as the process may end at once
                 _send(connection, "200 OK", "text/plain", LEAVING)
             finally:
                 self._leave_within(float(line.split()[1].partition(b"=")[2]))
         elif not may_scrape:
             return
-        elif self._own_names_only and not all(map(is_own_name, _values(request, b"host"))):
+        elif self._own_names_only and not all(map(is_own_name, hosts)):
             _send(connection, "421 Misdirected Request", "text/plain", _WRONG_HOST)
         elif not line.startswith((b"GET /metrics ", b"GET /metrics?")):
             _send(connection, "404 Not Found", "text/plain", b"see /metrics\n")
