@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -72,6 +73,7 @@ _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
 _EACH_FOR_ITSELF = (kinds.REGRESSION, kinds.RECOMPUTATION)
 """Kinds of which the same change mends one issue alone, or whose costs are not for different time."""
+_COALESCE = re.compile(r"coalesce\(\d+\)", re.ASCII)
 _MUCH_OF_DRIVER = 0.2
 _WORTH_A_SENTENCE = 0.25
 """Issues like the costliest one are told with it that cost such a part of what it costs."""
@@ -191,6 +193,10 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: 
     elif costly.kind == kinds.TASK_COUNT:
         stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
+        if coalesced := _COALESCE.search(costly.sentence):
+            condition = (
+                f"if {coalesced[0]} were re{coalesced[0].replace('coalesce', 'partition')} in {stages}"
+            )
     return (
         f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} "
         f"{condition}{elsewhere}."

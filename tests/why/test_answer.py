@@ -183,6 +183,17 @@ def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
     assert sentence.startswith(f"It would take 3.0 s instead of 4.0 s {condition}")
 
 
+def test_a_coalesce_that_leaves_one_task() -> None:
+    few = issue("task-count", 3 * S, "stage 4.0 (parquet of t into u)", fewTasks=True)
+    few = replace(
+        few, sentence="one task of 40 s, for 2 cores: coalesce(1) runs all before it in one task, too"
+    )
+    assert answer([few], 4 * S, {}) == (
+        "It would take 1.0 s instead of 4.0 s if coalesce(1) were repartition(1) in the write into u from t "
+        "(stage 4.0)."
+    )
+
+
 def test_too_few_tasks() -> None:
     few = issue("task-count", 30 * S, "query 'orders'", durationMs=120 * S, fewTasks=True)
     assert answer([few], 9_000 * S, {}).endswith("instead of 2 min if its stages had more tasks.")
