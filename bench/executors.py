@@ -88,7 +88,7 @@ def _rounds_of_heartbeats() -> Iterator[float]:
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = builder.config("spark.log.level", "ERROR").getOrCreate()
     registry, listeners = _listeners()
-    bridge = DriverBridge(session.sparkContext, 16 << 20, True, 0)
+    bridge = DriverBridge(session.sparkContext, 16 << 20, 0)
     beats = _heartbeats(session.sparkContext)
     pid = int(session.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
 
