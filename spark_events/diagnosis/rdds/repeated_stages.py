@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.costs_of_places import CostsOfPlaces
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.thresholds import RETRIES
 
-_MOST_ENDED, _MOST_PLACES = 10_000, 100
+_MOST_ENDED, _MOST_JOBS = 10_000, 100
 MADE_AGAIN = "repeats"
 """The evidence that tasks make again what was lost."""
 KEEP_SHUFFLES = (
@@ -51,10 +50,10 @@ class WorkMadeAgain:
     """Adds up the stage attempts of an application that make again what was lost; each may be small."""
 
     def __init__(self) -> None:
-        self._by_place: Counter[str] = Counter()
+        self._costs = CostsOfPlaces()
         self._jobs_ms: dict[int, int] = {}
         self._other_jobs_ms = 0
-        self._attempts = self._tasks = self._lost_ms = 0
+        self._attempts = self._tasks = 0
 
     @property
     def jobs_ms(self) -> int:
@@ -71,24 +70,22 @@ class WorkMadeAgain:
             job_begun_ms: when its job began, in ms since the epoch.
         """
         self._jobs_ms[job_begun_ms] = measured.last_ms - job_begun_ms
-        if len(self._jobs_ms) > _MOST_PLACES:
+        if len(self._jobs_ms) > _MOST_JOBS:
             self._other_jobs_ms += self._jobs_ms.pop(next(iter(self._jobs_ms)))
         self._attempts += 1
         self._tasks += measured.tasks
-        self._lost_ms += lost_ms
-        if place in self._by_place or len(self._by_place) < _MOST_PLACES:
-            self._by_place[place] += lost_ms
-        place, most_ms = max(self._by_place.items(), key=lambda each: each[1])
-        most = ", most of that" if most_ms < self._lost_ms else ""
-        where = f"{most} for {place}" if place and 2 * most_ms > self._lost_ms else ""
+        self._costs.add(place, lost_ms)
+        all_ms, (worst, most_ms) = self._costs.all_ms, self._costs.most
+        most = ", most of that" if most_ms < all_ms else ""
+        where = f"{most} for {worst}" if worst else ""
         of = "" if self._attempts == 1 else f" of {self._attempts:,} stage attempts"
         tasks = "one task runs" if self._tasks == 1 else f"{self._tasks:,} tasks{of} run"
         return Issue(
             RETRIES,
             f"{RETRIES} again",
-            self._lost_ms,
+            all_ms,
             None,
-            f"{tasks} again for {duration(self._lost_ms)}{where}: what had been written was gone",
+            f"{tasks} again for {duration(all_ms)}{where}: what had been written was gone",
             KEEP_SHUFFLES,
             evidence={MADE_AGAIN: True, "numTasks": self._tasks, "attempts": self._attempts},
         )

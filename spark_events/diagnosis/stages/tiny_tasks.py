@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.costs_of_places import CostsOfPlaces
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.stage_rules import FEWER_OF_SHUFFLE, FEWER_OF_SOURCE, for_tasks_ms
@@ -13,7 +13,6 @@ from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
 
 _LEAST_SHARE = 1 / 3
 """So much of the time of its tasks goes into scheduling and starting them, at least."""
-_MOST_PLACES = 100
 _MOST_RUN_MS, _MOST_CPU_MS = 200, 50
 """So long a task runs, and has a CPU, at most, that has next to nothing to do: more is work of its own."""
 
@@ -113,7 +112,7 @@ class TinyTasksOfRun:
 
     def __init__(self) -> None:
         self._all = TinyTasks()
-        self._by_place: Counter[str] = Counter()
+        self._costs = CostsOfPlaces()
 
     def take(self, place: str, tiny: TinyTasks, cores: int) -> Issue:
         """Return what such stages have cost so far.
@@ -124,8 +123,5 @@ class TinyTasksOfRun:
             cores: of all executors.
         """
         self._all = self._all.plus(tiny)
-        if place in self._by_place or len(self._by_place) < _MOST_PLACES:
-            self._by_place[place] += tiny.lost_ms
-        worst, lost_ms = max(self._by_place.items(), key=lambda each: each[1])
-        is_most = 2 * lost_ms > self._all.lost_ms
-        return tiny_tasks_issue(self._all, cores, worst if is_most else "")
+        self._costs.add(place, tiny.lost_ms)
+        return tiny_tasks_issue(self._all, cores, self._costs.most[0])
