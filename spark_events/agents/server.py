@@ -129,7 +129,9 @@ class _Tools:
         except ConfigError as error:
             raise _tool_error(error) from error
         if app and not explanations:
-            raise ToolError(f"app: no application has the name or id {cut(app, _LONGEST_NAME)!r}")
+            # A log that cannot be read may be of this application.
+            lack = f"app: no application has the name or id {cut(app, _LONGEST_NAME)!r}"
+            raise ToolError(cut("; ".join([lack, *notes]), _LONGEST_MESSAGE))
         values = [as_values(explanation) for explanation in explanations]
         return {"applications": values[:MOST_ROWS], "rows": len(values), "notes": notes}
 

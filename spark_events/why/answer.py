@@ -53,7 +53,7 @@ ABSENCES = {
 _EXECUTOR = "executorId"
 """What a slow host has as evidence if only one of its executors is slow."""
 SPECIAL = {
-    "repeats": "making again what executors took with them",
+    "repeats": "making again what had been written and was gone",
     "window.frameRows": "the sliding frames of the window in {about}",
     "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
@@ -73,7 +73,7 @@ _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
 _EACH_FOR_ITSELF = (kinds.REGRESSION, kinds.RECOMPUTATION)
 """Kinds of which the same change mends one issue alone, or whose costs are not for different time."""
-_COALESCE = re.compile(r"coalesce\(\d+\)", re.ASCII)
+_COALESCE = re.compile(r"coalesce\((\d+)\)", re.ASCII)
 _MUCH_OF_DRIVER = 0.2
 _WORTH_A_SENTENCE = 0.25
 """Issues like the costliest one are told with it that cost such a part of what it costs."""
@@ -194,9 +194,7 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: 
         stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
         if coalesced := _COALESCE.search(costly.sentence):
-            condition = (
-                f"if {coalesced[0]} were re{coalesced[0].replace('coalesce', 'partition')} in {stages}"
-            )
+            condition = f"if coalesce({coalesced[1]}) were repartition({coalesced[1]}) in {stages}"
     return (
         f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} "
         f"{condition}{elsewhere}."
@@ -219,7 +217,9 @@ def _change_for(issue: FoundIssue) -> tuple[object, ...]:
     special = next((name for name in SPECIAL if name in issue.evidence), "")
     few, of_query = issue.evidence.get("fewTasks"), issue.about.startswith(_QUERY)
     verb = issue.sentence.partition(" ")[0] if issue.kind == kinds.SMALL_FILES else ""
-    return issue.kind, verb, special, few, _starts_again(issue), of_query
+    # The answer names these, so that the same at another place has the same ones.
+    named = issue.evidence.get("python.functions"), issue.evidence.get("shuffle.keys")
+    return issue.kind, verb, special, few, _starts_again(issue), of_query, named
 
 
 def _absence(issue: FoundIssue) -> str:

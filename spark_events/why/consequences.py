@@ -53,8 +53,9 @@ def with_lost_executors(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, in which what executors took with them is a part of having lost them."""
     waiting = list(issues)
     churn = next((issue for issue in waiting if issue.kind == EXECUTOR_CHURN), None)
-    again = next((issue for issue in waiting if issue.evidence.get(MADE_AGAIN)), None)
-    if churn is None or again is None or churn.about != again.about:
+    of_all = [issue for issue in waiting if churn is not None and issue.about == churn.about]
+    again = next((issue for issue in of_all if issue.evidence.get(MADE_AGAIN)), None)
+    if churn is None or again is None:
         return waiting
     waiting.remove(again)
     waiting[waiting.index(churn)] = replace(

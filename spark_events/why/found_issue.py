@@ -94,7 +94,7 @@ def with_present_values(issue: FoundIssue, conf: Mapping[str, str]) -> FoundIssu
     values = [f"{name}={conf[name][:_LONGEST_VALUE]}" for name in named if name in conf]
     if not values or any(value in issue.advice for value in values):
         return issue
-    return replace(issue, advice=f"{issue.advice} The run has {' and '.join(values)}.")
+    return replace(issue, advice=f"{issue.advice} The run was started with {' and '.join(values)}.")
 
 
 def _about(attributes: Mapping[str, Any]) -> str:

@@ -98,6 +98,14 @@ def test_an_application_that_is_not_there(folder: Path) -> None:
     assert of_id["rows"]["uptime"] == 1
 
 
+def test_an_application_whose_log_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "app-2.lz4").write_bytes(b"LZ4Block" + bytes(64))
+    _, answer = ask(tmp_path, ("--logs", "logs"), ("why", {"app": "sample"}))
+    assert "no application has the name or id 'sample'" in answer
+    assert "app-2" in answer
+
+
 def test_of_stored_events_alone(folder: Path) -> None:
     _, why = ask(folder, ("--events", "stored"), ("why", {"app": "sample"}))
     (explained,) = why["applications"]

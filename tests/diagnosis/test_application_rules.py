@@ -226,6 +226,16 @@ def test_results_that_come_one_after_the_other(
     assert issue.evidence["driverAlone.afterResultOf"] == f"toPandas at a.py:{line}"
 
 
+def test_a_result_on_which_the_program_has_worked_before_the_next_one() -> None:
+    """What follows the second one is not for the first, however large that was."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S, "toPandas at a.py:1", 400 * MIB)
+    ran(time, 5 * MIN, 5 * MIN + S, "toPandas at a.py:2", 40 * MIB)
+    time.end(20 * MIN)
+    issue = told(time, 20 * MIN)["idle-cores"]
+    assert issue.evidence["driverAlone.afterResultOf"] == "toPandas at a.py:2"
+
+
 def test_the_end_after_a_place() -> None:
     time = driver(idle_time_ms=MIN)
     ran(time, 0, MIN, "collect at a.py:1")

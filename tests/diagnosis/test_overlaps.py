@@ -110,6 +110,17 @@ def test_what_the_same_cache_has_lost() -> None:
     assert "the cache does not keep them" in issue.sentence
 
 
+@pytest.mark.parametrize("rdds", [(7, None), (None, 7), (None, None), (7, 7)])
+def test_rows_of_a_cache_of_which_the_rdd_is_not_always_known(rdds: tuple[int | None, ...]) -> None:
+    """A stage may keep other RDDs, too: what the metrics count so far is not added to what they did before."""
+    computed = PlanPart("d", "the same Project", 2, True, False)
+    for rdd, rows in zip(rdds, (50, 80), strict=True):
+        computed.count_rows(rdd, rows)
+    assert computed.rows == 80
+    computed.count_rows(23, 40)
+    assert computed.rows == (80 if rdds == (None, None) else 120)
+
+
 def part(name: str, *passes: tuple[set[int], int]) -> PlanPart:
     all_ms = sum(time_ms for _, time_ms in passes)
     of = [Pass(frozenset(stages), time_ms) for stages, time_ms in passes]

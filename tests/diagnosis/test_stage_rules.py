@@ -287,6 +287,18 @@ def test_what_is_made_again(attempts: list[tuple[int, int, bool]], again: list[b
     assert [stages.ended(*attempt) for attempt in attempts] == again
 
 
+@pytest.mark.parametrize(
+    ("warms_up", "of_objects", "share_s"), [(True, True, 1), (False, True, 4), (True, False, 4)]
+)
+def test_workers_that_start_unpack_nothing(warms_up: bool, of_objects: bool, share_s: int) -> None:
+    """On each core; so how many of them worked at once stays what the two times say together."""
+    python = PythonTimes(8 * S, in_rdd=True)
+    stage = EndedStage(2, measured([4 * S] * 2), python, warms_up=warms_up, of_objects=of_objects)
+    (issue,) = stage_issues(stage, Thresholds())
+    assert issue.share_ms == share_s * S
+    assert issue.evidence["pythonTimeMs"] == 2 * share_s * S
+
+
 def test_what_an_application_makes_again_is_added_up() -> None:
     """Each attempt may be too small to tell; the place of most of it is said."""
     work = WorkMadeAgain()

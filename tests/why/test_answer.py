@@ -89,6 +89,14 @@ def test_what_each_needs_a_change_for_itself(kind: str) -> None:
     assert "the same at" not in answer([issue(kind, 12 * S), issue(kind, 6 * S)], 40 * S, {})
 
 
+@pytest.mark.parametrize(("kind", "name"), [("python", "python.functions"), ("skew", "shuffle.keys")])
+def test_other_functions_or_keys_are_not_the_same(kind: str, name: str) -> None:
+    """The answer names them: nothing that is done about one of them mends the other."""
+    first, alike, other = (issue(kind, 9 * S, **{name: of}) for of in ("a", "a", "b"))
+    assert "the same at one other place" in answer([first, alike], 40 * S, {})
+    assert "the same" not in answer([first, other], 40 * S, {})
+
+
 def test_few_tasks_are_not_the_same_as_many() -> None:
     few = issue("task-count", 6 * S, fewTasks=True)
     assert "the same" not in answer([issue("task-count", 12 * S), few], 40 * S, {})

@@ -64,6 +64,16 @@ def test_what_executors_took_with_them_is_a_part_of_having_lost_them() -> None:
     )
 
 
+def test_what_a_query_makes_again_stays_its_own() -> None:
+    of_query = replace(
+        churn("stage 3.1 (query 'q')"), kind="retries", lost_ms=90 * S, evidence={"repeats": True}
+    )
+    of_all = replace(churn(), kind="retries", lost_ms=52 * S, evidence={"repeats": True})
+    own, both = with_lost_executors([of_query, of_all, churn()])
+    assert own == of_query
+    assert (both.kind, both.lost_ms) == ("executor-churn", 65 * S)
+
+
 def test_tasks_that_run_again_for_another_reason() -> None:
     failed = replace(churn(), kind="retries", evidence={"failedTasks": 3})
     for issues in ([failed, churn()], [replace(failed, evidence={"repeats": True})], [churn()]):

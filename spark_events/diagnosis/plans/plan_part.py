@@ -69,6 +69,20 @@ class PlanPart:
     other_columns: bool = False
     after_release: int = 0
 
+    def count_rows(self, cache: int | None, rows: int) -> None:
+        """Take how many rows were computed so far for a cache, by its RDD; None if nobody knows which.
+
+        Spark has one plan of a cache, whose metrics go on from one execution to the next. One of which the
+        RDD is not known is taken for the last that is.
+        """
+        counted = self.rows_of_caches
+        if cache is None:
+            cache = next(reversed(counted), None)
+        elif None in counted:
+            counted[cache] = counted.pop(None)
+        if cache in counted or len(counted) < MOST_PASSES:
+            counted[cache] = max(counted.get(cache, 0), rows)
+
     @property
     def rows(self) -> int:
         """How many rows were computed for caches, in all."""

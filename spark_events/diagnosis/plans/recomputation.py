@@ -234,9 +234,7 @@ class Recomputation:
             if cache is not None and len(part.caches) < MOST_PASSES:
                 part.caches.add(cache)
             part.is_known = part.is_known and time.is_known
-            if cache in part.rows_of_caches or len(part.rows_of_caches) < MOST_PASSES:
-                # Spark has one plan of a cache, whose metrics go on from one execution to the next.
-                part.rows_of_caches[cache] = max(part.rows_of_caches.get(cache, 0), node.rows or 0)
+            part.count_rows(cache, node.rows or 0)
         if len(part.wholes) < 2:
             part.wholes.add(where.whole)
         if where.place and len(part.places) < MOST_PLACES:

@@ -249,13 +249,14 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if share < thresholds.python_share or not python.run_ms:
         return None
     of_all = min(1.0, python.run_ms / run.total)
-    time_ms = stage.as_wall_ms(python.run_ms)
+    run_ms = python.run_ms
     if stage.of_objects and stage.warms_up:  # Spark does not measure how long workers of RDDs take to start
-        time_ms = max(0, time_ms - _STARTED_MS)
+        run_ms = max(0, run_ms - _STARTED_MS * stage.slots)
+    time_ms = stage.as_wall_ms(run_ms)
     advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
-    evidence: dict[str, AttributeValue] = {"pythonTimeMs": python.run_ms, "runTimeMs": run.total}
+    evidence: dict[str, AttributeValue] = {"pythonTimeMs": run_ms, "runTimeMs": run.total}
     evidence["pythonShare"] = round(of_all, 4)
     if not python.in_rdd and stage.arrow_rows is not None and 0 < stage.arrow_rows < _FEW_ROWS:
         evidence[SMALL_BATCH] = stage.arrow_rows

@@ -37,6 +37,8 @@ _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
 _STARTS = 8
 """So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
+_SLOWLY = 2
+"""Results may come that much more slowly than is assumed; what lasts longer is work on them."""
 _CALL_SITE = re.compile(r"\w+ at \S+:\d+")
 _OTHERS, _LISTINGS = "other stages", "jobs that list files"
 
@@ -300,8 +302,10 @@ class DriverTime:
         before, self._result = self._result, (place, result_bytes)
         if before is not None and self._result_goes_on and before[1] > result_bytes:
             self._result = before
-        self._after, self._result_goes_on = self._result[0], True
-        return Pauses(1, pause.time_ms - taken_ms, max(0, pause.within_ms - taken_ms))
+        left_ms = pause.time_ms - taken_ms
+        # A program that works for long then, works on this one before it asks for another.
+        self._after, self._result_goes_on = self._result[0], left_ms <= _SLOWLY * taken_ms
+        return Pauses(1, left_ms, max(0, pause.within_ms - taken_ms))
 
     def _advance(self, time_ms: int) -> None:
         passed_ms = max(0, time_ms - self._last_ms) if self._last_ms is not None else 0
