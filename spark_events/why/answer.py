@@ -93,7 +93,7 @@ def answer(
     longest: Sequence[StagesOfPlace] = (),
     ended: bool = True,
     had_cpu: str = "",
-    to_first_stage_ms: int = 0,
+    to_first_work_ms: int = 0,
 ) -> str:
     """Return the answer.
 
@@ -105,7 +105,7 @@ def answer(
         ended: whether its end is known: else nobody knows how long it takes.
         had_cpu: for how much of the time in which tasks read, compute and write they had a CPU, such as
             ``at most 16 %``, where that is little; else empty.
-        to_first_stage_ms: how long it took until its first stage began.
+        to_first_work_ms: how long it took until its first job or query began.
     """
     first = issues[0] if issues else None
     if first and not first.lost_ms and first.kind in SHARES and (share_ms := first.number("shareMs")):
@@ -119,7 +119,7 @@ def answer(
         of_state = f" The state of {grows.about} only grows." if grows is not None else ""
         of_spill = _of_spill(issues, duration_ms)
         most = _of_python(issues, duration_ms) or _most(
-            duration_ms, parts, longest, had_cpu, to_first_stage_ms
+            duration_ms, parts, longest, had_cpu, to_first_work_ms
         )
         nothing = _NOTHING if most and not issues else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
@@ -259,7 +259,7 @@ def _most(
     parts: Mapping[str, int] | None,
     longest: Sequence[StagesOfPlace],
     had_cpu: str,
-    to_first_stage_ms: int,
+    to_first_work_ms: int,
 ) -> str:
     """Return what takes most of the time where nothing is wrong; empty where that is unknown."""
     if not parts or not duration_ms:
@@ -267,8 +267,9 @@ def _most(
     largest = max(parts, key=lambda account: parts[account])
     share = whole_percent(100 * parts[largest] / duration_ms)
     most = f'The largest part of its time, {share}, is "{largest}".'
-    if largest == DRIVER and to_first_stage_ms > _MUCH_OF_DRIVER * parts[DRIVER]:
-        most = f"{most[:-1]}, {duration(min(to_first_stage_ms, parts[DRIVER]))} of it before its first stage."
+    if largest == DRIVER and to_first_work_ms > _MUCH_OF_DRIVER * parts[DRIVER]:
+        start_ms = min(to_first_work_ms, parts[DRIVER])
+        most = f"{most[:-1]}, {duration(start_ms)} of it before its first job or query."
     if had_cpu and largest == COMPUTING:
         most = (
             f"{most[:-1]}: tasks had a CPU for {had_cpu} of that time, and otherwise waited for {WAITED_FOR}."

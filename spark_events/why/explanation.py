@@ -57,7 +57,7 @@ class Explanation:
         failures: what was said of each failure of the application and of its jobs and queries, in order.
         longest: the stages that took longest, by place; empty as above.
         unfinished: how many tasks ran when their stage ended; None if some did where the log ends.
-        to_first_stage_ms: how long it took until its first stage began; 0 if unknown.
+        to_first_work_ms: how long it took until its first job or query began; 0 if unknown.
     """
 
     app_name: str
@@ -76,7 +76,7 @@ class Explanation:
     failures: Sequence[str] = ()
     longest: Sequence[StagesOfPlace] = ()
     unfinished: int | None = 0
-    to_first_stage_ms: int = 0
+    to_first_work_ms: int = 0
 
     @property
     def answer(self) -> str:
@@ -88,7 +88,7 @@ class Explanation:
             self.longest,
             self.ended,
             self._little_cpu,
-            self.to_first_stage_ms,
+            self.to_first_work_ms,
         )
 
     @property
@@ -240,10 +240,5 @@ def explain(
         failures=tuple(failures),
         longest=longest.longest(timeline.ended_ms - timeline.begun_ms),
         unfinished=timeline.unfinished,
-        to_first_stage_ms=_to_first_stage_ms(timeline),
+        to_first_work_ms=timeline.to_first_work_ms,
     )
-
-
-def _to_first_stage_ms(timeline: ApplicationTimeline) -> int:
-    stages = timeline.run.stages if timeline.run else []
-    return max(0, min((stage.submitted_ms for stage in stages), default=0) - timeline.begun_ms)

@@ -136,12 +136,16 @@ def test_without_an_issue_that_costs_time(parts: dict[str, int] | None, told: st
 
 @pytest.mark.parametrize(
     ("to_first_s", "told"),
-    [(9, ", 9.0 s of it before its first stage"), (30, ", 20.0 s of it before its first stage"), (3, "")],
+    [
+        (9, ", 9.0 s of it before its first job or query"),
+        (30, ", 20.0 s of it before its first job or query"),
+        (3, ""),
+    ],
 )
 def test_how_long_an_application_starts(to_first_s: int, told: str) -> None:
     """It is a part of the time of the driver alone, or more: other accounts have a part of it then."""
     said = answer(
-        [], 40 * S, {"driver alone": 20 * S, "Python functions": 20 * S}, to_first_stage_ms=to_first_s * S
+        [], 40 * S, {"driver alone": 20 * S, "Python functions": 20 * S}, to_first_work_ms=to_first_s * S
     )
     assert said.endswith(f'The largest part of its time, 50 %, is "driver alone"{told}.')
 

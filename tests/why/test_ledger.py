@@ -436,6 +436,23 @@ def test_a_clock_that_goes_back_leaves_no_model() -> None:
     assert CRITICAL_PATH not in happened.attributes()
 
 
+def test_the_driver_is_alone_until_the_first_query_is_planned() -> None:
+    """And not until its first stage: meanwhile, it works within the query."""
+    happened = timeline(
+        r.application_start(),
+        r.executor("Added", 0),
+        r.execution("Start", 5 * S),
+        r.job_start(25 * S, 0, (0,)),
+        *completed(0, 25 * S, 30 * S, [5 * S]),
+        r.job_end(30 * S),
+        r.execution("End", 31 * S),
+        r.application_end(60 * S),
+    )
+    assert happened.booked().time_ms["driver within a query"] >= 20 * S
+    assert happened.to_first_work_ms == 5 * S
+    assert timeline(r.application_start(), r.application_end(60 * S)).to_first_work_ms == 0
+
+
 def test_a_job_whose_stages_nobody_knows() -> None:
     """Nothing can be said of it, so its time stays."""
     happened = timeline(

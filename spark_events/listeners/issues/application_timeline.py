@@ -45,6 +45,8 @@ TIMELINE_RECORDS = (
     spark_records.APPLICATION_END,
 )
 """What ``ApplicationTimeline.take`` has to be called with."""
+_BEGIN_WORK = (spark_records.QUERY_STARTED, spark_records.SQL_EXECUTION_START, spark_records.JOB_START)
+"""Until the first of these, the driver is alone."""
 
 
 class ApplicationTimeline(Timeless):
@@ -66,6 +68,7 @@ class ApplicationTimeline(Timeless):
     def __init__(self, bounded: bool) -> None:
         self.run: RunStages | None = RunStages()
         self.begun_ms = self.ended_ms = 0
+        self._first_work_ms = 0
         self.jobs = self.cores = 0
         self.unfinished: int | None = 0
         self._bounded = bounded
@@ -101,6 +104,8 @@ class ApplicationTimeline(Timeless):
             return
         self.begun_ms = self.begun_ms or time_ms
         self.ended_ms = max(self.ended_ms, time_ms)
+        if name in _BEGIN_WORK:
+            self._first_work_ms = self._first_work_ms or time_ms
         if name == spark_records.APPLICATION_START:
             self.begun_ms = min(self.begun_ms, time_ms)  # Spark posts it after its first executors
         elif name == spark_records.JOB_START:
@@ -147,6 +152,11 @@ class ApplicationTimeline(Timeless):
             self._end_execution(execution, self.ended_ms)
         if self.run is not None:
             self.run.begun_ms, self.run.ended_ms, self.run.cores = self.begun_ms, self.ended_ms, self.cores
+
+    @property
+    def to_first_work_ms(self) -> int:
+        """How long it took until its first job, SQL execution or query began, in ms; 0 if none did."""
+        return max(0, self._first_work_ms - self.begun_ms) if self._first_work_ms else 0
 
     def _may_run(self, stage: int) -> bool:
         """Return whether a job runs that a stage may be one of."""
