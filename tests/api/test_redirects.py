@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.request import Request
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.api.timed_http import http_opener
 from spark_events.history.current import of_endpoint
+from tests.support.raw_http import serving
 
 SECRETS = {
     "Authorization": "Bearer s3cret",
@@ -39,13 +39,8 @@ def asked(status: int = 200, location: str = "") -> Iterator[tuple[str, list[dic
         def log_message(self, *arguments: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", headers
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url, headers
 
 
 def test_secrets_do_not_go_to_another_origin() -> None:

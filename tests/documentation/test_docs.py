@@ -21,6 +21,7 @@ from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.plugins import KINDS, installed, load_factory
 from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from tests.support.paths import REPO
+from tests.support.raw_http import serving
 from tests.support.waiting import wait_until
 
 EVENTS = {name: text for name, text in vars(event_names).items() if name.isupper()}
@@ -106,8 +107,7 @@ def test_each_fact_is_on_the_page_of_stores() -> None:
 
 def test_the_sending_reporter_in_the_docs_works() -> None:
     """The example of docs/plugins.md: a destination that is away, and then is not, gets everything."""
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from http.server import BaseHTTPRequestHandler
 
     from spark_events.api import Event
     from spark_events.runtime.plugins import EVENTS
@@ -125,16 +125,13 @@ def test_the_sending_reporter_in_the_docs_works() -> None:
         def log_message(self, *args: object) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    config = ReporterConfig("", {"url": f"http://127.0.0.1:{server.server_port}"})
-    registry = Registry([ReporterSetup(EVENTS, "hook", _example("WebhookReporterFactory")(), config)])
-    registry.start()
-    registry.root.add_event(Event.builder("scope", "MyEvent").set_id("id").set_body("body"))
-    wait_until(lambda: registry.workers[0].stats.reported.count, "it is delivered")
-    registry.close(5_000)
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as url:
+        config = ReporterConfig("", {"url": url})
+        registry = Registry([ReporterSetup(EVENTS, "hook", _example("WebhookReporterFactory")(), config)])
+        registry.start()
+        registry.root.add_event(Event.builder("scope", "MyEvent").set_id("id").set_body("body"))
+        wait_until(lambda: registry.workers[0].stats.reported.count, "it is delivered")
+        registry.close(5_000)
 
     assert bodies == [b"id MyEvent body"] * 2
 

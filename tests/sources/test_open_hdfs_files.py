@@ -6,7 +6,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from spark_events.sources.event_log.reading import open_hdfs_files
 from spark_events.sources.event_log.reading.files import LogFiles, LogPart
 from spark_events.sources.event_log.reading.log_positions import DEAD, LogPositions
 from tests.support.event_log_sample import small_log
+from tests.support.raw_http import serving
 from tests.support.servers import Hdfs, running_hdfs
 from tests.support.spark import local_spark
 from tests.support.waiting import wait_until
@@ -234,10 +235,8 @@ class HttpFs(BaseHTTPRequestHandler):
 
 def test_httpfs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It sends a log through itself: the log is read piece by piece, and not into memory."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), HttpFs)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        files = LogFiles(f"webhdfs://127.0.0.1:{server.server_port}/logs")
+    with serving(HttpFs) as url:
+        files = LogFiles(f"{url.replace('http', 'webhdfs', 1)}/logs")
         part = the_part(files)
         assert part.size == len(HttpFs.content)
         monkeypatch.setattr(HttpFs, "has_all_at_once", False)
@@ -246,6 +245,3 @@ def test_httpfs(monkeypatch: pytest.MonkeyPatch) -> None:
         HttpFs.may_end.set()
         assert read + b"".join(blocks) == HttpFs.content
         assert not HttpFs.ended_early, "all of it was read before the first block was given"
-    finally:
-        server.shutdown()
-        server.server_close()

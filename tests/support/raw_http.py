@@ -27,6 +27,18 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Give the URL of a server on a free port of this machine that hands its requests to this."""
+    server = _Server(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
 def raw_http(pieces: Iterable[bytes], pause_s: float = 0.0) -> Iterator[tuple[str, list[tuple[str, int]]]]:
     """Give the URL of a server that answers each request with these pieces, and what it is asked for: paths and clients' ports."""
     asked: list[tuple[str, int]] = []
@@ -51,14 +63,11 @@ def raw_http(pieces: Iterable[bytes], pause_s: float = 0.0) -> Iterator[tuple[st
         def log_message(self, *arguments: object) -> None:
             pass
 
-    server = _Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        over.set()
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as url:
+        try:
+            yield url, asked
+        finally:
+            over.set()
 
 
 @contextmanager
