@@ -15,8 +15,9 @@ _WHAT_OF = (
     "Their ExecutorLostEvents, and their logs, say what they died of: give them more memory if that was it."
 )
 _ABOVE_LIMIT = (
-    "137 is a SIGKILL, as containers send it above their memory limit: raise spark.executor.memoryOverhead, "
-    "in which Python has its memory, too, or let fewer tasks run at once (spark.executor.cores)."
+    "Exit code 137 is a SIGKILL, as containers send it above their memory limit: raise "
+    "spark.executor.memoryOverhead, in which Python has its memory, too, or let fewer tasks run at once "
+    "(spark.executor.cores)."
 )
 
 
