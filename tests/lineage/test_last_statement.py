@@ -56,3 +56,21 @@ def test_all_is_told(java: str, tmp_path: Path, verb: str, of_format: str, table
     (output,) = completed["outputs"]
     assert output["name"] == str(tmp_path / place)
     assert output["facets"].get("version", {}).get("datasetVersion") == (versions or [None])[0]
+
+
+@pytest.mark.parametrize(
+    ("of_format", "table", "place"),
+    [("delta", "default.t", "warehouse/t"), ("iceberg", "ice.shop.t", "iceberg/shop/t")],
+)
+def test_a_new_table_whose_plan_is_read_once_spark_has_stopped(
+    java: str, tmp_path: Path, of_format: str, table: str, place: str
+) -> None:
+    """Its place is known all the same: Delta's catalog fails by then."""
+    conf = {**listeners(tmp_path), **lakehouse(tmp_path), "spark.log.level": "OFF"}
+    app = cli("run", "--master", "local[2]", str(APPS / "late_reading.py"), table, of_format)
+    run = App(app, conf, tmp_path).end(300)
+    assert run.code == 0, run.out[-2000:] + run.err[-2000:]
+    shop = Shop.read(run, tmp_path)
+
+    assert shop.statuses(f"ctas.{table}") == ["CREATED", "RUNNING", "FINISHED"]
+    assert shop.lineage(f"ctas.{table}") == (["rows"], [place])

@@ -87,7 +87,7 @@ class Writes {
         LinkedHashMap identity =
             identities.ofIdentifier(catalog, identifier, replaced, Reflect.get(node, "tableSpec"));
         Map sink = addQuery(query, identity, creates ? "CTAS" : "OVERWRITE", null);
-        newTables.put(sink, new Object[] {catalog, identifier});
+        newTables.put(sink, Reflect.get(node, "name"));
     }
 
     /** A command of Spark's first data source interface. */
@@ -168,14 +168,25 @@ class Writes {
         for (int i = 0; i < all.size(); i++) {
             Map sink = (Map) all.get(i);
             if (((Map) sink.get("identity")).get("provisional") != null) {
-                Object[] place = (Object[]) newTables.get(sink);
-                Object table = Identities.load(place[0], place[1]);
-                if (table != null) {
-                    sink.put("identity", identities.ofIdentifier(place[0], place[1], table, null));
+                LinkedHashMap located = located(newTables.get(sink));
+                if (located != null) {
+                    sink.put("identity", located);
                     changed = true;
                 }
             }
         }
         return changed;
+    }
+
+    /** Once Spark has stopped, Delta's catalog fails, but the entry of Spark's own catalog still says the place. */
+    private LinkedHashMap located(Object name) {
+        Object catalog = Reflect.get(name, "catalog");
+        Object identifier = Reflect.get(name, "identifier");
+        Object table = Identities.load(catalog, identifier);
+        if (table != null) {
+            return identities.ofIdentifier(catalog, identifier, table, null);
+        }
+        TableState entry = new TableStates(identities).reloaded(name);
+        return entry == null ? null : entry.identity;
     }
 }
