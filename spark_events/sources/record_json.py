@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn
 
 import orjson
 
 from spark_events.listeners.long_texts import whole_characters
+
+
+_DIGITS_OF_64_BITS = 18
 
 
 class NoRecordError(ValueError):
@@ -37,7 +41,10 @@ def load(line: bytes | str) -> dict[str, Any]:
 
 def _load_with_halves(line: bytes | str, error: orjson.JSONDecodeError) -> Any:
     try:
-        return _with_whole_characters(json.loads(line, parse_constant=_reject_constant))
+        record = json.loads(
+            line, parse_constant=_reject_constant, parse_int=_number_in_range, parse_float=_number_in_range
+        )
+        return _with_whole_characters(record)
     except (ValueError, RecursionError):
         raise error from None
 
@@ -50,6 +57,16 @@ def _with_whole_characters(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_whole_characters(item) for item in value]
     return value
+
+
+def _number_in_range(text: str) -> int | float:
+    """Return a number as orjson does: beyond 64 bits as a float, and none beyond that."""
+    if text.lstrip("-").isdigit() and len(text) <= _DIGITS_OF_64_BITS:
+        return int(text)
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]}… is beyond a float's range")
+    return number
 
 
 def _reject_constant(name: str) -> NoReturn:

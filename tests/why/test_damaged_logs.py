@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from spark_events.api import ConfigError
+from spark_events.cli.main import app
 from spark_events.why import read_logs
 from spark_events.why.read_logs import explain_logs
 from spark_events.why.written import as_json
@@ -71,3 +73,20 @@ def test_numbers_that_no_json_of_64_bits_has(tmp_path: Path) -> None:
     (tmp_path / "app-1").write_bytes(log)
     explanations, _ = explain_logs([str(tmp_path)], {})
     assert json.loads(as_json(explanations))["applications"][0]["app_id"] == "app-20261118120000-0001"
+
+
+@pytest.mark.parametrize("digits", [20, 400])
+@pytest.mark.parametrize("form", ["as Spark writes it", "with blanks", "with half a pair of characters"])
+def test_a_task_that_ends_at_a_time_of_too_many_digits(tmp_path: Path, digits: int, form: str) -> None:
+    """Whichever way such a line is read, nothing is computed with the time."""
+    odd = slow_log().replace(b'"Finish Time":', b'"Finish Time":' + b"9" * digits, 40)
+    if form == "with blanks":
+        odd = odd.replace(b',"Finish Time":', b', "Finish Time" : ')
+    elif form == "with half a pair of characters":
+        odd = odd.replace(b'"Host":"', b'"Host":"\\ud800')
+    (tmp_path / "app-1").write_bytes(odd)
+    result = CliRunner().invoke(app, ["why", str(tmp_path)])
+
+    assert isinstance(result.exception, SystemExit)
+    assert "app-1: 4 lines skipped" in result.output
+    assert "2 min 20 s from " in result.output

@@ -32,6 +32,8 @@ QUANTITIES = (
 """What is measured of each task: times in ms, sizes in bytes; in the order of ``TaskColumns.quantities``."""
 _AT_ONCE = 128
 """How many lines are read at once: their numbers fit a core's own cache."""
+_LONGEST = 2**63 - 1
+"""The largest number that Java has, and Spark can have measured."""
 _DETAILS = 7
 """How many groups ``match_details`` has."""
 _DIGITS_FEWER = 128
@@ -174,7 +176,7 @@ def _details_of(info: Info) -> Info | None:
 def _row(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a task as a row of ``TaskColumns``."""
     info = record["Task Info"]
-    return (
+    row = (
         int(info["Index"]),
         int(info.get("Launch Time") or 0),
         str(info.get(EXECUTOR_ID) or "").encode(),
@@ -184,6 +186,9 @@ def _row(record: Mapping[str, Any]) -> tuple[Any, ...]:
         int(info.get("Finish Time") or 0),
         *wanted_metrics(record["Task Metrics"]),
     )
+    if any(isinstance(value, int) and value > _LONGEST for value in row):
+        raise ValueError("a figure is beyond 64 bits")
+    return row
 
 
 def _row_of(info: Info) -> tuple[Any, ...] | None:

@@ -22,16 +22,17 @@ _HEAD = re.compile(
     + rb'"Stage ID":(\d+,"Stage Attempt ID":\d+),'
     + rb'(?(1)"Task Type":"(Shuffle)?\w+","Task End Reason":\{"Reason":"Success"\},)"Task Info":\{"Task ID":'
 )
+# A number with more digits is none of Spark's, and beyond what can be computed with.
 _INFO = (
-    rb'\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":\d+,)?'
-    rb'"Launch Time":(\d+),"Executor ID":"([^"\\]*)"'
+    rb'\d+,"Index":(\d{1,18}),"Attempt":\d+,(?:"Partition ID":\d+,)?'
+    rb'"Launch Time":(\d{1,18}),"Executor ID":"([^"\\]*)"'
 )
 match_info = re.compile(_INFO).match
 """Matches what follows the head: the task's index, its launch in ms since the epoch, and its executor."""
 match_details = re.compile(
     _INFO
-    + rb',"Host":"([^"\\]*)","Locality":"\w*","Speculative":(true|false),"Getting Result Time":(\d+),'
-    + rb'"Finish Time":(\d+),'
+    + rb',"Host":"([^"\\]*)","Locality":"\w*","Speculative":(true|false),"Getting Result Time":(\d{1,18}),'
+    + rb'"Finish Time":(\d{1,18}),'
 ).match
 """Matches the same, then the host, whether it is a speculative copy, and when it was fetched and finished."""
 _MOST_HEADS = 1_000
