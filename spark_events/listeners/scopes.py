@@ -13,6 +13,11 @@ from spark_events.runtime.scope import ScopeGroup
 from spark_events.runtime.settings import setting
 
 _VARIABLE = re.compile(r"<([^<>]*)>")
+SCOPES = (
+    *("application", "query", "job", "stage", "executor", "task", "driver", "sql_execution"),
+    *("reporter", "bridge", "task_reports", "executor_sink", "eventlog", "values"),
+)
+"""The scopes below ``spark``; what the second line has are the framework's own metrics."""
 _EVERYWHERE = ("host", "app_name", "app_id", "app_attempt_id")
 
 

@@ -99,9 +99,10 @@ def _parse(text: str, key: str, typed: bool) -> Pattern:
     unknown = [metric_type for metric_type in chosen if metric_type not in _TYPES]
     if unknown:
         raise ConfigError.of_value(key, text, f"{form} with types out of {', '.join(_TYPES)}")
-    return Pattern(_regex(scope), _regex(*names.split(",")), frozenset(chosen))
+    return Pattern(glob(scope), glob(*names.split(",")), frozenset(chosen))
 
 
-def _regex(*globs: str) -> re.Pattern[str]:
-    patterns = (".*".join(re.escape(part) for part in glob.strip().split("*")) for glob in globs)
+def glob(*texts: str) -> re.Pattern[str]:
+    """Return what matches any of some texts, in which ``*`` stands for any text."""
+    patterns = (".*".join(re.escape(part) for part in text.strip().split("*")) for text in texts)
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.DOTALL)

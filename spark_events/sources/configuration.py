@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 from collections import Counter
@@ -12,7 +13,9 @@ from spark_events.api import ApplicationInfo, ConfigError, FailureEnricher, Secr
 from spark_events.api import option_types as types
 from spark_events.api.option_types import in_clear
 from spark_events.listeners.failures.enrichers import load_enrichers
+from spark_events.listeners.scopes import SCOPES
 from spark_events.listeners.settings import ListenerSettings, read_settings
+from spark_events.runtime.filters import glob
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import KINDS, Kind
 from spark_events.runtime.redaction import CLEAN, KEY_REGEX, Redactor, read_patterns, secret_values
@@ -161,11 +164,28 @@ def _of_reporter(conf: Mapping[str, str], setup: ReporterSetup) -> Iterator[str]
             yield f"{prefix}{option.name}: '{shown}' has {name!r} more than once; only its last value counts"
     for each in _FILTERS:
         key = prefix + common[each].name if each in common else ""
-        if special := _OF_REGULAR_EXPRESSIONS.search(conf.get(key, "")):
+        text = conf.get(key, "")
+        if special := _OF_REGULAR_EXPRESSIONS.search(text):
             yield (
-                f"{key}: '{conf[key]}' is not a regular expression: {special.group()!r} means itself, "
+                f"{key}: '{text}' is not a regular expression: {special.group()!r} means itself, "
                 "and only * means any text"
             )
+        else:
+            yield from (f"{key}: '{text}' selects nothing by {scope}" for scope in _unknown_scopes(text))
+
+
+def _unknown_scopes(filters: str) -> Iterator[str]:
+    """Yield the scopes of filters that there are not; plugins may have some below those that there are."""
+    known = [f"spark.{name}" for name in SCOPES]
+    for text in filters.split(";"):
+        scope = text.partition(":")[0].strip()
+        last = scope.rpartition(".")[2]
+        if not scope or any(map(glob(scope).fullmatch, ("spark", *known))):
+            continue
+        close = difflib.get_close_matches(last, SCOPES, n=1, cutoff=0.8)
+        if close or not any(glob(scope).fullmatch(f"{each}.{last}") for each in known):
+            meant = f"did you mean '*.{close[0]}'? " if close else ""
+            yield f"the scope '{scope}': {meant}the scopes are {', '.join(known)}"
 
 
 def _repeated(words: Iterable[str]) -> list[str]:

@@ -10,7 +10,6 @@ import orjson
 
 from spark_events.listeners.long_texts import whole_characters
 
-
 _DIGITS_OF_64_BITS = 18
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from spark_events.configuration.check import check
+from spark_events.listeners.scopes import SCOPES
+from tests.support.paths import REPO
 
 FILE = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.reporter.f.path": "/tmp/x"}
 OTEL = {"spark.events.reporter.o.factory.class": "otlp"}
@@ -26,6 +30,15 @@ F = "spark.events.reporter.f."
             "spark.events.reporter.g.path: no effect, because spark.events.reporters is 'f', without 'g'",
         ),
         (FILE | {f"{F}filter.includes": "[["}, f"{F}filter.includes: '[[' is not a regular expression"),
+        (
+            FILE | {f"{F}filter.includes": "*.query;*.aplication:x"},
+            f"{F}filter.includes: '*.query;*.aplication:x' selects nothing by the scope '*.aplication': did you mean "
+            "'*.application'? the scopes are spark.application, spark.query, ",
+        ),
+        (
+            FILE | {f"{F}filter.excludes": "job.*"},
+            f"{F}filter.excludes: 'job.*' selects nothing by the scope 'job.*': the scopes are spark.application, ",
+        ),
         (FILE | {f"{F}filter.excludes": "job.+"}, f"{F}filter.excludes: 'job.+' is not a regular expression"),
     ],
 )
@@ -43,10 +56,25 @@ def test_what_can_hardly_be_meant(conf: dict[str, str], expected: str) -> None:
     [
         FILE,
         FILE | {"spark.events.reporters": ""},
-        FILE | {"spark.events.reporters": "f", f"{F}filter.includes": "job.*:Job*,X-y_z;*"},
+        FILE
+        | {
+            "spark.events.reporters": "f",
+            f"{F}filter.includes": "*.job:Job*,X-y_z;*;spark;spark.dr*;*.of_a_plugin",
+        },
         FILE | {f"{F}scope.variables.additional": "a:1,b:1"},
     ],
 )
 def test_what_is_meant(conf: dict[str, str]) -> None:
     """No word about what is as it should be."""
     assert check(conf, False).warnings == []
+
+
+def test_the_scopes() -> None:
+    """A filter is held against all that there are."""
+    made = re.compile(r"\b_?(?:child|detached|events|series|receiver)\(\s*\"(\w+)\"")
+    names = {
+        name for path in (REPO / "spark_events").rglob("*.py") for name in made.findall(path.read_text())
+    }
+    assert names == set(SCOPES)
+    text = (REPO / "docs/configuration.md").read_text()
+    assert [name for name in SCOPES if f"`spark.{name}`" not in text] == []
