@@ -15,57 +15,14 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_OF,
     AFTER_STAGE_MS,
     AFTER_STAGE_OF,
-    LOOP_AT,
 )
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
+from spark_events.why.absence import ABSENCES, SPECIAL, absence_of, functions_of, starts_again, what_of
 from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
-from spark_events.why.places import in_words, with_ends_of_paths
+from spark_events.why.places import in_words
 from spark_events.why.shown import whole_percent
 
-ABSENCES = {
-    kinds.SKEW: "{uneven} {about}",
-    kinds.STRAGGLER: "the late task of {about}",
-    kinds.SLOW_NODE: "the slow host {host}",
-    kinds.GC: "garbage collection in {about}",
-    kinds.IDLE_CORES: "the time in which only the driver works",
-    kinds.TASK_COUNT: "too many tasks in {about}",
-    kinds.SMALL_FILES: "the small files of {about}",
-    kinds.RETRIES: "the failed attempts of {about}",
-    kinds.PYTHON: "Python functions{functions} of {about}",
-    kinds.EXPLODING_JOIN: "the rows that a join adds in {about}",
-    kinds.NO_DUPLICATES: "looking for duplicates in {about}",
-    kinds.CROSS_JOIN: "making all pairs of rows in {about}",
-    kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
-    kinds.LARGE_BROADCAST: "the large broadcast of {about}",
-    kinds.FULL_SCAN: "the scan of all partitions in {about}",
-    kinds.WINDOW: "the window that one task computes in {about}",
-    kinds.RECOMPUTATION: "computing {what} again",
-    kinds.COLLECT: "bringing a large result to the driver",
-    kinds.REWRITE: "writing unchanged rows again in {about}",
-    kinds.EXECUTOR_CHURN: "the loss of executors",
-    kinds.SMALL_JOBS: "the loop of small jobs of {loop}",
-    kinds.SMALL_BATCHES: "such small micro-batches",
-    kinds.FOREACH_BATCH: "the code in foreachBatch",
-    kinds.REGRESSION: "what made {about} slower than in its last runs",
-}
-"""What would have to be gone, by kind of issue; those that cost no time have none."""
-_EXECUTOR = "executorId"
-"""What a slow host has as evidence if only one of its executors is slow."""
-SPECIAL = {
-    "repeats": "making again what had been written and was gone",
-    "window.frameRows": "the sliding frames of the window in {about}",
-    "task.cpus": "the cores that tasks of SQL hold and do not use",
-    "cached.executorId": "the wait for the executor that has the cached partitions",
-    "collect.place": "bringing the result of {result} to the driver",
-    "pivot.column": "the query that finds {what} for pivot()",
-    "listing.path": "listing the files of {path} again",
-    "join.condition": "the comparisons of the join in {about}",
-    "schema.format": "reading files only for their schema",
-    "partitions": "fetching partitions one by one",
-    "source.offsetsMs": "the time in which its source says what is new",
-}
-"""By what only some issues of a kind have as evidence."""
 _DRIVER_ALONE = "driverAloneMs"
 """What only issues have as evidence that are about the driver's own work."""
 _QUERY, _APPLICATION = "query ", "application "
@@ -83,7 +40,6 @@ _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
 _NOTHING = "No known cause made it slow. "
 WAITED_FOR = "disks, other systems, or a CPU that other programs used"
-_STARTS = "starting Python workers, or loading functions, again for each task of {about}"
 
 
 def answer(
@@ -111,7 +67,7 @@ def answer(
     if first and not first.lost_ms and first.kind in SHARES and (share_ms := first.number("shareMs")):
         share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
         share = whole_percent(100 * share_ms / max(1, duration_ms))
-        goes_to = SHARES[first.kind].format(what=_what(first))
+        goes_to = SHARES[first.kind].format(what=what_of(first))
         return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
@@ -138,7 +94,7 @@ def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
     tasks = python.number(SMALL_TASKS)
     small = f", in {tasks:,} short tasks" if tasks else ""
     return (
-        f"Of its time, {share}, {duration(share_ms)}, goes to Python functions{_functions(python)} of "
+        f"Of its time, {share}, {duration(share_ms)}, goes to Python functions{functions_of(python)} of "
         f"{in_words(python.about)}{small}."
     )
 
@@ -159,7 +115,7 @@ def _of_spill(issues: Sequence[FoundIssue], duration_ms: int) -> str:
 
 def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: str) -> str:
     """Return what the issue that cost most means for the whole, and what is like it elsewhere."""
-    absence, may_be_needed = _absence(costly), costly.kind == kinds.PYTHON and not _starts_again(costly)
+    absence, may_be_needed = absence_of(costly), costly.kind == kinds.PYTHON and not starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
     if _DRIVER_ALONE in costly.evidence:
         # The program may need that time: nobody knows how much less would do.
@@ -219,39 +175,7 @@ def _change_for(issue: FoundIssue) -> tuple[object, ...]:
     verb = issue.sentence.partition(" ")[0] if issue.kind == kinds.SMALL_FILES else ""
     # The answer names these, so that the same at another place has the same ones.
     named = issue.evidence.get("python.functions"), issue.evidence.get("shuffle.keys")
-    return issue.kind, verb, special, few, _starts_again(issue), of_query, named
-
-
-def _absence(issue: FoundIssue) -> str:
-    """Return what would have to be gone."""
-    special = (text for name, text in SPECIAL.items() if name in issue.evidence)
-    if issue.kind == kinds.SLOW_NODE and _EXECUTOR in issue.evidence:
-        return f"the slow executor {issue.evidence[_EXECUTOR]} of {issue.evidence.get('host')}"
-    starts = issue.kind == kinds.PYTHON and _starts_again(issue)
-    keys = issue.evidence.get("shuffle.keys")
-    absence = (_STARTS if starts else next(special, ABSENCES[issue.kind])).format(
-        about=in_words(issue.about),
-        functions=_functions(issue),
-        host=issue.evidence.get("host"),
-        what=_what(issue),
-        path=issue.evidence.get("listing.path"),
-        loop=with_ends_of_paths(str(issue.evidence.get(LOOP_AT) or "one place")),
-        result=with_ends_of_paths(str(issue.evidence.get("collect.place"))),
-        uneven=f"the uneven distribution of {keys} in" if keys else "the uneven data of",
-    )
-    if issue.kind == kinds.SMALL_FILES and issue.sentence.startswith("reads "):
-        several = issue.about[:1].isdigit()
-        return f"the small files that {in_words(issue.about)} {'read' if several else 'reads'}"
-    return absence.replace("too many", "too few", 1) if issue.evidence.get("fewTasks") else absence
-
-
-def _starts_again(issue: FoundIssue) -> bool:
-    """Return whether it is about Python workers that each task starts, or what these load."""
-    return "pythonStartMs" in issue.evidence
-
-
-def _what(issue: FoundIssue) -> str:
-    return str(issue.evidence.get("recomputation.what") or "the same thing")
+    return issue.kind, verb, special, few, starts_again(issue), of_query, named
 
 
 def _most(
@@ -299,11 +223,3 @@ def _took_longest(longest: Sequence[StagesOfPlace]) -> str:
         return ""
     verb = "is" if longest[0].stages == 1 else "are"
     return f" What took longest, {duration(longest[0].wall_ms)}, {verb} {longest[0].title}."
-
-
-def _functions(issue: FoundIssue) -> str:
-    """Return which functions an issue is about, in parentheses; empty if nobody knows them."""
-    functions, rows = issue.evidence.get("python.functions"), issue.number("python.batchRows")
-    if not functions:
-        return ""
-    return f" ({functions})" if rows is None else f" ({functions}, in batches of {rows} rows)"

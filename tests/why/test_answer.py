@@ -10,7 +10,8 @@ import pytest
 
 from spark_events import diagnosis
 from spark_events.diagnosis.thresholds import KINDS
-from spark_events.why.answer import ABSENCES, SPECIAL, answer
+from spark_events.why.absence import ABSENCES, SPECIAL
+from spark_events.why.answer import answer
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
 
