@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from spark_events.api import Counter, Event, MetricGroup
 from spark_events.api.event import AttributeValue
@@ -35,6 +36,19 @@ class Subject:
     whole: str
     whole_ms: int
     attributes: Mapping[str, AttributeValue | None]
+
+
+class TakeIssue(Protocol):
+    """Takes what an issue has cost so far; see ``ApplicationIssues``."""
+
+    def __call__(
+        self,
+        issue: Issue,
+        time_ms: int,
+        lost_in: tuple[int, int] | None = None,
+        of: tuple[str, int] | None = None,
+    ) -> None:
+        """Take it."""
 
 
 class IssueEvents:

@@ -167,7 +167,7 @@ class IssueListener(Timeless):
         job = stage.job if stage else None
         longest = stage.measured.longest_runs[:1] if stage and stage.measured else ()
         executed = replace(read_stage(info, time_ms), longest_ms=longest[0].run_ms if longest else 0)
-        self._application.reads_checkpoint(info, time_ms)
+        self._application.rdds.reads_checkpoint(info, time_ms)
         told_ms = self._of_stages.take_work(key, stage, executed, info, time_ms)
         if job is not None and job.run.group in self._queries and not job.run.of_broadcast:
             self._queries.stage_ended(job.run.group, executed.collected_bytes)
@@ -183,7 +183,7 @@ class IssueListener(Timeless):
             findings = self._of_stages.take_measured(key, stage, stage.measured, info, kept, told_ms, time_ms)
             self._keep(job, findings, time_ms)
         if kept and not info.get("Failure Reason"):
-            self._application.stage_succeeded(kept)
+            self._application.executors.stage_succeeded(kept)
 
     def on_job_end(self, record: JobEndRecord, time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""

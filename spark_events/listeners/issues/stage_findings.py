@@ -154,24 +154,24 @@ class StageFindings:
             place = named(stage.name, stage.of_job)
             self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
         if not stage.of_query and not info.get("Failure Reason"):
-            self._application.of_library(stage.name, measured, beside, time_ms)
+            self._application.rdds.of_library(stage.name, measured, beside, time_ms)
         if stage.repeats and not stage.of_query:
             begun_ms = stage.of_job.begun_ms if stage.of_job else measured.first_ms
-            self._application.makes_again(
+            self._application.rdds.makes_again(
                 named(stage.name, stage.of_job), measured, beside(), begun_ms, time_ms
             )
         if lasted_ms < self._thresholds.min_time_ms and not stage.of_query:
             return  # it cannot have lost so much
         ended = self._ended(stage, measured, info, bool(kept))
-        self._application.stage_measured(ended, time_ms)
+        self._application.executors.stage_measured(ended, time_ms)
         if kept:
-            self._application.reads_cache(ended, kept, beside, time_ms)
+            self._application.executors.reads_cache(ended, kept, beside, time_ms)
         job = stage.of_job
         if job is not None and job.execution is not None and _uses_one_core(stage, info):
             self._application.of_sql(ended, time_ms)
         if job is not None and not stage.of_query and self._run.execution_of(job) is None:
             # What that has cost, the stage has not lost to anything else.
-            again_ms = self._application.rdds_read(info, ended, beside, time_ms)
+            again_ms = self._application.rdds.rdds_read(info, ended, beside, time_ms)
             lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
         for issue in self._issues(stage, ended, tiny, told_ms is not None):
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
@@ -181,7 +181,7 @@ class StageFindings:
         self, stage: WatchedStage, ended: EndedStage, tiny: TinyTasks | None, is_told: bool
     ) -> Iterator[Issue]:
         """Yield what the rules say about a stage, but for what explains itself otherwise."""
-        churn = self._application.explains_retries(ended.measured)
+        churn = self._application.executors.explains_retries(ended.measured)
         issues = list(stage_issues(ended, self._of_batches if stage.of_query else self._thresholds))
         if tiny is not None and stage.of_query:
             issues.append(tiny_tasks_issue(tiny, ended.cores))
@@ -203,7 +203,7 @@ class StageFindings:
             measured=without_reads(measured) if misses_reads(info) else measured,
             python=stage.python,
             retries_tasks=self._application.retries_tasks,
-            warms_up=self._application.warms_up(measured, stage.python.in_rdd),
+            warms_up=self._application.executors.warms_up(measured, stage.python.in_rdd),
             repeats=stage.repeats,
             reads_cache=reads_cache,
             failed_of=_failed_of(measured.last_failure),
@@ -243,7 +243,7 @@ class StageFindings:
             return None, 0
         span = executed.begun_ms, executed.ended_ms
         beside_ms = self._other_work.beside_ms(key, *span)
-        return self._application.lists_files(job.lists, job.run.id, *span, beside_ms)
+        return self._application.rdds.lists_files(job.lists, job.run.id, *span, beside_ms)
 
     def _takes_unplanned(
         self, key: Key, stage: WatchedStage | None, executed: ExecutedStage, info: Mapping[str, Any]
@@ -261,7 +261,7 @@ class StageFindings:
             fetched = fetch(info, executed.tasks, executed.run_ms, *span)
             if fetched is None:
                 return None
-            return self._application.fetches(place, fetched, self._other_work.beside_ms(key, *span))
+            return self._application.rdds.fetches(place, fetched, self._other_work.beside_ms(key, *span))
         # One that is a part of an SQL execution which nobody has seen begin may be of a write.
         if job.execution is not None:
             return None
@@ -269,7 +269,7 @@ class StageFindings:
         if read is None:
             return 0 if reads_footers(info) else None
         alone_ms = max(0, read.wall_ms - self._other_work.beside_ms(key, *span))
-        return self._application.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
+        return self._application.rdds.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
 
 
 def _work(stage: WatchedStage | None, executed: ExecutedStage, pause_ms: int) -> WorkDone:
