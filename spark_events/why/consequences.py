@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.plans.called_too_often import CALLS, CALLS_MS, CALLS_TABLE
 from spark_events.diagnosis.plans.parsed_files import ROWS_OF_TEXT
 from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
 from spark_events.diagnosis.small_files import TABLES
@@ -46,7 +47,8 @@ _EXECUTION = "sql_execution_id"
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
-    return causes_first(with_work_on_results(with_reads(with_lost_executors(with_loops_in_turn(issues)))))
+    whole = with_calls_again(with_reads(with_lost_executors(with_loops_in_turn(issues))))
+    return causes_first(with_work_on_results(whole))
 
 
 def with_lost_executors(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
@@ -65,6 +67,36 @@ def with_lost_executors(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
         lost_ms=(churn.lost_ms or 0) + (again.lost_ms or 0),
     )
     return sorted(waiting, key=order)
+
+
+def with_calls_again(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which a function that is called too often has all that its calls cost.
+
+    What some executions lose by the same calls was told of each of them.
+    """
+    waiting = list(issues)
+    for whole in [issue for issue in waiting if CALLS in issue.evidence]:
+        parts = [issue for issue in waiting if _has_same_calls(issue, whole)]
+        calls_ms = whole.number(CALLS_MS) or 0
+        waiting = [issue for issue in waiting if issue not in parts and issue is not whole]
+        twice = next((f". In {each.about}, {each.sentence}" for each in parts if _is_of_one(each)), "")
+        waiting.append(replace(whole, sentence=f"{whole.sentence}{twice}", lost_ms=calls_ms))
+    return sorted(waiting, key=order)
+
+
+def _has_same_calls(issue: FoundIssue, whole: FoundIssue) -> bool:
+    """Return whether an issue is about calls that another one counts, in one execution or in some."""
+    name, table = whole.evidence["recomputation.what"], whole.evidence[CALLS_TABLE]
+    if issue.kind != RECOMPUTATION or CALLS in issue.evidence or issue.about.startswith("query "):
+        return False
+    if issue.evidence.get("recomputation.what") == name:
+        return True
+    of_table = str(issue.evidence.get("recomputation.what") or "").endswith(f" of {table}")
+    return of_table and issue.evidence.get("recomputation.functions") == name
+
+
+def _is_of_one(issue: FoundIssue) -> bool:
+    return issue.about.startswith("SQL execution")
 
 
 def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

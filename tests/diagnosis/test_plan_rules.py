@@ -54,6 +54,25 @@ def test_an_exploding_join() -> None:
     assert "orders" in issue.sentence
 
 
+@pytest.mark.parametrize(
+    ("right", "told_so"),
+    [(("db.orders [id#2L]", 2_000), True), (("db.old_orders [id#2L]", 2_000), False)],
+    ids=["the same rows", "another table"],
+)
+@pytest.mark.parametrize("further", ["", ", (a#5 < b#6)"])
+def test_a_join_of_rows_with_themselves(right: tuple[str, int], told_so: bool, further: str) -> None:
+    """Pairs of rows with the same key: what to do is another thing than for two tables."""
+    plan = Plan()(0, f"SortMergeJoin [key#1L], [id#2L], Inner{further}", 3, rows=1_000_000)
+    for number, (table, rows) in enumerate((("db.orders [key#1L]", 2_000), right), 1):
+        plan = plan(1, "Exchange hashpartitioning(key, 8)", number, shuffle_records_written=rows)
+        plan = plan(2, f"Scan parquet {table}", number, rows=rows)
+    issue = told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 45)))["exploding-join"]
+    assert (
+        issue.advice.startswith("Both sides are the same rows, and n rows with the same key = id make")
+        == told_so
+    )
+
+
 def deduplicated(kept: int, rows: int = 300_000, steps: str = "first(day#3, false)", above: int = 0) -> Plan:
     """Return a join of 2,000 and 100,000 rows, of whose rows some are kept, one for each value of a column.
 

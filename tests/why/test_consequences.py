@@ -9,6 +9,7 @@ import pytest
 from spark_events.why.answer import answer
 from spark_events.why.consequences import (
     causes_first,
+    with_calls_again,
     with_loops_in_turn,
     with_lost_executors,
     with_reads,
@@ -212,3 +213,30 @@ def test_other_tasks_are_told_alone(other: FoundIssue) -> None:
 )
 def test_other_files_are_told_alone(told: list[FoundIssue]) -> None:
     assert with_reads(told) == told
+
+
+def again(about: str, what: str, lost_s: int, **evidence: object) -> FoundIssue:
+    known = {f"recomputation.{name}": value for name, value in {"what": what, **evidence}.items()}
+    return FoundIssue("recomputation", "WARN", about, f"{what} again", "…", lost_s * S, None, known)
+
+
+def test_calls_that_are_told_of_each_execution_are_a_part_of_all_calls() -> None:
+    """Whatever other issues have had of the time, a cache saves all of it."""
+    whole = again("application 'a'", "clean", 20, calls=180_000, callsTable="file:/raw", callsMs=76 * S)
+    parts = [
+        again("SQL execution 0 (first at a.py:1)", "clean", 13),
+        again("application 'a'", "the same Filter of file:/raw", 10, functions="clean"),
+    ]
+    others = [
+        again("SQL execution 0 (first at a.py:1)", "parse", 9),
+        again("application 'a'", "the same Filter of file:/other", 8, functions="clean"),
+        again("application 'a'", "the same Filter of file:/raw", 7, functions="clean, parse"),
+        again("query 'q'", "clean", 6),
+    ]
+    told = with_calls_again([whole, *parts, *others])
+
+    assert told[1:] == others
+    assert (told[0].lost_ms, told[0].sentence) == (
+        76 * S,
+        "clean again. In SQL execution 0 (first at a.py:1), clean again",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
@@ -11,8 +11,11 @@ from spark_events.diagnosis.plans.node import EXCHANGE, IN_MEMORY, Node, columns
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_accounted_for
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
-_IN_PYTHON = ("EvalPython", "InPandas", "InArrow")
-_CALL = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)(#\d+)", re.ASCII)
+CALLING = "EvalPython"
+"""How the names of nodes end that call functions for each of their rows, and keep these."""
+_IN_PYTHON = (CALLING, "InPandas", "InArrow")
+CALL = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)(#\d+)", re.ASCII)
+"""A call in the text of such a node: the function, its columns, and its result."""
 _RANGES = re.compile(r"rangepartitioning\((.*), \d+\)", re.ASCII)
 _MOST_NAMES = 3
 _ALL, _WAITS = (
@@ -35,7 +38,7 @@ def called_twice(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
     """
     work = WorkInStages(execution)
     for node in execution.nodes():
-        if node.name.endswith(_IN_PYTHON[0]):
+        if node.name.endswith(CALLING):
             yield from _for_filter(node, work)
         elif node.name == EXCHANGE and (sorts := _RANGES.search(node.text)):
             yield from _for_sample(node, sorts[1], work)
@@ -58,10 +61,16 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
             known,
             f"{names} is called twice for the same rows, for {rows_below:,} and again for {rows:,}: Spark "
             "calls it for a filter on its result, and again for the result",
-            "Call asNondeterministic() on the function, so that Spark does not move the filter, or cache() "
-            "the result before it is filtered.",
+            "cache() or persist() the result before it is filtered. Or, if nothing else needs it, call "
+            "asNondeterministic() on the function: Spark then moves no filter below it, so write those on "
+            "other columns before it.",
         )
         return
+
+
+def functions_in(nodes: Iterable[Node]) -> list[str]:
+    """Return the names of the functions in Python that some nodes call, each once."""
+    return list(dict.fromkeys(name for node in nodes for name in _calls(node).values()))
 
 
 def _is_filtered(below: Node, above: Node) -> bool:
@@ -84,7 +93,7 @@ def _for_sample(exchange: Node, by: str, work: WorkInStages) -> Iterator[Issue]:
     sampled = frozenset().union(*(node.stages for node in functions)) - exchange.stages
     if not sampled or not exchange.stages:
         return
-    names = ", ".join(dict.fromkeys(name for node in functions for name in _calls(node).values()))
+    names = ", ".join(functions_in(functions))
     kinds = ", ".join(list(dict.fromkeys(node.name for node in functions))[:_MOST_NAMES])
     what = f"what is sorted by {', '.join(columns(by)[:3])}"
     yield _issue(
@@ -103,9 +112,9 @@ def _calls(node: Node) -> dict[str, str]:
     """Return the names of the functions that a node calls, by the result of the call."""
     if not node.name.endswith(_IN_PYTHON):
         return {}
-    if not node.name.endswith(_IN_PYTHON[0]):
-        return {name: name for name, _ in _CALL.findall(node.text)}
-    return {result: name for name, result in _CALL.findall(node.text)}
+    if not node.name.endswith(CALLING):
+        return {name: name for name, _ in CALL.findall(node.text)}
+    return {result: name for name, result in CALL.findall(node.text)}
 
 
 def _calling_share(functions: list[Node]) -> float:

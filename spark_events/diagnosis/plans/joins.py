@@ -40,6 +40,12 @@ _DROPS_FIRST = (
     "Many rows of both sides have the same {keys}: look which values these are (unknown, default, empty), "
     "and leave them out before the join; or do the one first that keeps few rows."
 )
+_OF_ITSELF = (
+    "Both sides are the same rows, and n rows with the same {keys} make n² pairs. Count the rows of each "
+    "{keys} (GROUP BY … ORDER BY count(*) DESC), and leave out those that have very many (unknown, shared or "
+    "test values), or keep some of their rows only, before the join. To find the row before each, or the "
+    "latest value, a window by {keys} (lag, last) makes no pairs."
+)
 _IF_NOT_ALL = "Unless each pair is needed:"
 _OF_LATEST = (
     "Its condition on {condition} leaves many rows for each {keys}. To find the latest row before each (as "
@@ -90,6 +96,8 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if drops is None and has_range(node) and (condition := condition_besides(node)):
         keys_and = f"{keys}, and on {condition},"
         advice = _OF_LATEST.replace("{condition}", condition)
+    if dropped is None and drops is None and _is_of_itself(node):
+        advice = _OF_ITSELF
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
@@ -106,6 +114,12 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         },
         stages=stages,
     )
+
+
+def _is_of_itself(join: Node) -> bool:
+    """Return whether both sides of a join are the same rows of the same tables, by their number."""
+    left, right = join.children
+    return left.rows == right.rows and left.tables() == right.tables() != []
 
 
 def _next_that_drops(join: Node, rows: int) -> Node | None:

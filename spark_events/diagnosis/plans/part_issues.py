@@ -63,6 +63,7 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
             "recomputation.times": part.times,
             "recomputation.cached": part.cached,
             "recomputation.what": part.title,
+            **({"recomputation.functions": part.functions} if part.functions else {}),
         },
         share_ms=None if part.is_known else lost_ms,
     )

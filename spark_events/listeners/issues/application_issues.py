@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.called_too_often import CalledTooOften
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.pivot_values import PivotValues
 from spark_events.diagnosis.plans.recomputation import Recomputation
@@ -66,6 +67,7 @@ class ApplicationIssues(Timeless):
         self.rdds = RddIssues(self._take, lambda: self._driver.cores)
         self._pivot_values = PivotValues()
         self._recomputation = Recomputation()
+        self._called_too_often = CalledTooOften()
         self._tiny_tasks = TinyTasksOfRun()
         self._held_cores = HeldCores()
         self._begun_ms: int | None = None
@@ -183,7 +185,10 @@ class ApplicationIssues(Timeless):
         pivot = self._pivot_values.take(ended, place)
         if pivot is not None:
             self._take(pivot, time_ms, (ended.begun_ms, ended.ended_ms))
-        elif self._recomputation.take(ended, place):
+            return
+        for issue in self._called_too_often.take(ended, place):
+            self._take(issue, time_ms, (ended.begun_ms, ended.ended_ms))
+        if self._recomputation.take(ended, place):
             for issue in self._recomputation.issues():
                 self._take(issue, time_ms, (ended.begun_ms, ended.ended_ms))
 
