@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from spark_events.diagnosis import thresholds as kinds
+from spark_events.diagnosis.stages.multiplied_rows import WRITTEN
 from spark_events.diagnosis.times.driver_issues import LOOP_AT
-from spark_events.why.found_issue import FoundIssue
+from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.places import in_words, with_ends_of_paths
 
 ABSENCES = {
@@ -51,6 +52,13 @@ SPECIAL = {
 }
 """By what only some issues of a kind have as evidence."""
 _STARTS = "starting Python workers, or loading functions, again for each task of {about}"
+
+
+def share_of(issue: FoundIssue) -> str:
+    """Return what takes time that may be lost as a whole, for issues of the kinds of ``SHARES``."""
+    if WRITTEN in issue.evidence:
+        return f"may go to the many rows that functions make of few in {in_words(issue.about)}"
+    return SHARES[issue.kind].format(what=what_of(issue))
 
 
 def absence_of(issue: FoundIssue) -> str:

@@ -17,7 +17,7 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER_STAGE_OF,
 )
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
-from spark_events.why.absence import ABSENCES, SPECIAL, absence_of, functions_of, starts_again, what_of
+from spark_events.why.absence import ABSENCES, SPECIAL, absence_of, functions_of, share_of, starts_again
 from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.longest_stages import StagesOfPlace
 from spark_events.why.places import in_words
@@ -67,7 +67,7 @@ def answer(
     if first and not first.lost_ms and first.kind in SHARES and (share_ms := first.number("shareMs")):
         share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
         share = whole_percent(100 * share_ms / max(1, duration_ms))
-        goes_to = SHARES[first.kind].format(what=what_of(first))
+        goes_to = share_of(first)
         return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:

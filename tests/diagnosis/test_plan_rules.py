@@ -232,6 +232,21 @@ def test_a_join_of_all_with_all(name: str) -> None:
     assert "cross-join" not in told(joins, executed(join(10, name, right=49), s3=(5, 45)))
 
 
+@pytest.mark.parametrize(
+    ("condition", "of_text"),
+    [
+        ("body#1 LIKE concat(%, word#2, %)", True),
+        ("Contains(body#1, word#2)", True),
+        ("(likes#1 < b#2)", False),
+    ],
+)
+def test_what_to_do_about_text_in_other_text(condition: str, of_text: bool) -> None:
+    """No range of values has all texts that contain another one."""
+    name = f"BroadcastNestedLoopJoin BuildRight, Inner, {condition}"
+    issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
+    assert ("compare its words" in issue.advice) == of_text == ("bucket of the value" not in issue.advice)
+
+
 def test_all_pairs_that_functions_in_python_take() -> None:
     """What these take is not the join's, such as to price each position in each scenario."""
     name = "BroadcastNestedLoopJoin BuildRight, Cross"
@@ -1378,7 +1393,7 @@ def test_batches_that_are_small_by_configuration(text: str, said: bool) -> None:
     )
     assert told.sentence.endswith(", in batches of 10 at most") is said
     assert (SMALL_BATCH in told.evidence) is said
-    assert told.advice.startswith("Remove spark.sql.execution.arrow.maxRecordsPerBatch=10") is said
+    assert told.advice.startswith("What is done once for each batch is done for every 10 rows: ") is said
     assert "Larger batches help" not in told.advice or not said
 
 

@@ -15,6 +15,7 @@ def statistics(
     at_once: int = 4,
     hosts: Mapping[str, tuple[int, int, int]] | None = None,
     rows: Sequence[int] = (),
+    written: Sequence[int] = (),
     **others: Any,
 ) -> dict[str, Any]:
     """Return a record's Task Statistics, of tasks that began at the same time, at 1,000 ms."""
@@ -24,6 +25,7 @@ def statistics(
         "Executor Run Time": run_ms,
         "Bytes Read": read or [0] * len(run_ms),
         "Records Read": rows or [0] * len(run_ms),
+        "Bytes Written": written or [0] * len(run_ms),
     }
     summaries = {}
     for name in QUANTITIES:

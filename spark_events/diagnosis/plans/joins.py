@@ -23,6 +23,10 @@ _ON_EQUAL_COLUMNS = (
     "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value (an "
     "hour of a time, the first bytes of an address), so that only rows of one bucket are compared."
 )
+_ON_PARTS_OF_TEXT = (
+    "Join by a column that is equal on both sides: where a text is to contain another one, compare its "
+    "words, or sequences of some of them (explode(split(…))), and look only at the pairs that have one in common."
+)
 _NOT_EXISTS = (
     "Write NOT EXISTS, or a left anti join, which compare equal values alone (NULL is equal to none); or "
     "leave out rows with NULL on both sides (IS NOT NULL) before NOT IN."
@@ -42,10 +46,12 @@ _DROPS_FIRST = (
 )
 _OF_ITSELF = (
     "Both sides are the same rows, and n rows with the same {keys} make n² pairs. Count the rows of each "
-    "{keys} (GROUP BY … ORDER BY count(*) DESC), and leave out those that have very many (unknown, shared or "
+    "{keys} (GROUP BY … ORDER BY count(*) DESC), and leave out those that have most (unknown, shared or "
     "test values), or keep some of their rows only, before the join. To find the row before each, or the "
     "latest value, a window by {keys} (lag, last) makes no pairs."
 )
+_OF_TEXT = re.compile(r"\b(?:LIKE|RLIKE|ILIKE|Contains|StartsWith|EndsWith|instr|locate|levenshtein)\b")
+"""How conditions look for a text in another one."""
 _IF_NOT_ALL = "Unless each pair is needed:"
 _OF_LATEST = (
     "Its condition on {condition} leaves many rows for each {keys}. To find the latest row before each (as "
@@ -142,6 +148,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if condition:
         advice, verb = _ON_EQUAL_COLUMNS, "compares"
         because = f", because its condition on {condition} is not an equality"
+    if _OF_TEXT.search(node.text):
+        advice = _ON_PARTS_OF_TEXT
     if on_or := advice_on_or(node):
         because, advice = f", because its condition on {condition} is equalities joined by OR", on_or
     if _NOT_IN.search(node.text):

@@ -14,7 +14,8 @@ from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.rdds.repeated_stages import KEEP_SHUFFLES, MADE_AGAIN
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
-from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, TASK_COUNT, Thresholds
+from spark_events.diagnosis.stages.multiplied_rows import multiplied_rows
+from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
@@ -87,9 +88,12 @@ FEWER_OF_SOURCE = (
 
 def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield the issues of a stage, however little they cost."""
+    multiplied = multiplied_rows(stage, thresholds)
+    if multiplied is not None:  # which says why tasks take longer than others
+        yield multiplied
     for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions, python_starts):
         issue = rule(stage, thresholds)
-        if issue is not None:
+        if issue is not None and not (multiplied and issue.kind == STRAGGLER):
             yield issue
 
 

@@ -68,8 +68,9 @@ _UNPACKED_ONCE = (
     "make the objects (sc.parallelize(…).map(…).toDF()), the time is theirs, too."
 )
 _SMALL_BATCHES = (
-    "Remove spark.sql.execution.arrow.maxRecordsPerBatch={rows} (10,000 is the default): each batch costs "
-    "as much as hundreds of rows."
+    "What is done once for each batch is done for every {rows} rows: by the function, if it loads a model, "
+    "say, and by Spark and pandas, which take about a millisecond. Where that is much of the time, remove "
+    "spark.sql.execution.arrow.maxRecordsPerBatch={rows} (10,000 is the default)."
 )
 
 

@@ -1,0 +1,59 @@
+"""The rule about functions of an RDD that make many rows of few, such as all pairs of a group."""
+
+from __future__ import annotations
+
+from spark_events.api.toolkit.formatting import duration, size
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.stages.ended_stage import DATA_RATIO, EndedStage
+from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
+
+WRITTEN = "expand.writtenBytes"
+"""What only its issues have as evidence: how much the tasks write, in bytes."""
+_LEAST_WRITTEN = 1 << 20
+"""So many bytes the task writes at least that writes most."""
+_OF_SOME, _OF_ALL = 4, 10
+"""So many times as much as it reads, a task writes that makes many rows; and on average, each task does."""
+_MORE_THAN_OTHERS = 10
+_ADVICE = (
+    "Look which rows make so many others: a group with many members, of which all pairs are made, or a "
+    "long list. n members make n² pairs, and n - 1 with the first of them. Remove duplicates and values that "
+    "say nothing before the grouping, limit the size of a group, or filter within the function what the next "
+    "step drops."
+)
+
+
+def multiplied_rows(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that tasks write far more for the next shuffle than they read from the one before.
+
+    Both are compressed alike, which what is read from files is not. If only some tasks do, they would take as
+    long as the others without these rows; else it is not known how long the tasks would take.
+    """
+    measured, run = stage.measured, stage.measured.run
+    read, written = measured.read, measured.spreads["Bytes Written"]
+    if not stage.python.in_rdd or not stage.reads_shuffles or written.highest < _LEAST_WRITTEN:
+        return None
+    alike = read.highest <= DATA_RATIO * stage.usual(read)
+    some = written.highest >= max(_OF_SOME * read.highest, _MORE_THAN_OTHERS * stage.usual(written))
+    more_ms = max(0, run.total - measured.tasks * stage.usual(run))
+    if some and alike and 2 * more_ms >= run.total:
+        much = f"the median {size(stage.usual(written))}, at most {size(written.highest)}"
+        times = f"{duration(run.median)} at the median, and up to {duration(run.highest)}"
+        amounts = (
+            f"tasks read about {size(stage.usual(read))} each, and make different amounts of that: "
+            f"{much}; they take {times}"
+        )
+    elif written.total >= _OF_ALL * read.total:
+        amounts = f"tasks read {size(read.total)} in all, and make {size(written.total)} of that"
+        more_ms = run.total
+    else:
+        return None
+    return Issue(
+        EXPANDED_ROWS,
+        EXPANDED_ROWS,
+        None,
+        None,
+        f"Python functions of an RDD make many rows of few: {amounts}",
+        _ADVICE,
+        evidence={WRITTEN: written.total, "expand.readBytes": read.total},
+        share_ms=stage.wall_ms * more_ms // run.total if run.total else 0,
+    )
