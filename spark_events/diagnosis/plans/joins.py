@@ -25,7 +25,8 @@ _ON_EQUAL_COLUMNS = (
 )
 _ON_PARTS_OF_TEXT = (
     "Join by a column that is equal on both sides: where a text is to contain another one, compare its "
-    "words, or sequences of some of them (explode(split(…))), and look only at the pairs that have one in common."
+    "words, or sequences of some of them (explode(split(…))), and look only at the pairs that have one in "
+    "common."
 )
 _NOT_EXISTS = (
     "Write NOT EXISTS, or a left anti join, which compare equal values alone (NULL is equal to none); or "
