@@ -39,6 +39,13 @@ _ONCE_A_TASK = (
     f"(Iterator[pd.Series]), and do that once a task. {_FEWER_ROWS}"
 )
 _IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
+_WHOLE_GROUP = (
+    "It takes whole groups, and pandas takes a millisecond or more for each, however few rows it has. Where "
+    "groups are small, window functions (lag, row_number, a sum in the order of time) make differences, "
+    "sessions, ranks and running totals without a call; or group by fewer values, such as pmod(hash(…), 64), "
+    "and let it divide them (DataFrame.groupby in pandas). Where they are large, make it faster, or give it "
+    "fewer rows and columns."
+)
 _OF_GROUPS = ("FlatMapGroupsInPandas", "FlatMapGroupsInArrow")
 _LEAST_GROUPS, _FEW_ROWS_EACH, _LONG_FOR_A_GROUP_US = 1_000, 1_000, 300
 """So many rows that come out, each of so few that go in, for each of which Python takes so long."""
@@ -88,7 +95,8 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     if issue.cause != PYTHON:
         return issue
     if any(node.name.endswith(WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
-        issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=_IN_GROUPS)
+        advice = _WHOLE_GROUP if all(node.name in _OF_GROUPS for node in in_python) else _IN_GROUPS
+        issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=advice)
         issue = _of_small_groups(issue, in_python)
     elif advice := _of_batches(in_python):
         issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
