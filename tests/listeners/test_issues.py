@@ -123,6 +123,37 @@ def test_an_rdd_that_is_grouped_by_key() -> None:
     assert "python.batchRows" not in event.attributes
 
 
+@pytest.mark.parametrize(
+    ("parents", "told"),
+    [
+        ({0: "groupByKey at a.py:43"}, "; groupByKey at a.py:43 divides the rows"),
+        ({0: "groupByKey at a.py:43", 1: "groupByKey at a.py:47"}, ""),
+        ({0: "rdd at A.scala:5"}, ""),
+    ],
+    ids=["one shuffle", "several", "of nobody's code"],
+)
+def test_what_divides_the_rows_of_an_rdd(parents: dict[int, str], told: str) -> None:
+    """The stage of the long task has the name of the last action only."""
+    records = [r.job_start(10, 0, (*parents, 5))]
+    for number, name in parents.items():
+        before = list(stage(20, [S] * 4, number, lasted_ms=2 * S))
+        for record in before:
+            if "Stage Info" in record:
+                record["Stage Info"]["Stage Name"] = name
+        records += before
+    skewed = list(stage(3 * S, TAIL, 5))
+    for record in skewed:
+        if "Task Statistics" in record:
+            record["Task Statistics"] = statistics(TAIL, [900 << 20, *[100 << 20] * 3])
+        if "Stage Info" in record:
+            record["Stage Info"].update({"Parent IDs": list(parents), "RDD Info": [{"Name": "PythonRDD"}]})
+    feed = Feed()(r.application_start(), r.executor("Added", 0), *records, *skewed, r.job_end(130 * S))
+
+    (event,) = (event for event in issues(feed) if event.attributes["issue"] == "skew")
+    assert str(event.attributes["summary"]).endswith(f"the median 10.1 s{told}")
+    assert "skewJoin" not in str(event.attributes["advice"])
+
+
 @pytest.mark.parametrize("source", ["ParallelCollectionRDD", "HadoopRDD"])
 def test_an_rdd_of_objects_that_the_driver_has_sent(source: str) -> None:
     of_rdd = [

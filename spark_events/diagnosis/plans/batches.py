@@ -92,7 +92,8 @@ def _issue(text: str, computed: list[_Computed], execution: EndedExecution) -> I
         None,
         f"code in foreachBatch computes its batch{named} ({of}) {times} times; the quickest of these actions "
         f"takes {duration(once_ms)}",
-        "cache() or persist() the batch before its first use in foreachBatch, and unpersist() it at the end.",
+        "cache() or persist() the batch before its first use in foreachBatch, or what all of these actions "
+        "make of it first (joined, without duplicates), and unpersist() it at the end.",
         evidence={
             "recomputation.times": times,
             "recomputation.cached": False,

@@ -34,6 +34,8 @@ class EndedStage:
         of_frame: whether functions of an RDD get the rows of a DataFrame, as by ``df.rdd``.
         of_objects: whether they only make DataFrames of Python objects that the driver has sent.
         by_key: whether it groups an RDD by key.
+        rows_from: the place in the code that divided an RDD's rows by key, such as ``groupByKey at a.py:9``;
+            empty if unknown.
         hands_out: whether its functions return nothing, as those of ``foreachPartition``.
         arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
@@ -50,6 +52,7 @@ class EndedStage:
     failed_of: str = ""
     reuses_workers: bool = True
     by_key: bool = False
+    rows_from: str = ""
     arrow_rows: int | None = None
     of_frame: bool = False
     of_objects: bool = False

@@ -17,6 +17,11 @@ _OF_ONE_KEY = (
     "key has: count the rows of each key (GROUP BY … ORDER BY count(*) DESC), and keep that key out, or "
     "divide it. If it is none,"
 )
+_OF_RDD = (
+    "A few keys hold most of the rows: count those of each key in a sample (sample(False, 0.01), "
+    "countByKey), and leave out keys that say nothing (empty, unknown, default), or give their rows another "
+    "key. Where what is made of a key can be combined, add a random part to the key, and aggregate twice."
+)
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -87,16 +92,19 @@ def _others(stage: EndedStage) -> str:
 def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, str]:
     """Return what to say of a task with more data than others, and what to do."""
     read, rows = stage.measured.read, stage.usual(stage.measured.rows)
+    by = f"; {stage.rows_from} divides the rows" if stage.rows_from else ""
     much = f"{longest.read_rows:,} rows, {_others(stage)} {rows:,}"
     if stage.reads_more_bytes(longest):
         much = f"{size(longest.read_bytes)}, {_others(stage)} {size(stage.usual(read))}"
+    if read.highest and stage.python.in_rdd:
+        return f"task {longest.number} reads {much}; it takes {times}{by}", _OF_RDD
     if read.highest:
         return (
             f"task {longest.number} reads {much}; it takes {times}",
             "A few keys hold most of the rows. For a join, leave out rows whose key is NULL and add them "
             "afterwards, broadcast the small side, or let Spark split partitions above a lower limit "
             "(spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes, 256m by default); for an "
-            "aggregation or an RDD, add a random part to the key, and aggregate twice.",
+            "aggregation, add a random part to the key, and aggregate twice.",
         )
     return (
         f"task {longest.number} reads {much}; it takes {times}",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.stages.ended_stage import DATA_RATIO, EndedStage
+from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 WRITTEN = "expand.writtenBytes"
 """What only its issues have as evidence: how much the tasks write, in bytes."""
-_LEAST_WRITTEN = 1 << 20
+_LEAST_WRITTEN = 64 << 10
 """So many bytes the task writes at least that writes most."""
 _OF_SOME, _OF_ALL = 4, 10
 """So many times as much as it reads, a task writes that makes many rows; and on average, each task does."""
@@ -32,27 +32,26 @@ def multiplied_rows(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     read, written = measured.read, measured.spreads["Bytes Written"]
     if not stage.python.in_rdd or not stage.reads_shuffles or written.highest < _LEAST_WRITTEN:
         return None
-    alike = read.highest <= DATA_RATIO * stage.usual(read)
     some = written.highest >= max(_OF_SOME * read.highest, _MORE_THAN_OTHERS * stage.usual(written))
     more_ms = max(0, run.total - measured.tasks * stage.usual(run))
-    if some and alike and 2 * more_ms >= run.total:
-        much = f"the median {size(stage.usual(written))}, at most {size(written.highest)}"
-        times = f"{duration(run.median)} at the median, and up to {duration(run.highest)}"
+    if some and 2 * more_ms >= run.total:
         amounts = (
-            f"tasks read about {size(stage.usual(read))} each, and make different amounts of that: "
-            f"{much}; they take {times}"
+            f"tasks read at most {size(read.highest)}, the median {size(stage.usual(read))}, and make at "
+            f"most {size(written.highest)} of that, the median {size(stage.usual(written))}; they take "
+            f"{duration(run.median)} at the median, and up to {duration(run.highest)}"
         )
     elif written.total >= _OF_ALL * read.total:
         amounts = f"tasks read {size(read.total)} in all, and make {size(written.total)} of that"
         more_ms = run.total
     else:
         return None
+    by = f"; {stage.rows_from} divides the rows" if stage.rows_from else ""
     return Issue(
         EXPANDED_ROWS,
         EXPANDED_ROWS,
         None,
         None,
-        f"Python functions of an RDD make many rows of few: {amounts}",
+        f"Python functions of an RDD make many rows of few: {amounts}{by}",
         _ADVICE,
         evidence={WRITTEN: written.total, "expand.readBytes": read.total},
         share_ms=stage.wall_ms * more_ms // run.total if run.total else 0,

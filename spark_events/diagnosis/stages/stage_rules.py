@@ -15,7 +15,16 @@ from spark_events.diagnosis.rdds.repeated_stages import KEEP_SHUFFLES, MADE_AGAI
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
 from spark_events.diagnosis.stages.multiplied_rows import multiplied_rows
-from spark_events.diagnosis.thresholds import GC, PYTHON, RETRIES, SPILL, STRAGGLER, TASK_COUNT, Thresholds
+from spark_events.diagnosis.thresholds import (
+    GC,
+    PYTHON,
+    RETRIES,
+    SKEW,
+    SPILL,
+    STRAGGLER,
+    TASK_COUNT,
+    Thresholds,
+)
 
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
@@ -93,7 +102,7 @@ def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
         yield multiplied
     for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions, python_starts):
         issue = rule(stage, thresholds)
-        if issue is not None and not (multiplied and issue.kind == STRAGGLER):
+        if issue is not None and not (multiplied and issue.kind in (SKEW, STRAGGLER)):
             yield issue
 
 

@@ -38,7 +38,9 @@ from spark_events.listeners.run import Job, Run
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
 """What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
 _BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
-_LONGEST_REASON = 200
+_IN_PYTHON = ".py:"
+"""What the name of a stage has in it whose place is in a program in Python."""
+_LONGEST_REASON, _MOST_NAMES = 200, 2_000
 Key = tuple[int, int]
 
 
@@ -99,9 +101,13 @@ class StageFindings:
         self._of_batches = replace(thresholds, min_bytes=1)
         self._application = application
         self._other_work = OtherWork()
+        self._names: dict[int, str] = {}
 
     def begun(self, key: Key, name: str, time_ms: int) -> None:
         """Called when a stage has begun."""
+        self._names[key[0]] = name
+        if len(self._names) > _MOST_NAMES:
+            self._names.pop(next(iter(self._names)))
         self._application.stage_submitted(key, time_ms)
         if not is_fetch(name):  # whose partitions have only each other beside them
             self._other_work.begun(key, time_ms)
@@ -209,10 +215,18 @@ class StageFindings:
             failed_of=_failed_of(measured.last_failure),
             reuses_workers=self._application.reuses_workers,
             by_key=stage.name.startswith(_BY_KEY),
+            rows_from=self._rows_from(stage, info) if stage.python.in_rdd else "",
             arrow_rows=stage.job.arrow_rows if stage.job else None,
             of_frame=any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
             of_objects=stage.python.in_rdd and unpacks_objects(info),
             hands_out=stage.name.startswith(_HANDS_OUT),
+        )
+
+    def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
+        """Return the place at which a shuffle of an RDD is made that a stage reads; empty if it reads several."""
+        parents = [self._names.get(int(number), "") for number in info.get("Parent IDs") or ()]
+        return (
+            parents[0] if len(parents) == 1 and _IN_PYTHON in parents[0] and parents[0] != stage.name else ""
         )
 
     def _tiny_tasks(self, measured: TasksMeasured, info: Mapping[str, Any]) -> TinyTasks | None:

@@ -69,6 +69,8 @@ KINDS: dict[str, frozenset[str]] = {
         "sorted-again": "recomputation",
         "called-for-filter": "recomputation",
         "called-to-sort": "recomputation",
+        "called-in-parts": "recomputation",
+        "pairs-of-groups": "expanded-rows",
         "computed-in-a-loop": "recomputation",
         "cached-anew": "recomputation",
         "large-closure": "python",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from subprocess import Popen
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,25 @@ def map_in_rdd(work: Work) -> None:
         prices.map(price_with_tax).sum()  # slow
     else:
         spark.range(0, rows, 1, 2 * work.cores).selectExpr("sum(id * 1.19)").collect()
+
+
+@case("pairs-of-groups", needed=frozenset({"python"}))
+def similar_baskets(work: Work) -> None:
+    """All pairs are made of the members of each group, and half of the groups have most of the members."""
+    groups, members = 8 * work.cores, work.random.randrange(600, 800)
+    work.defect("pairs-of-groups", None)
+    spark = work.begin(python=True)
+
+    def near(group: tuple[int, Iterable[int]]) -> list[tuple[int, int]]:
+        first, *others = group[1]
+        return list(combinations((first, *others), 2)) if work.bad else [(first, each) for each in others]
+
+    numbers = spark.sparkContext.parallelize(range(groups * members), 2 * work.cores)
+    grouped = numbers.map(lambda number: (number % groups, number)).filter(
+        lambda each: each[0] % 2 == 0 or each[1] < 20 * groups
+    )
+    of_groups = grouped.groupByKey(groups, lambda group: group)
+    of_groups.flatMap(near).map(lambda pair: (pair, 1)).reduceByKey(max, groups).count()  # slow
 
 
 @case(

@@ -54,6 +54,34 @@ def urgent_tickets(work: Work) -> None:
     urgent.write.parquet(str(work.folder / "urgent"))  # slow
 
 
+@case("called-in-parts", needed=_CALLED)
+def reviews_by_language(work: Work) -> None:
+    """A report counts all rows that a UDF makes, and then those of each language: it is called for each twice."""
+    import numpy
+    from pyspark.sql.functions import udf
+
+    rows, row_ms = work.cores * work.random.randrange(500, 700), 10
+    languages = work.random.randrange(2, 5)
+    folder = work.folder / "reviews"
+    text = numpy.arange(rows) * 7919
+    write_parquet(folder, {"language": numpy.arange(rows) % languages, "text": text}, files=2 * work.cores)
+    work.defect("called-in-parts", rows * row_ms / work.cores, "tone")
+    spark = work.begin(pandas=True)
+
+    @udf("int")  # type: ignore[untyped-decorator]
+    def tone(text: int) -> int:
+        time.sleep(row_ms / 1_000)
+        return text % 10
+
+    reviews = spark.read.parquet(str(folder)).withColumn("tone", tone("text"))
+    if not work.bad:
+        reviews = reviews.cache()
+    reviews.groupBy("tone").count().collect()  # slow
+    for language in range(languages):
+        of_one = reviews.where(f"language = {language}")
+        of_one.write.parquet(str(work.folder / f"of-{language}"))  # slow
+
+
 @case("called-to-sort", needed=_CALLED)
 def offers_by_price(work: Work) -> None:
     """To sort rows, Spark samples them first; the function that makes them runs for both."""
