@@ -223,11 +223,10 @@ class StageFindings:
         )
 
     def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
-        """Return the place at which a shuffle of an RDD is made that a stage reads; empty if it reads several."""
+        """Return the place of the only shuffle of an RDD that a stage reads; empty if there is none."""
         parents = [self._names.get(int(number), "") for number in info.get("Parent IDs") or ()]
-        return (
-            parents[0] if len(parents) == 1 and _IN_PYTHON in parents[0] and parents[0] != stage.name else ""
-        )
+        is_known = len(parents) == 1 and _IN_PYTHON in parents[0] and parents[0] != stage.name
+        return parents[0] if is_known else ""
 
     def _tiny_tasks(self, measured: TasksMeasured, info: Mapping[str, Any]) -> TinyTasks | None:
         """Return the tasks of a stage that has far too many; those that keep state are told with it."""
