@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_events.diagnosis import thresholds as kinds
-from spark_events.diagnosis.stages.multiplied_rows import WRITTEN
+from spark_events.diagnosis.stages.added_data import WRITTEN
 from spark_events.diagnosis.times.driver_issues import LOOP_AT
 from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.places import in_words, with_ends_of_paths
@@ -57,7 +57,7 @@ _STARTS = "starting Python workers, or loading functions, again for each task of
 def share_of(issue: FoundIssue) -> str:
     """Return what takes time that may be lost as a whole, for issues of the kinds of ``SHARES``."""
     if WRITTEN in issue.evidence:
-        return f"may go to the many rows that functions make of few in {in_words(issue.about)}"
+        return f"may go to the additional data that functions make in {in_words(issue.about)}"
     return SHARES[issue.kind].format(what=what_of(issue))
 
 

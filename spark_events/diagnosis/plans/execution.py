@@ -172,6 +172,12 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
     )
 
 
+def writes_files(info: Mapping[str, Any]) -> bool:
+    """Return whether the tasks of a stage, by its ``Stage Info``, have written anything but shuffled data."""
+    sums = info.get("Accumulables") or ()
+    return any(each.get("Name") == _WRITTEN and _number(each.get("Value")) for each in sums)
+
+
 def add_measured(measured: dict[int, MetricValue], info: Mapping[str, Any]) -> None:
     """Add what the tasks of a stage have measured for the nodes of plans.
 

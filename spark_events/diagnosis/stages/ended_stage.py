@@ -33,6 +33,7 @@ class EndedStage:
         reuses_workers: whether Python workers serve one task after the other, as they do by default.
         of_frame: whether functions of an RDD get the rows of a DataFrame, as by ``df.rdd``.
         of_objects: whether they only make DataFrames of Python objects that the driver has sent.
+        writes_files: whether its tasks write anything but shuffled data.
         by_key: whether it groups an RDD by key.
         rows_from: the place in the code that divided an RDD's rows by key, such as ``groupByKey at a.py:9``;
             empty if unknown.
@@ -51,6 +52,7 @@ class EndedStage:
     reads_cache: bool = False
     failed_of: str = ""
     reuses_workers: bool = True
+    writes_files: bool = False
     by_key: bool = False
     rows_from: str = ""
     arrow_rows: int | None = None

@@ -12,9 +12,9 @@ from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.rdds.repeated_stages import KEEP_SHUFFLES, MADE_AGAIN
+from spark_events.diagnosis.stages.added_data import added_data
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
-from spark_events.diagnosis.stages.multiplied_rows import multiplied_rows
 from spark_events.diagnosis.thresholds import (
     GC,
     PYTHON,
@@ -97,7 +97,7 @@ FEWER_OF_SOURCE = (
 
 def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield the issues of a stage, however little they cost."""
-    multiplied = multiplied_rows(stage, thresholds)
+    multiplied = added_data(stage, thresholds)
     if multiplied is not None:  # which says why tasks take longer than others
         yield multiplied
     for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions, python_starts):

@@ -15,7 +15,7 @@ from spark_events.diagnosis.measured import (
     misses_reads,
     without_reads,
 )
-from spark_events.diagnosis.plans.execution import ExecutedStage
+from spark_events.diagnosis.plans.execution import ExecutedStage, writes_files
 from spark_events.diagnosis.rdds.listed_again import Listing
 from spark_events.diagnosis.rdds.of_objects import unpacks_objects
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
@@ -215,6 +215,7 @@ class StageFindings:
             failed_of=_failed_of(measured.last_failure),
             reuses_workers=self._application.reuses_workers,
             by_key=stage.name.startswith(_BY_KEY),
+            writes_files=writes_files(info),
             rows_from=self._rows_from(stage, info) if stage.python.in_rdd else "",
             arrow_rows=stage.job.arrow_rows if stage.job else None,
             of_frame=any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),

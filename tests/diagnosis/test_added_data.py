@@ -19,13 +19,17 @@ KIB, MIB, S = 1 << 10, 1 << 20, 1_000
 
 
 def told(
-    run_s: list[float], read: list[int], written: list[int], in_rdd: bool = True, of_shuffle: bool = True
+    run_s: list[float],
+    read: list[int],
+    written: list[int],
+    in_rdd: bool = True,
+    of_shuffle: bool = True,
+    **others: bool,
 ) -> dict[str, Issue]:
     tasks = measured([round(each * S) for each in run_s], read, written=written)
     shuffled = WithoutInput(len(run_s), 0) if of_shuffle else WithoutInput()
-    stage = EndedStage(
-        4, replace(tasks, without_input=shuffled), PythonTimes(round(sum(run_s) * S), in_rdd=in_rdd)
-    )
+    python = PythonTimes(round(sum(run_s) * S), in_rdd=in_rdd)
+    stage = EndedStage(4, replace(tasks, without_input=shuffled), python, **others)
     return {issue.kind: issue for issue in stage_issues(stage, Thresholds())}
 
 
@@ -36,7 +40,7 @@ def test_some_tasks_make_many_rows() -> None:
     assert "straggler" not in issues
     assert issue.share_ms == pytest.approx(42 * S * 152 / 168, rel=0.02)
     assert issue.sentence == (
-        "Python functions of an RDD make many rows of few: tasks read at most 160 KiB, the median 160 KiB, and "
+        "Python functions of an RDD make much more data than they read: tasks read at most 160 KiB, the median 160 KiB, and "
         "make at most 5 MiB of that, the median 3 KiB; they take 1.0 s at the median, and up to 20.0 s"
     )
 
@@ -60,10 +64,18 @@ def test_all_tasks_make_many_rows() -> None:
         ([200 * KIB] * 16, [20] + [1] * 15, {}),
         ([5 * MIB] * 8 + [3 * KIB] * 8, [20] * 8 + [1] * 8, {"in_rdd": False}),
         ([5 * MIB] * 8 + [3 * KIB] * 8, [20] * 8 + [1] * 8, {"of_shuffle": False}),
+        ([5 * MIB] * 8 + [3 * KIB] * 8, [20] * 8 + [1] * 8, {"writes_files": True}),
         ([50 * KIB] * 8 + [3 * KIB] * 8, [20] * 8 + [1] * 8, {}),
         ([5 * MIB] * 1 + [3 * KIB] * 15, [2] * 16, {}),
     ],
-    ids=["as much as it reads", "no RDD", "of files, which are compressed", "little", "no longer for that"],
+    ids=[
+        "as much as it reads",
+        "no RDD",
+        "of files, which are compressed",
+        "into files",
+        "little",
+        "no longer for that",
+    ],
 )
 def test_what_is_not_told(written: list[int], run_s: list[float], others: dict[str, bool]) -> None:
     assert "expanded-rows" not in told(run_s, [160 * KIB] * 16, written, **others)
@@ -77,6 +89,6 @@ def test_the_answer() -> None:
         "expand.writtenBytes": 33 * MIB,
     }
     assert answer([issue_of(attributes, "WARN")], 100 * S, {}) == (
-        "Of its time, 50 %, 50.0 s, may go to the many rows that functions make of few in the distinct at "
+        "Of its time, 50 %, 50.0 s, may go to the additional data that functions make in the distinct at "
         "a.py:44 (stage 2.0)."
     )

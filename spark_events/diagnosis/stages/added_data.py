@@ -1,4 +1,4 @@
-"""The rule about functions of an RDD that make many rows of few, such as all pairs of a group."""
+"""The rule about functions of an RDD that make much more data than they read, such as all pairs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OF_SOME, _OF_ALL = 4, 10
 """So many times as much as it reads, a task writes that makes many rows; and on average, each task does."""
 _MORE_THAN_OTHERS = 10
 _ADVICE = (
-    "Look which rows make so many others: a group with many members, of which all pairs are made, or a "
-    "long list. n members make n² pairs, and n - 1 with the first of them. Remove duplicates and values that "
-    "say nothing before the grouping, limit the size of a group, or filter within the function what the next "
-    "step drops."
+    "If they make many rows of a few, look which: a group with many members, of which all pairs are made, or "
+    "a long list. n members make n² pairs, and n - 1 with the first of them. Remove duplicates and values "
+    "that say nothing before the grouping, limit the size of a group, or filter within the function what the "
+    "next step drops."
 )
 
 
-def multiplied_rows(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+def added_data(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that tasks write far more for the next shuffle than they read from the one before.
 
     Both are compressed alike, which what is read from files is not. If only some tasks do, they would take as
@@ -30,7 +30,8 @@ def multiplied_rows(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """
     measured, run = stage.measured, stage.measured.run
     read, written = measured.read, measured.spreads["Bytes Written"]
-    if not stage.python.in_rdd or not stage.reads_shuffles or written.highest < _LEAST_WRITTEN:
+    of_shuffles = stage.reads_shuffles and not stage.writes_files
+    if not stage.python.in_rdd or not of_shuffles or written.highest < _LEAST_WRITTEN:
         return None
     some = written.highest >= max(_OF_SOME * read.highest, _MORE_THAN_OTHERS * stage.usual(written))
     more_ms = max(0, run.total - measured.tasks * stage.usual(run))
@@ -51,7 +52,7 @@ def multiplied_rows(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         EXPANDED_ROWS,
         None,
         None,
-        f"Python functions of an RDD make many rows of few: {amounts}{by}",
+        f"Python functions of an RDD make much more data than they read: {amounts}{by}",
         _ADVICE,
         evidence={WRITTEN: written.total, "expand.readBytes": read.total},
         share_ms=stage.wall_ms * more_ms // run.total if run.total else 0,
