@@ -13,6 +13,7 @@ from spark_events.diagnosis.times.heap_ledger import HEAP_ACCOUNTS
 from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation, unknown_of_events
+from spark_events.why.places import in_words
 from spark_events.why.shown import COLORS, SEVERITIES, held, shown_evidence, whole_percent
 
 
@@ -87,7 +88,7 @@ def page(explanations: Sequence[Explanation], compared: Comparison | None = None
     with needs_extra("report", "jinja2", "an HTML page"):
         from spark_events.history.page.page import environment
     templates = environment("spark_events.why")
-    templates.filters.update(whole_percent=whole_percent, held=held)
+    templates.filters.update(whole_percent=whole_percent, held=held, in_words=in_words)
     return templates.get_template("why.html.j2").render(
         explanations=explanations,
         unknown=unknown_of_events(explanations),

@@ -52,7 +52,7 @@ def done(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_on_a_terminal(done: subprocess.CompletedProcess[str]) -> None:
     assert "sample app-20261118120000-0001: 2 min 20 s from" in done.stdout
     assert "driver alone" in done.stdout
-    assert f"stage 0.0 ({MARKUP})" in done.stdout
+    assert f"the {MARKUP} (stage 0.0)" in done.stdout
     assert "1 min 20 s" in done.stdout
     assert (
         "A model: more than its 4 cores would not make this run faster, with the tasks that it has; with 2"
@@ -373,7 +373,7 @@ def test_the_page(page: Any) -> None:
         for number in range(bars.count())
     ]
 
-    assert page.inner_text(".about") == f"stage 0.0 ({MARKUP})"
+    assert page.inner_text(".about") == f"the {MARKUP} (stage 0.0)"
     assert page.inner_text(".cost") == "1 min 20 s"
     assert page.inner_text(".share") == "57 % of the run"
     assert page.inner_text(".severity") in ("severe", "warning", "note")

@@ -16,6 +16,7 @@ from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue
+from spark_events.why.places import in_words
 from spark_events.why.shown import held, whole_percent
 
 _MOST_ISSUES = 20
@@ -103,7 +104,7 @@ def _print_issues(issues: list[FoundIssue], out: Console) -> None:
     advised: set[str] = set()
     for issue in issues[:_MOST_ISSUES]:
         color = _COLORS.get(issue.severity, "yellow")
-        say(f"\n[{color}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(issue.about)}", out)
+        say(f"\n[{color}]{plain(issue.kind)}[/] [bold]{issue.cost}[/]  {plain(in_words(issue.about))}", out)
         if description := issue.evidence.get("description"):
             _indented(f"[dim]{plain(str(description))}[/]", out)
         _indented(plain(issue.sentence), out)
