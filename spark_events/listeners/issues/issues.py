@@ -27,7 +27,8 @@ from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import Finding, Subjects, call_site, named
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.issues.query_issues import QueryIssues
-from spark_events.listeners.issues.stage_findings import JobFindings, StageFindings, WatchedStage
+from spark_events.listeners.issues.stage_findings import StageFindings
+from spark_events.listeners.issues.watched_stages import JobFindings, Key, WatchedStage
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.record_types import (
@@ -47,7 +48,6 @@ from spark_events.task.local_properties import JOB_DESCRIPTION
 _MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
 """How many issues one job may have, the costliest, and how many an SQL execution."""
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-Key = tuple[int, int]
 
 
 class IssueListener(Timeless):

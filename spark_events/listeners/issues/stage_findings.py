@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import (
     NO_PYTHON,
-    PythonTimes,
     TasksMeasured,
     misses_reads,
     without_reads,
 )
 from spark_events.diagnosis.plans.execution import ExecutedStage, writes_files
-from spark_events.diagnosis.rdds.listed_again import Listing
 from spark_events.diagnosis.rdds.of_objects import unpacks_objects
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
@@ -31,9 +29,10 @@ from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.application_issues import ApplicationIssues
 from spark_events.listeners.issues.findings import Finding, named
+from spark_events.listeners.issues.watched_stages import Key, WatchedStage
 from spark_events.listeners.long_texts import shorten
 from spark_events.listeners.record_fields import RESOURCE_PROFILE_ID
-from spark_events.listeners.run import Job, Run
+from spark_events.listeners.run import Run
 
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
 """What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
@@ -41,48 +40,6 @@ _BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _IN_PYTHON = ".py:"
 """What the name of a stage has in it whose place is in a program in Python."""
 _LONGEST_REASON, _MOST_NAMES = 200, 2_000
-Key = tuple[int, int]
-
-
-@dataclass(slots=True)
-class JobFindings:
-    """What was found about a job that runs.
-
-    Attributes:
-        lists: the folders whose files it lists; None if it does something else.
-        arrow_rows: see ``EndedStage``.
-        by_arrow: see ``WorkDone``.
-        warned: the stages of which a warning was given.
-    """
-
-    run: Job
-    lists: Listing | None = None
-    arrow_rows: int | None = None
-    by_arrow: bool | None = None
-    issues: list[Finding] = field(default_factory=list)
-    warned: set[Key] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class WatchedStage:
-    """A stage attempt that runs; its job is None if unknown. Its end says the rest."""
-
-    job: JobFindings | None
-    name: str
-    begun_ms: int
-    measured: TasksMeasured | None = None
-    python: PythonTimes = NO_PYTHON
-    repeats: bool = False
-
-    @property
-    def of_job(self) -> Job | None:
-        """The job as the run knows it; None if unknown."""
-        return self.job.run if self.job is not None else None
-
-    @property
-    def of_query(self) -> bool:
-        """Whether it works for a streaming query."""
-        return bool(self.job and self.job.run.query)
 
 
 class StageFindings:
