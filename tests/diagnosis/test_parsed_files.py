@@ -111,3 +111,46 @@ def test_loops_over_values_and_over_columns(condition: str, text: int, loop: int
         recomputation.take(execution, "first at a.py:20")
     causes = [issue.cause for issue in recomputation.issues() if "is parsed" in issue.sentence]
     assert len(causes) == text - loop
+
+
+def cohort(
+    number: int, lasts_s: int, form: str = "text", parsed: int = 500, size: int = 434
+) -> EndedExecution:
+    """Return an execution that parses a column of files for a filter of its own, or of what a filter leaves."""
+    plan = Plan()(0, "HashAggregate(keys=[patient#3], functions=[partial_count(1)])", 1, rows=4)
+    plan(1, "Generate explode(observations#5), [patient#3], false, [o#11]", 1, rows=900)
+    plan(
+        2,
+        f"Filter array_contains(from_json(StructField(codes), value#0, false).codes, E{number})",
+        1,
+        rows=90,
+    )
+    plan(3, f"Filter (kind#1 = {number})", 1, rows=parsed)
+    location = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/bundles]"}
+    files = {"number_of_files_read": 8, "size_of_files_read": size << 20}
+    plan(4, f"Scan {form} [value#0] {number}", 1, location, rows=500, **files)
+    return executed(plan, s1=(0, lasts_s))
+
+
+@pytest.mark.parametrize("form", ["text", "parquet"])
+def test_a_column_that_each_query_parses_for_another_filter(form: str) -> None:
+    (issue,) = told(*(cohort(number, 20 + number, form) for number in range(5)))
+    assert (issue.lost_ms, issue.share_ms) == (None, 4 * 20 * S)
+    assert issue.sentence == (
+        f"file:/lake/bundles (8 files, 434 MiB) is parsed by from_json 5 times, for {PLACE}"
+    )
+    assert issue.evidence["recomputation.what"] == "what from_json makes of file:/lake/bundles"
+    assert "cache() or persist() what from_json makes" in issue.advice
+
+
+@pytest.mark.parametrize(
+    "executions",
+    [
+        [cohort(number, 20) for number in range(4)],
+        [cohort(number, 20, parsed=100) for number in range(5)],
+        [cohort(number, 20, size=430 + number) for number in range(5)],
+    ],
+    ids=["a few times", "of rows that another filter leaves", "of other files"],
+)
+def test_a_column_that_may_have_to_be_parsed_so_often(executions: list[EndedExecution]) -> None:
+    assert [issue for issue in told(*executions) if issue.lost_ms or issue.share_ms] == []

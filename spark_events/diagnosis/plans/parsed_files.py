@@ -1,4 +1,4 @@
-"""The rule about files of text, such as CSV and JSON, that several SQL executions parse, each anew."""
+"""The rule about text that several SQL executions parse, each anew: files of CSV, or a column of others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.looped_reads import files_of, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, without_ids
 from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
-from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages, above
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
+_FUNCTIONS = re.compile(
+    r"\b(from_json|from_csv|from_xml|from_avro|from_protobuf|parse_json|json_tuple)\(", re.ASCII
+)
+"""Functions of Spark's own that parse a column, of all of its rows unless something filters before."""
+_NEARLY_ALL = 0.9
 _MOST_FOLDERS, _MOST_TIMES = 1_000, 1_000
 _OFTEN = 5
 ROWS_OF_TEXT = "the rows of the "
@@ -22,6 +27,10 @@ ROWS_OF_TEXT = "the rows of the "
 _WRITE_IT = (
     "Write it to a table of Parquet once, and read that: of text, all lines are parsed each time, however "
     "few columns are needed. Or cache() the columns that several actions need."
+)
+_CACHE_WHAT_IT_MAKES = (
+    "cache() or persist() what {by} makes of them, before the first of these actions. Or write that to a "
+    "table of Parquet once, and read it: a filter on what is parsed has all rows parsed each time."
 )
 _CACHE_IT = (
     "cache() or persist() what all of these actions need, before the first of them. Or write that to a table "
@@ -34,7 +43,8 @@ class _Parsed:
     """The files of a path that are parsed; times in ms.
 
     Attributes:
-        format: CSV, JSON or XML.
+        format: CSV, JSON or XML; empty if a function parses a column of them.
+        by: that function; else empty.
         table: that is read, or its path.
         files: how many there are, and how large they are, as a sentence says it.
         times: how often SQL executions have parsed them; one that reads them twice counts twice.
@@ -46,6 +56,7 @@ class _Parsed:
     """
 
     format: str
+    by: str
     table: str
     files: str
     times: int = 0
@@ -92,7 +103,7 @@ class _Parsed:
 
 
 class ParsedFiles:
-    """Finds files of text that are parsed by one SQL execution after another.
+    """Finds files of text, or columns of files, that are parsed by one SQL execution after another.
 
     Whichever columns are needed, all of a line is read, and most of it is parsed. Where a loop filters the
     same files by one value after the other, ``LoopedReads`` tells that.
@@ -109,7 +120,8 @@ class ParsedFiles:
             place: in the user's code that it is for; empty if unknown.
             in_loop: whether ``LoopedReads`` tells it, or will.
         """
-        scans = [node for node in execution.nodes() if _TEXT.match(node.name) and node.metrics.get(FILES[0])]
+        reads = (node for node in execution.nodes() if node.metrics.get(FILES[0]) and not node.children)
+        scans = [scan for scan in reads if _TEXT.match(scan.name) or _parsed_by(scan)]
         if not scans or in_loop:
             return False
         work, is_again = WorkInStages(execution), False
@@ -127,34 +139,50 @@ class ParsedFiles:
 
     def _add(self, scan: Node, work: WorkInStages, place: str) -> bool:
         match = _TEXT.match(scan.name)
-        assert match is not None  # asked before
+        of, by = (match[1].upper(), "") if match is not None else ("", _parsed_by(scan))
         location = scan.metadata.get("Location") or scan.table()
-        key = match[1], location, *(str(scan.metrics.get(name)) for name in FILES)
+        key = of or by, location, *(str(scan.metrics.get(name)) for name in FILES)
         if not scan.measured_in or (key not in self._parsed and len(self._parsed) >= _MOST_FOLDERS):
             return False
-        parsed = self._parsed.setdefault(key, _Parsed(match[1].upper(), scan.table(), files_of(scan)))
-        time_ms = work.time(scan).time_ms  # nothing where the stage does more that may take long
+        parsed = self._parsed.setdefault(key, _Parsed(of, by, scan.table(), files_of(scan)))
+        # Nothing where the stage does more that may take long.
+        time_ms = work.time(scan).time_ms if not by else 0
         parsed.add(time_ms, 0 if time_ms else work.freed_ms(scan.stages), place)
         if len(parsed.plans) < 2:
             parsed.plans.add(without_ids(scan.text))
         return parsed.is_again
 
 
+def _parsed_by(scan: Node) -> str:
+    """Return the function that parses a column of nearly all rows of a scan in its stage; else nothing."""
+    for node in above(scan):
+        if match := _FUNCTIONS.search(node.text):
+            rows = node.children[0].rows or 0
+            return match[1] if rows >= _NEARLY_ALL * (scan.rows or 0) > 0 else ""
+    return ""
+
+
 def _issue(key: str, parsed: _Parsed) -> Issue:
     places = f", for {named_places(parsed.places)}" if parsed.places else ""
     lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.may_be_again_ms
     is_share = parsed.is_often and may_be_lost_ms > 2 * lost_ms
+    what = f"{ROWS_OF_TEXT}{parsed.format} of {parsed.table}"
+    sentence, advice = f"{parsed.format} of {parsed.table}", _CACHE_IT if parsed.is_often else _WRITE_IT
+    by = ""
+    if parsed.by:
+        what, by, sentence = f"what {parsed.by} makes of {parsed.table}", f" by {parsed.by}", parsed.table
+        advice = _CACHE_WHAT_IT_MAKES.format(by=parsed.by)
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} text {key}",
         None if is_share else lost_ms,
         None,
-        f"{parsed.format} of {parsed.table} ({parsed.files}) is parsed {parsed.times:,} times{places}",
-        _CACHE_IT if parsed.is_often else _WRITE_IT,
+        f"{sentence} ({parsed.files}) is parsed{by} {parsed.times:,} times{places}",
+        advice,
         evidence={
             "recomputation.times": parsed.times,
             "recomputation.cached": False,
-            "recomputation.what": f"{ROWS_OF_TEXT}{parsed.format} of {parsed.table}",
+            "recomputation.what": what,
         },
         share_ms=may_be_lost_ms if is_share else None,
     )
