@@ -11,6 +11,7 @@ POINTS = (
     "after_prepared",
     "before_catalog",
     "after_catalog",
+    "before_partitions",
     "before_committed",
     "after_committed",
     "before_collect",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, FencedError
 from spark_events.ctas.fault_points import reached
 from spark_events.ctas.journal import TransactionJournal
+from spark_events.ctas.recovery import Recovered
 from spark_events.ctas.tables.publisher import Publisher
 from spark_events.ctas.transaction import Level, Purpose, State, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
@@ -161,13 +162,26 @@ class JournaledTable(TwoPhaseCatalogTable):
             self.abort(first_line(error))
 
     def collect(self) -> None:
-        """Remove the remains of the previous table."""
+        """Remove the remains of the previous table, unless somebody else has done so meanwhile."""
         reached("before_collect")
         # Spark's MSCK REPAIR TABLE writes a table back as it has read it.
         with self._journal.collecting(self.transaction, self._context.end_other):
+            self.transaction = self._journal.read(self.txid)
+            if not self.transaction.collect_after_ms:
+                return
             self._publisher.collect(self.transaction)
-        with contextlib.suppress(FencedError):  # somebody else has done the same
-            self._advance(State.COMMITTED, collect_after_ms=0)
+            with contextlib.suppress(FencedError):  # somebody else has, while this process was frozen
+                self._advance(State.COMMITTED, collect_after_ms=0)
+
+    def repair(self) -> bool:
+        """Register the table's partitions if its catalog has none of them; return whether it had none."""
+        if not self._publisher.lacks_partitions(self.transaction):
+            return False
+        with self._journal.collecting(self.transaction, self._context.end_other):
+            if not self._publisher.lacks_partitions(self.transaction):
+                return False
+            self._publisher.repair(self.transaction)
+        return True
 
     def _publish(self) -> bool:
         """Publish the table; return False if ``IF NOT EXISTS`` finds an existing one."""
@@ -226,6 +240,18 @@ class JournaledTable(TwoPhaseCatalogTable):
             logger.warning(
                 "could not tell listeners that %s is %s: %s", transaction.path, transaction.state.value, error
             )
+
+
+def repaired(tables: Iterable[JournaledTable]) -> Iterator[Recovered]:
+    """Repair tables whose catalog has lost their partitions, and yield those; the others stay as they are."""
+    for table in tables:
+        try:
+            if table.repair():
+                done = "its catalog had lost its partitions, and has them again"
+                yield Recovered(table.transaction, done)
+        except Exception as error:  # a table that cannot be repaired must not block the others
+            failure = f"its partitions could not be repaired: {first_line(error)}"
+            yield Recovered(table.transaction, failure, failed=True)
 
 
 def _exists_already(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from spark_events.ctas.calls_later import CallsLater
 from spark_events.ctas.entries import Damage
 from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
 from spark_events.ctas.journal import TransactionJournal
-from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
+from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line, repaired
 from spark_events.ctas.jvm import entry_of
 from spark_events.ctas.recovery import (
     CatalogStatus,
@@ -131,6 +131,8 @@ class Transactions:
     def recover(self, txids: Iterable[str] = (), force: bool = False) -> list[Recovered]:
         """End transactions of drivers that are gone, and remove the files of replaced tables when due.
 
+        It also registers the partitions of committed tables of which the catalog has lost all.
+
         Args:
             txids: which ones; all by default.
             force: include those whose owner may be alive.
@@ -142,15 +144,10 @@ class Transactions:
         request = RecoveryRequest.NAMED if named else RecoveryRequest.SWEEP
         if force:
             request = RecoveryRequest.FORCED
-        outcomes = []
-        for transaction in named or self.journal.unfinished():
-            try:
-                outcomes.append(self._recover(transaction, request))
-            except Exception as error:  # a transaction that cannot be ended must not block the others
-                failure = f"could not be ended: {first_line(error)}"
-                outcomes.append(Recovered(transaction, failure, failed=True))
-        self.journal.forget_old()
-        return [outcome for outcome in outcomes if outcome is not None]
+        known = named or self.journal.all()
+        outcomes = self._end_all(named or self.journal.unfinished(), request)
+        committed = (transaction for transaction in known if transaction.state is State.COMMITTED)
+        return [*outcomes, *repaired(self._table(transaction) for transaction in committed)]
 
     def abort(self, txid: str) -> Recovered:
         """Abort a transaction, even if its owner is alive; the owner's commit then fails.
@@ -169,7 +166,7 @@ class Transactions:
     def sweep(self) -> None:
         """End what can be ended before a statement begins; log what cannot."""
         try:
-            for recovered in self.recover():
+            for recovered in self._end_all(self.journal.unfinished(), RecoveryRequest.SWEEP):
                 log = logger.warning if recovered.failed else logger.info
                 log("%s (%s): %s", recovered.transaction.path, recovered.transaction.txid, recovered.done)
         except Exception as error:
@@ -199,6 +196,17 @@ class Transactions:
                 )
 
         _collections.after(max(0, transaction.collect_after_ms - now_ms()) / 1000, collect)
+
+    def _end_all(self, transactions: Iterable[Transaction], request: RecoveryRequest) -> list[Recovered]:
+        outcomes = []
+        for transaction in transactions:
+            try:
+                outcomes.append(self._recover(transaction, request))
+            except Exception as error:  # a transaction that cannot be ended must not block the others
+                failure = f"could not be ended: {first_line(error)}"
+                outcomes.append(Recovered(transaction, failure, failed=True))
+        self.journal.forget_old()
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def _recover(self, transaction: Transaction, request: RecoveryRequest) -> Recovered | None:
         """Carry out the decision on a transaction; return None if there is nothing to do or to report."""

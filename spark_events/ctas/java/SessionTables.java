@@ -100,25 +100,48 @@ public class SessionTables {
     }
 
     /**
-     * Forgets the partitions that the catalog knows, and leaves their files. They may be those of a table before, with
-     * other columns: Spark's session catalog refuses such, and the one behind it takes them.
+     * Forgets the partitions whose files are not below the table's folder, and leaves their files. They are those of a
+     * table before, maybe with other columns: Spark's session catalog refuses such, and the one behind it takes them.
      */
-    public void dropPartitions(String database, String name) throws Throwable {
+    public void dropStalePartitions(String database, String name, Storage storage) throws Throwable {
         CatalogTable table = catalog.getTableMetadata(identifier(database, name));
         TableIdentifier identifier = table.identifier();
         if (Reflect.list(table.partitionColumnNames()).isEmpty()) {
             return;
         }
+        String folder = storage.qualified(Reflect.location(Reflect.path(table, "storage.locationUri"))) + "/";
         List partitions = Reflect.list(catalog.listPartitions(identifier, scala.Option.empty()));
         ArrayList specs = new ArrayList();
         for (int i = 0; i < partitions.size(); i++) {
-            specs.add(Calls.call(partitions.get(i), "spec"));
+            String location = Reflect.location(Reflect.path(partitions.get(i), "storage.locationUri"));
+            if (location != null && !(storage.qualified(location) + "/").startsWith(folder)) {
+                specs.add(Calls.call(partitions.get(i), "spec"));
+            }
         }
         if (!specs.isEmpty()) {
+            listFolders(table);
             Calls.call(Reflect.path(catalog, "externalCatalog"), "dropPartitions", new Object[] {
                 identifier.database().get(), identifier.table(), Calls.seq(specs), Boolean.TRUE, Boolean.FALSE,
                 Boolean.TRUE});
         }
+    }
+
+    /** Has readers find the partitions by their folders, until {@link #addPartitions} is done. */
+    private void listFolders(CatalogTable table) throws Throwable {
+        boolean isOfHive = "hive".equalsIgnoreCase(Reflect.text(Reflect.get(table, "provider")));
+        if (table.tracksPartitionsInCatalog() && !isOfHive) {
+            catalog.alterTable((CatalogTable) SparkObjects.copy(table,
+                new Object[] {"tracksPartitionsInCatalog", Boolean.FALSE}));
+            catalog.refreshTable(table.identifier());
+        }
+    }
+
+    /** Returns whether readers ask the catalog for partitions, which has none, of a table that owns its files. */
+    public boolean lacksPartitions(String database, String name) throws Throwable {
+        CatalogTable table = catalog.getTableMetadata(identifier(database, name));
+        return table.tracksPartitionsInCatalog() && "MANAGED".equals(Reflect.path(table, "tableType.name"))
+            && !Reflect.list(table.partitionColumnNames()).isEmpty()
+            && Reflect.list(catalog.listPartitionNames(table.identifier(), scala.Option.empty())).isEmpty();
     }
 
     /** Lets the catalog know the partitions that have folders, as a step of something else and no statement. */

@@ -99,11 +99,13 @@ class HivePublisher(SessionPublisher):
             return
         database, name = transaction.path.database, transaction.hidden_name
         state = self._state(transaction.path, name)
-        if state is not None and state["location"] != transaction.location:
-            self._tables.dropPartitions(database, name)
+        if state is None:
+            return
+        if state["location"] != transaction.location:
             self._hive_tables.relocate(database, name, transaction.location)
-            if transaction.table["partition_by"]:
-                self._tables.addPartitions(quoted([database, name]))
+        # A driver that was killed here may have changed the place, and not yet the partitions.
+        if transaction.table["partition_by"]:
+            self._register_partitions(database, name)
 
     def _add_partitions(self, transaction: Transaction) -> None:
         """Do nothing: the table already has its partitions."""

@@ -98,6 +98,13 @@ class Publisher(abc.ABC):
     def collect(self, transaction: Transaction) -> None:
         """Remove the remains of the previous table."""
 
+    def lacks_partitions(self, transaction: Transaction) -> bool:
+        """Return whether readers see none of the partitions that the published table has files of."""
+        return False
+
+    def repair(self, transaction: Transaction) -> None:
+        """Register the partitions that the table has files of."""
+
 
 def not_made_here(transaction: Transaction, what: str, folder: str) -> JournalError:
     """Return the error for a transaction with a folder that no transaction has."""

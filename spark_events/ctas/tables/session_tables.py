@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicError
+from spark_events.ctas.fault_points import reached
 from spark_events.ctas.tables.publisher import (
     TXID,
     Publisher,
@@ -137,6 +138,20 @@ class SessionPublisher(Publisher):
             self._check_managed(transaction, previous["location"])
             self._storage.delete(previous["location"])
 
+    def lacks_partitions(self, transaction: Transaction) -> bool:
+        is_here = transaction.catalog_id == self.catalog_id(transaction.path.catalog)
+        has_partitions = is_here and transaction.table.get("partition_by")
+        state = self._own_state(transaction) if has_partitions else None
+        if state is None or not self._tables.lacksPartitions(
+            transaction.path.database, transaction.path.name
+        ):
+            return False
+        files, _ = self._storage.amount(state["location"])
+        return bool(files)
+
+    def repair(self, transaction: Transaction) -> None:
+        self._tables.addPartitions(quoted([transaction.path.database, transaction.path.name]))
+
     # -- steps -------------------------------------------------------------------------------------------
 
     def _create(self, transaction: Transaction) -> None:
@@ -164,10 +179,17 @@ class SessionPublisher(Publisher):
         self._hive_tables.rename(path.database, transaction.hidden_name, name)
 
     def _add_partitions(self, transaction: Transaction) -> None:
-        """Register the partitions with the catalog; until then, Spark finds them by their folders."""
+        """Register the partitions with the catalog; until then, Spark finds them by their folders.
+
+        A second time it changes nothing.
+        """
         if transaction.table["partition_by"] and self._spark.conf.get(_PARTITIONS_IN_CATALOG) == "true":
-            self._tables.dropPartitions(transaction.path.database, transaction.path.name)
-            self._tables.addPartitions(quoted([transaction.path.database, transaction.path.name]))
+            self._register_partitions(transaction.path.database, transaction.path.name)
+
+    def _register_partitions(self, database: str, name: str) -> None:
+        self._tables.dropStalePartitions(database, name, self._storage)
+        reached("before_partitions")
+        self._tables.addPartitions(quoted([database, name]))
 
     def _written(self, metrics: str, transaction: Transaction) -> Written:
         files, size = self._storage.amount(transaction.stage)
