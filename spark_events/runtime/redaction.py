@@ -12,12 +12,16 @@ from typing import Any, TypeVar
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 from spark_events.runtime.log_once import logger, never_raising
 from spark_events.runtime.regex_cost import may_never_end, repeats
+from spark_events.runtime.sql_secrets import SqlSecrets
 
 REDACTED = "******"
 KEY_REGEX = "spark.redaction.regex"
 TEXT_REGEX = "spark.redaction.string.regex"
+OPTIONS_REGEX = "spark.sql.redaction.options.regex"
 DEFAULT_REGEX = "(?i)secret|password|token|access[.]?key"
 """Spark's own default of ``spark.redaction.regex``."""
+DEFAULT_OPTIONS_REGEX = "(?i)url"
+"""Spark's own default of ``spark.sql.redaction.options.regex``."""
 HIDES_ALL = re.compile("(?s:.+)")
 """Matches every text; it takes the place of a pattern that cannot be used, so that no secret gets out."""
 LONGEST_TEXT = 32_768
@@ -44,25 +48,31 @@ class Redactor:
         secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too, and
             so is what has quotes around it, as in JAAS: ``Module required password="abc";``.
         pattern: matches what else must be hidden; None if there is nothing else.
+        sql: finds the secrets in statements; by default, those whose names Spark masks by default.
     """
 
-    def __init__(self, secrets: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
+    def __init__(
+        self,
+        secrets: Iterable[str] = (),
+        pattern: re.Pattern[str] | None = None,
+        sql: SqlSecrets | None = None,
+    ) -> None:
         parts = {part for secret in secrets for part in _parts(secret) if len(part) >= _SHORTEST} - _FLAGS
         # The longest first: replacing a part first would leave the rest of the whole value visible.
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
         self._known = re.compile(known) if known else None
         self._given = _Bounded(pattern) if pattern is not None else None
+        self._sql = sql or _BY_DEFAULT
 
     def text(self, text: str) -> str:
         """Return a text with the secrets replaced."""
         if self._known is not None:
             text = self._known.sub(REDACTED, text)
+        text = self._sql.masked(text)
         return text if self._given is None else self._given.cleaned(text)
 
     def item(self, item: T) -> T:
         """Return an event or a span with the secrets replaced."""
-        if self._known is None and self._given is None:
-            return item
         attributes = self._attributes(item.attributes)
         if attributes is not item.attributes:
             item = replace(item, attributes=attributes)
@@ -82,6 +92,9 @@ class Redactor:
         if isinstance(value, tuple):
             return tuple(self._value(part) for part in value)
         return self.text(value) if isinstance(value, str) else value
+
+
+_BY_DEFAULT = SqlSecrets(re.compile(DEFAULT_REGEX), re.compile(DEFAULT_OPTIONS_REGEX), REDACTED)
 
 
 class _Bounded:
@@ -154,17 +167,33 @@ def read_patterns(
         application. For texts, it is a pattern that matches everything.
     """
     errors: list[ConfigError] = []
-
-    def read(key: str, instead: re.Pattern[str]) -> re.Pattern[str] | None:
-        given = conf.get(key)
-        try:
-            return _usable(given) if given else None
-        except ValueError as error:
-            errors.append(ConfigError.of_value(key, str(given), f"a regular expression that {error}"))
-            return instead
-
     default = re.compile(DEFAULT_REGEX)
-    return read(KEY_REGEX, default) or default, read(TEXT_REGEX, HIDES_ALL), errors
+    keys = _read(conf, KEY_REGEX, default, errors) or default
+    return keys, _read(conf, TEXT_REGEX, HIDES_ALL, errors), errors
+
+
+def read_sql_secrets(conf: Mapping[str, str], keys: re.Pattern[str]) -> tuple[SqlSecrets, list[ConfigError]]:
+    """Return what finds secrets in statements, and an error if the pattern of options cannot be used.
+
+    Args:
+        conf: Spark's configuration.
+        keys: the pattern of secret keys.
+    """
+    errors: list[ConfigError] = []
+    default = re.compile(DEFAULT_OPTIONS_REGEX)
+    return SqlSecrets(keys, _read(conf, OPTIONS_REGEX, default, errors) or default, REDACTED), errors
+
+
+def _read(
+    conf: Mapping[str, str], key: str, instead: re.Pattern[str], errors: list[ConfigError]
+) -> re.Pattern[str] | None:
+    """Return the pattern of a key; None without one, and another if it cannot be used, which is an error."""
+    given = conf.get(key)
+    try:
+        return _usable(given) if given else None
+    except ValueError as error:
+        errors.append(ConfigError.of_value(key, str(given), f"a regular expression that {error}"))
+        return instead
 
 
 def _usable(text: str) -> re.Pattern[str]:

@@ -18,7 +18,15 @@ from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.filters import glob
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import KINDS, Kind
-from spark_events.runtime.redaction import CLEAN, KEY_REGEX, Redactor, read_patterns, secret_values
+from spark_events.runtime.redaction import (
+    CLEAN,
+    KEY_REGEX,
+    TEXT_REGEX,
+    Redactor,
+    read_patterns,
+    read_sql_secrets,
+    secret_values,
+)
 from spark_events.runtime.setup import ReporterSetup, common_options, read_all_setups
 from spark_events.sources.instead import instead_of_enrichers, instead_of_reporters, instead_of_settings
 
@@ -64,8 +72,10 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     settings, wrong_settings = read_settings(conf)
     enrichers, wrong_enrichers = load_enrichers(settings.failure_enrichers)
     keys, texts, wrong_patterns = read_patterns(conf)
+    sql, wrong_options = read_sql_secrets(conf, keys)
+    wrong_patterns += wrong_options
     secrets = [value for setup in setups for value in _secrets_of(setup)]
-    redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)
+    redactor = Redactor([*secrets, *secret_values(conf, keys)], texts, sql)
     wrong = (*errors, *wrong_settings, *wrong_enrichers)
     instead = (
         *instead_of_reporters(conf, errors, setups),
@@ -98,8 +108,8 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
 
 def _instead_of_pattern(error: ConfigError) -> str:
     """Return what holds until a pattern of secrets is written that can be used."""
-    of_keys = str(error).startswith(f"{KEY_REGEX}:")
-    return "until then, Spark's default holds" if of_keys else "until then, all texts are hidden"
+    of_texts = str(error).startswith(f"{TEXT_REGEX}:")
+    return "until then, all texts are hidden" if of_texts else "until then, Spark's default holds"
 
 
 def _secrets_of(setup: ReporterSetup) -> Iterator[str]:

@@ -1,0 +1,78 @@
+"""Masks secrets that statements of SQL have in plain text: in their options, and in URLs of databases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_LITERAL = r"""[rR]?(?:'(?:\\.|[^'\\])*(?:'|\\?\Z)|"(?:\\.|[^"\\])*(?:"|\\?\Z))"""
+"""In a text that was cut off, the last one may have no end."""
+# Literals next to each other are one; here, 'it''s' is two.
+_LITERALS = re.compile(rf"{_LITERAL}(?:\s*{_LITERAL})*", re.DOTALL)
+_NAMED_LITERAL = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]+)['"`]?(?:\s*=>?\s*|\s+)(?=[rR]?['"])""")
+"""A name before a literal; where literals begin is not known: a comment may have an apostrophe."""
+_OPTIONS = re.compile(rf"\b(?:OPTIONS|\w*PROPERTIES)\s*\((?:[^()'\"]|{_LITERAL})*", re.IGNORECASE | re.DOTALL)
+_OPTION = re.compile(
+    rf"(?P<before>(?P<key>(?<![\w.-])[\w.-]+|{_LITERAL}|`[^`]*`)\s*(?:=\s*)?){_LITERALS.pattern}"
+    rf"|(?P<before_number>(?P<key_of_number>(?<![\w.-])[\w.-]+|{_LITERAL}|`[^`]*`)(?:\s*=\s*|\s+))[-+]?\d[\w.]*"
+    rf"|{_LITERAL}",
+    re.DOTALL,
+)
+_SET = re.compile(r"\s*SET\s+(?P<key>[\w.`-]+)\s*=\s*(?=\S)", re.IGNORECASE)
+_JDBC_URL = re.compile(r"""\bjdbc:[^\s'"`]+""", re.IGNORECASE)
+_BEFORE_USER = re.compile(r"jdbc:(?:\w+:)*(?://)?", re.IGNORECASE)
+_URL_OPTION = re.compile(r"[;?&:,(](?P<key>[\w.-]+)=")
+_URL_VALUE = re.compile(r"\{[^}]*(?:\}|\Z)|[^;&]*")
+
+
+class SqlSecrets:
+    """Finds secrets by the names of their options, as Spark does where it shows a plan.
+
+    Args:
+        keys: matches names whose values are secret wherever they are.
+        options: matches further names, of options alone: a column may have such a name.
+        mask: takes the place of a secret.
+    """
+
+    def __init__(self, keys: re.Pattern[str], options: re.Pattern[str], mask: str) -> None:
+        self._keys = keys
+        self._options = options
+        self._mask = mask
+
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets of its statements; any other text stays as it is."""
+        if "(" in text:
+            text = _OPTIONS.sub(lambda block: _OPTION.sub(self._of_option, block[0]), text)
+        if "'" in text or '"' in text:
+            text = "".join(self._masked(text, _NAMED_LITERAL, _LITERALS, f"'{self._mask}'"))
+        setting = _SET.match(text)
+        if setting is not None and self._keys.search(setting["key"]):
+            return setting[0] + self._mask
+        # The test takes a fraction of the search's time, and most texts have no such URL.
+        return _JDBC_URL.sub(lambda url: self._of_url(url[0]), text) if "jdbc:" in text.lower() else text
+
+    def _of_option(self, option: re.Match[str]) -> str:
+        key = option["key"] or option["key_of_number"] or ""
+        if not self._keys.search(key) and not self._options.search(key):
+            return option[0]
+        return f"{option['before'] or option['before_number']}'{self._mask}'"
+
+    def _masked(self, text: str, names: re.Pattern[str], values: re.Pattern[str], mask: str) -> Iterator[str]:
+        """Yield the parts of a text, with a mask for each value that follows a secret's name."""
+        done = 0
+        for name in names.finditer(text):
+            is_secret = name.start() >= done and self._keys.search(name["key"])
+            value = values.match(text, name.end()) if is_secret else None
+            if value is not None:
+                yield text[done : name.end()]
+                yield mask
+                done = value.end()
+        yield text[done:]
+
+    def _of_url(self, url: str) -> str:
+        before = _BEFORE_USER.match(url)
+        begin = before.end() if before is not None else 0
+        options = next((place for place, character in enumerate(url) if character in ";?"), len(url))
+        user, _, host = url[begin:options].rpartition("@")
+        shown = f"{url[:begin]}{self._mask}@{host}" if user else url[:options]
+        return "".join(self._masked(shown + url[options:], _URL_OPTION, _URL_VALUE, self._mask))

@@ -1,0 +1,57 @@
+"""Statements of one real application that name databases, secrets and relative paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.applications import App, cli
+from tests.support.lineage_shop import Shop, listeners
+from tests.support.paths import APPS
+
+pytestmark = pytest.mark.spark
+SECRET = "S3CRET"
+URL = f"jdbc:derby:memory:plain;create=true;user=admin;password={SECRET}"
+CATALOG = "spark.sql.catalog.db"
+VERBS = ("INSERT:", "CREATE:", "LOAD:")
+STATEMENTS = (
+    "INSERT OVERWRITE DIRECTORY 'out/rows' USING parquet SELECT id AS k, 'x' AS c FROM range(5)",
+    "INSERT OVERWRITE DIRECTORY 'out/hive' STORED AS orc SELECT * FROM parquet.`out/rows`",
+    "INSERT OVERWRITE LOCAL DIRECTORY 'out/local' STORED AS orc SELECT * FROM parquet.`out/rows`",
+    "CREATE TABLE located USING parquet LOCATION 'out/located' AS SELECT * FROM parquet.`out/rows`",
+    "CREATE TABLE loaded (k BIGINT, c STRING) STORED AS parquet",
+    "LOAD DATA LOCAL INPATH 'out/rows' INTO TABLE loaded",
+    "LOAD DATA INPATH 'out/missing' INTO TABLE loaded",
+    "CREATE NAMESPACE db.S",
+    "CREATE TABLE db.S.x AS SELECT * FROM parquet.`out/rows`",
+    f"CREATE TEMPORARY VIEW jv USING jdbc OPTIONS(url '{URL}', password '{SECRET}', dbtable '\"S\".\"x\"')",
+    "INSERT OVERWRITE DIRECTORY 'out/from_database' USING parquet SELECT * FROM db.S.x",
+)
+
+
+@pytest.fixture(scope="module")
+def plain(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    folder = tmp_path_factory.mktemp("plain")
+    conf = {
+        **listeners(folder),
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": str(folder / "events"),
+        "spark.traces.reporter.f.factory.class": "file_log",
+        "spark.traces.reporter.f.path": str(folder / "events"),
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        CATALOG: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        f"{CATALOG}.url": "jdbc:derby:memory:plain;create=true",
+        f"{CATALOG}.driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+    }
+    command = cli("run", "--master", "local[2]", str(APPS / "plain_sql.py"), *STATEMENTS)
+    run = App(command, conf, folder).end()
+    assert run.code == 0, run.out[-2000:] + run.err[-2000:]
+    assert [line.split(":")[0] for line in run.out.splitlines() if line.startswith(VERBS)] == ["LOAD"]
+    return Shop.read(run, folder)
+
+
+def test_no_secret_is_told(plain: Shop) -> None:
+    files = [path for path in plain.folder.rglob("*.jsonl") if path.is_file()]
+    texts = {path: path.read_text() for path in files}
+    assert any("CREATE TEMPORARY VIEW jv USING jdbc OPTIONS(url '******'" in text for text in texts.values())
+    assert [path.name for path, text in texts.items() if SECRET in text] == []
