@@ -106,7 +106,7 @@ class DataFlow:
         """Return the data (a table or a path), or else the job, with this name; the end of a name is enough.
 
         Args:
-            name: the name, or the end of it.
+            name: the name, or the end of it, or its namespace, a blank and its name.
             option: that has it, for messages.
 
         Raises:
@@ -114,6 +114,8 @@ class DataFlow:
             UsageError: more than one thing has it.
         """
         jobs = self.jobs
+        if (whole := DataKey(*name.rpartition(" ")[::2])) in self.titles:
+            return whole
         name = name if any(name in (title, key.name) for key, title in self.titles.items()) else _bare(name)
         matches: list[DataKey | str] = [
             key for key, title in self.titles.items() if name in (title, key.name)
@@ -124,8 +126,11 @@ class DataFlow:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            several = ", ".join(sorted(key if isinstance(key, str) else " ".join(key) for key in matches))
-            raise UsageError(f"{option} {name}: more than one match: {several}")
+            several = sorted(key if isinstance(key, str) else " ".join(key) for key in matches)
+            raise UsageError(
+                f"{option} {name}: more than one match: {', '.join(several)}; "
+                f"write the whole of one, such as '{several[0]}'"
+            )
         known = {*self.titles.values(), *jobs}
         close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(close)}?" if close else f"there are {some_names(known)}"

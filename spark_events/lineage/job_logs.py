@@ -70,10 +70,14 @@ def read_job_logs(paths: Iterable[Path], until_ms: int | None = None) -> DataFlo
     """
     graph = DataFlow()
     flows_by_job: dict[str, _FlowsOfJob] = {}
+    replaced: set[DataKey] = set()
     for path in _files(paths, graph):
         for event in _events(path, graph):
             if until_ms is None or event.time_ms <= until_ms:
-                _add(event, graph, flows_by_job.setdefault(event.job_id, {}))
+                replaced |= _add(event, graph, flows_by_job.setdefault(event.job_id, {}))
+    for key in replaced - {key for pair in graph.flows for key in pair if key is not None}:
+        del graph.titles[key]
+        graph.columns.pop(key, None)
     return graph
 
 
@@ -85,7 +89,8 @@ def flow_of_events(events: Iterable[JobEventJson]) -> DataFlow:
     return graph
 
 
-def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: _FlowsOfJob) -> None:
+def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: _FlowsOfJob) -> set[DataKey]:
+    """Add what an event says; return the data that its job was said to read or write, and is so no more."""
     for data in event.data:
         if data.is_table or data.key not in graph.titles:
             graph.titles[data.key] = data.title
@@ -103,21 +108,27 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: _FlowsOfJob) -> None
         of_jobs[flow.job] = flow
         graph.last_applications[flow.job] = flow.application
         flows_of_job[source, sink] = flow
-    for key, flow in before_event.items():
-        if flows_of_job[key] is flow:
+    replaced: set[DataKey] = set()
+    for pair, flow in before_event.items():
+        if flows_of_job[pair] is flow:
             # What the job was said to read or write before more was known, which the event has all of.
-            del flows_of_job[key]
-            _drop(flow, graph.flows[key])
+            del flows_of_job[pair]
+            _drop(flow, pair, graph)
+            replaced.update(key for key in pair if key is not None)
     for flow in flows_of_job.values():
         flow.status = event.status or flow.status
         flow.time_ms = event.time_ms
         if flow.status == "FINISHED" and flow.writes_rows:
             flow.finished_ms = event.time_ms
+    return replaced
 
 
-def _drop(flow: Flow, of_jobs: dict[str, Flow]) -> None:
+def _drop(flow: Flow, pair: tuple[DataKey | None, DataKey | None], graph: DataFlow) -> None:
+    of_jobs = graph.flows.get(pair, {})
     if of_jobs.get(flow.job) is flow:
         del of_jobs[flow.job]
+        if not of_jobs:  # an edge without a job is none
+            del graph.flows[pair]
 
 
 def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:

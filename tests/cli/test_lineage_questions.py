@@ -173,6 +173,25 @@ def test_what_is_known_later_is_in_place_of_what_was_known_before(
     (edge,) = answer(tmp_path, "--as-of", "2026-01-02")
     assert (edge["source"], edge["sink"], edge["status"]) == ("/d/a", "/d/t", "RUNNING")
     assert answer(tmp_path, "--missing") == []
+    before = run(tmp_path, "--of", "provisional")
+    assert "/d/provisional" not in before.stdout + before.stderr
+    assert before.returncode != 0
+
+
+def test_one_of_several_that_have_a_name(log: Log, tmp_path: Path) -> None:
+    """The error says what to write instead, and that has an answer."""
+    log.write(0, "app-1", "/a/t", "/b/t", {"x": ["y"]})
+    several = run(tmp_path, "--of", "t")
+    assert (
+        several.stderr.replace("\n", " ")
+        .strip()
+        .endswith(
+            "--of t: more than one match: file /a/t, file /b/t; write the whole of one, such as 'file /a/t'"
+        )
+    )
+    assert "/b/t" in run(tmp_path, "--of", "file /a/t").stdout
+    (reached,) = answer(tmp_path, "--impact", "file /a/t.y")
+    assert (reached["data"], reached["column"]) == ("/b/t", "x")
 
 
 def test_what_a_column_contributes_to(days: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.lineage.job_logs import read_job_logs
 from tests.support.applications import App, cli
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.paths import APPS
@@ -55,3 +56,14 @@ def test_no_secret_is_told(plain: Shop) -> None:
     texts = {path: path.read_text() for path in files}
     assert any("CREATE TEMPORARY VIEW jv USING jdbc OPTIONS(url '******'" in text for text in texts.values())
     assert [path.name for path, text in texts.items() if SECRET in text] == []
+
+
+def test_a_new_table_of_a_database_is_one_table(plain: Shop) -> None:
+    flow = read_job_logs([plain.folder])
+    tables = [key for key, title in flow.titles.items() if title == "db.S.x"]
+    assert tables == [("derby:memory:plain", "S.x")]
+    assert flow.find("db.S.x") == tables[0]
+    assert not [pair for pair, jobs in flow.flows.items() if not jobs]
+    ((_, jobs),) = flow.sources_of(tables[0])
+    assert [job.job for job in jobs] == ["plain.ctas.db.S.x"]
+    assert len(flow.sinks_of(tables[0])) == 1
