@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+from typing import Any
+
 import pytest
 
 from spark_events.lineage.job_logs import read_job_logs
@@ -56,6 +59,47 @@ def test_no_secret_is_told(plain: Shop) -> None:
     texts = {path: path.read_text() for path in files}
     assert any("CREATE TEMPORARY VIEW jv USING jdbc OPTIONS(url '******'" in text for text in texts.values())
     assert [path.name for path, text in texts.items() if SECRET in text] == []
+
+
+def sides(plain: Shop, start: str) -> tuple[list[str], list[str]]:
+    """Return the names of what a statement reads and writes, as they are told last."""
+    (created,) = [event for event in plain.jobs if event.get("statement", "").startswith(start)]
+    told = [event for event in plain.jobs if event["jobId"] == created["jobId"] and "lineage" in event][-1]
+    return names(told["lineage"]["sources"]), names(told["lineage"]["sinks"])
+
+
+def names(vertices: list[dict[str, Any]]) -> list[str]:
+    return [f"{data['namespace']} {data['name']}" for vertex in vertices for data in vertex["datasets"]]
+
+
+@pytest.mark.parametrize(
+    ("start", "read", "written"),
+    [
+        ("INSERT OVERWRITE DIRECTORY 'out/rows'", [], ["out/rows"]),
+        ("INSERT OVERWRITE DIRECTORY 'out/hive'", ["out/rows"], ["out/hive"]),
+        ("INSERT OVERWRITE LOCAL DIRECTORY 'out/local'", ["out/rows"], ["out/local"]),
+        ("CREATE TABLE located", ["out/rows"], ["warehouse/out/located"]),
+        ("LOAD DATA LOCAL", ["out/rows"], ["warehouse/loaded"]),
+    ],
+)
+def test_paths_are_absolute(plain: Shop, start: str, read: list[str], written: list[str]) -> None:
+    expected = [[f"file {plain.folder}/{path}" for path in paths] for paths in (read, written)]
+    assert list(sides(plain, start)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "written"), [("relative", "out/streamed"), ("insert.out.second", "out/second")]
+)
+def test_paths_of_dataframes_and_streams_are_absolute(plain: Shop, name: str, written: str) -> None:
+    graph = plain.of(name)[0]["lineage"]
+    assert names(graph["sources"]) == [f"file {plain.folder}/out/rows"]
+    assert names(graph["sinks"]) == [f"file {plain.folder}/{written}"]
+
+
+def test_load_data_looks_where_spark_does(plain: Shop) -> None:
+    """As Hive does, Spark takes a relative path without LOCAL from the user's folder."""
+    ((source,), _) = sides(plain, "LOAD DATA INPATH")
+    assert source == f"file /user/{getpass.getuser()}/out/missing"
 
 
 def test_a_new_table_of_a_database_is_one_table(plain: Shop) -> None:

@@ -3,6 +3,8 @@ package io.sparkevents.jvm;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 
 /**
  * Identifies what a leaf of a plan reads, or a command writes: raw facts from which Python makes a name. It never asks
@@ -13,9 +15,20 @@ public class Identities {
     private static final String TRANSACTION = "ctas.txid";
     private static final int MOST_PATHS = 200;
     private final Object session;
+    private final boolean qualifies;
 
     public Identities(Object session) {
+        this(session, true);
+    }
+
+    /**
+     * Identifies what a session's plans read and write.
+     *
+     * @param qualifies whether paths become absolute: relative ones are the same for a plan in any working directory
+     */
+    public Identities(Object session, boolean qualifies) {
         this.session = session;
+        this.qualifies = qualifies;
     }
 
     /** Returns what a leaf reads; null for one that reads nothing that has a name. */
@@ -79,7 +92,7 @@ public class Identities {
 
     public LinkedHashMap ofPath(Object path, String format) {
         LinkedHashMap identity = new LinkedHashMap();
-        identity.put("paths", paths(new Object[] {path}));
+        identity.put("paths", qualified(paths(new Object[] {path})));
         identity.put("format", format);
         return identity;
     }
@@ -88,7 +101,11 @@ public class Identities {
     public LinkedHashMap ofOptions(String format, Object options) {
         LinkedHashMap identity = new LinkedHashMap();
         identity.put("format", format);
-        identity.put("options", Reflect.map(options));
+        LinkedHashMap given = Reflect.map(options);
+        if (given.get("path") != null) {
+            given.put("path", qualified((String) given.get("path")));
+        }
+        identity.put("options", given);
         return identity;
     }
 
@@ -154,7 +171,7 @@ public class Identities {
         location = location == null ? Reflect.first(table, "table.location|path") : location;
         Object locations = location == null ? Reflect.get(table, "paths") : new Object[] {location};
         if (!Reflect.list(locations).isEmpty()) {
-            identity.put("paths", paths(locations));
+            identity.put("paths", qualified(paths(locations)));
         }
         Object catalogTable = Reflect.get(table, "catalogTable");
         if (Reflect.isA(catalogTable, "CatalogTable")) {
@@ -167,7 +184,7 @@ public class Identities {
         LinkedHashMap identity = ofOptions(Reflect.text(Reflect.get(source, "className")), Reflect.get(source, "options"));
         ArrayList paths = Reflect.list(Reflect.get(source, "paths"));
         if (!paths.isEmpty()) {
-            identity.put("paths", paths(paths));
+            identity.put("paths", qualified(paths(paths)));
         }
         Object table = Reflect.get(source, "catalogTable");
         if (table != null) {
@@ -250,6 +267,32 @@ public class Identities {
         names.put("table", Reflect.text(table));
         identity.put("table", names);
         identity.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
+    }
+
+    public Configuration hadoopConf() {
+        return (Configuration) Reflect.path(session, "sessionState.newHadoopConf");
+    }
+
+    /** Returns paths as their file system has them: what is read or written may be relative to a working directory. */
+    private ArrayList qualified(ArrayList paths) {
+        for (int i = 0; i < paths.size(); i++) {
+            paths.set(i, qualified((String) paths.get(i)));
+        }
+        return paths;
+    }
+
+    private String qualified(String given) {
+        if (!qualifies) {
+            return given;
+        }
+        try {
+            Path path = new Path(given);
+            boolean isWhole = path.toUri().getScheme() != null;
+            return isWhole ? given : path.getFileSystem(hadoopConf()).makeQualified(path).toUri().toString();
+        } catch (Exception error) {
+            // A connector may call something a path that is none; it stays as it is.
+            return given;
+        }
     }
 
     public static ArrayList paths(Object values) {

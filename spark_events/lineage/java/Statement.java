@@ -42,7 +42,7 @@ public class Statement {
      *
      * @param change of a table itself, which the statement makes; null where it makes none
      */
-    void read(TableChange change, KnownTables known) {
+    void read(TableChange change, KnownTables known) throws java.io.IOException {
         if (change != null) {
             change.addTo(sinks, facts, known);
             return;

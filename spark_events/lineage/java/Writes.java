@@ -2,11 +2,14 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -25,7 +28,7 @@ class Writes {
     }
 
     /** Reads all nodes of a plan that write; none lies below another. */
-    void readAll(LogicalPlan node) {
+    void readAll(LogicalPlan node) throws IOException {
         if (read(node)) {
             return;
         }
@@ -36,7 +39,7 @@ class Writes {
     }
 
     /** Reads a node that writes; tells whether it is one. */
-    private boolean read(LogicalPlan node) {
+    private boolean read(LogicalPlan node) throws IOException {
         String name = Reflect.simpleName(node.getClass());
         Object query = Reflect.get(node, "query");
         Object table = Reflect.get(node, "table");
@@ -91,7 +94,7 @@ class Writes {
     }
 
     /** A command of Spark's first data source interface. */
-    private void readCommand(LogicalPlan node, String name, LogicalPlan query) {
+    private void readCommand(LogicalPlan node, String name, LogicalPlan query) throws IOException {
         String mode = String.valueOf(Reflect.get(node, "mode"));
         boolean overwrites = mode.equals("Overwrite") || Boolean.TRUE.equals(Reflect.get(node, "overwrite"));
         boolean creates = name.startsWith("Create") || name.startsWith("SaveAs");
@@ -101,7 +104,7 @@ class Writes {
         addQuery(query, target, modify, Reflect.get(node, "outputColumnNames"));
     }
 
-    private LinkedHashMap target(LogicalPlan node, String name) {
+    private LinkedHashMap target(LogicalPlan node, String name) throws IOException {
         Object table = Reflect.first(node, "table|tableDesc|catalogTable");
         Object relation = Reflect.get(node, "logicalRelation");
         Object location = Reflect.path(node, "storage.locationUri");
@@ -118,19 +121,38 @@ class Writes {
             return identities.ofSource(relation);
         }
         if (location != null) {
-            return identities.ofPath(location, Identities.provider(node));
+            Object folder = isLocal(node) ? local(String.valueOf(location)) : location;
+            return identities.ofPath(folder, Identities.provider(node));
         }
         Object source = Reflect.get(node, "dataSource");
         String format = Identities.nameOr(Reflect.get(source, "shortName"), source);
         return identities.ofOptions(format, Reflect.get(node, "options"));
     }
 
-    private void readLoad(LogicalPlan node) {
+    private void readLoad(LogicalPlan node) throws IOException {
         Object catalog = Reflect.path(identities.session(), "sessionState.catalog");
         Object table = Reflect.call(catalog, "getTableMetadata", Reflect.get(node, "table"));
         LinkedHashMap identity = identities.ofCatalogTable(table);
-        walker.facts.addSource(identities.ofPath(Reflect.get(node, "path"), null), NO_COLUMNS, false);
+        walker.facts.addSource(identities.ofPath(loaded(node), null), NO_COLUMNS, false);
         sinks.add(identity, modify(Boolean.TRUE.equals(Reflect.get(node, "isOverwrite"))), NO_COLUMNS, null);
+    }
+
+    /** Returns what LOAD DATA reads; as Hive does, Spark takes it from the user's folder where it is not LOCAL. */
+    private Path loaded(LogicalPlan node) throws IOException {
+        String path = Reflect.text(Reflect.get(node, "path"));
+        if (isLocal(node)) {
+            return local(path);
+        }
+        Path home = new Path("/user/" + System.getProperty("user.name"));
+        return new Path(path).makeQualified(FileSystem.getDefaultUri(identities.hadoopConf()), home);
+    }
+
+    private Path local(String path) throws IOException {
+        return FileSystem.getLocal(identities.hadoopConf()).makeQualified(new Path(path));
+    }
+
+    private static boolean isLocal(LogicalPlan node) {
+        return Boolean.TRUE.equals(Reflect.get(node, "isLocal"));
     }
 
     private static String modify(boolean overwrites) {

@@ -24,7 +24,7 @@ public final class NormalForm extends AbstractPartialFunction {
     private final ArrayList texts = new ArrayList();
 
     public NormalForm(Object session) {
-        this.identities = new Identities(session);
+        this.identities = new Identities(session, false);
     }
 
     /** Returns the lines of the plan, each source once in its place, and the columns that come out. */
