@@ -9,9 +9,16 @@ _LITERAL = r"""[rR]?(?:'(?:\\.|[^'\\])*(?:'|\\?\Z)|"(?:\\.|[^"\\])*(?:"|\\?\Z))"
 """In a text that was cut off, the last one may have no end."""
 # Literals next to each other are one; here, 'it''s' is two.
 _LITERALS = re.compile(rf"{_LITERAL}(?:\s*{_LITERAL})*", re.DOTALL)
-_NAMED_LITERAL = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]+)['"`]?(?:\s*=>?\s*|\s+)(?=[rR]?['"])""")
-"""A name before a literal; where literals begin is not known: a comment may have an apostrophe."""
-_OPTIONS = re.compile(rf"\b(?:OPTIONS|\w*PROPERTIES)\s*\((?:[^()'\"]|{_LITERAL})*", re.IGNORECASE | re.DOTALL)
+_NAMED_LITERAL = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]+)['"`]?\s*=>?\s*(?=[rR]?['"])""")
+"""A name that equals a literal; where literals begin is not known: a comment may have an apostrophe.
+
+Without the equals sign, it may be a parser's word: ``unexpected token 'FROM'``.
+"""
+_BEFORE_LITERAL = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]+)['"`]?(?:\s*=>?\s*|\s+)(?=[rR]?['"])""")
+"""The same with a blank alone, as options have it."""
+_BLOCK = r"\b(?:OPTIONS|\w*PROPERTIES)\s*\("
+_HAS_BLOCK = re.compile(_BLOCK, re.IGNORECASE)
+_OPTIONS = re.compile(rf"{_BLOCK}(?:[^()'\"]|{_LITERAL})*", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(
     rf"(?P<before>(?P<key>(?<![\w.-])[\w.-]+|{_LITERAL}|`[^`]*`)\s*(?:=\s*)?){_LITERALS.pattern}"
     rf"|(?P<before_number>(?P<key_of_number>(?<![\w.-])[\w.-]+|{_LITERAL}|`[^`]*`)(?:\s*=\s*|\s+))[-+]?\d[\w.]*"
@@ -23,6 +30,10 @@ _JDBC_URL = re.compile(r"""\bjdbc:[^\s'"`]+""", re.IGNORECASE)
 _BEFORE_USER = re.compile(r"jdbc:(?:\w+:)*(?://)?", re.IGNORECASE)
 _URL_OPTION = re.compile(r"[;?&:,(](?P<key>[\w.-]+)=")
 _URL_VALUE = re.compile(r"\{[^}]*(?:\}|\Z)|[^;&]*")
+
+
+_WORDS = re.compile(r"\(\?i\)\w+(?:\[\.\]\?\w+)?(?:\|\w+(?:\[\.\]\?\w+)?)*", re.ASCII)
+"""A pattern of words in upper or lower case, one of which may have a point, as Spark's defaults are."""
 
 
 class SqlSecrets:
@@ -38,18 +49,23 @@ class SqlSecrets:
         self._keys = keys
         self._options = options
         self._mask = mask
+        self._beginnings = _beginnings(keys), _beginnings(options)
 
     def masked(self, text: str) -> str:
         """Return a text without the secrets of its statements; any other text stays as it is."""
-        if "(" in text:
+        # These tests take a fraction of the searches' time, and most texts have no such name.
+        lower = text.lower()
+        has_key, has_option = (not of or any(each in lower for each in of) for of in self._beginnings)
+        has_block = (has_key or has_option) and "(" in text and _HAS_BLOCK.search(text)
+        if has_block:
             text = _OPTIONS.sub(lambda block: _OPTION.sub(self._of_option, block[0]), text)
-        if "'" in text or '"' in text:
-            text = "".join(self._masked(text, _NAMED_LITERAL, _LITERALS, f"'{self._mask}'"))
-        setting = _SET.match(text)
+        if has_key and ("'" in text or '"' in text):
+            names = _BEFORE_LITERAL if has_block else _NAMED_LITERAL
+            text = "".join(self._masked(text, names, _LITERALS, f"'{self._mask}'"))
+        setting = _SET.match(text) if has_key else None
         if setting is not None and self._keys.search(setting["key"]):
             return setting[0] + self._mask
-        # The test takes a fraction of the search's time, and most texts have no such URL.
-        return _JDBC_URL.sub(lambda url: self._of_url(url[0]), text) if "jdbc:" in text.lower() else text
+        return _JDBC_URL.sub(lambda url: self._of_url(url[0]), text) if "jdbc:" in lower else text
 
     def _of_option(self, option: re.Match[str]) -> str:
         key = option["key"] or option["key_of_number"] or ""
@@ -76,3 +92,10 @@ class SqlSecrets:
         user, _, host = url[begin:options].rpartition("@")
         shown = f"{url[:begin]}{self._mask}@{host}" if user else url[:options]
         return "".join(self._masked(shown + url[options:], _URL_OPTION, _URL_VALUE, self._mask))
+
+
+def _beginnings(pattern: re.Pattern[str]) -> list[str]:
+    """Return how the words begin, in lower case, that a pattern matches; none if it matches others, too."""
+    if not _WORDS.fullmatch(pattern.pattern):
+        return []
+    return [word.partition("[")[0].lower() for word in pattern.pattern.removeprefix("(?i)").split("|")]

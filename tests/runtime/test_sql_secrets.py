@@ -63,6 +63,8 @@ def test_urls_of_databases(url: str, masked: str) -> None:
         "jdbc:oracle:thin:@host:1521:x",
         "jdbc:postgresql://host/db?user=me@company&ssl=true",
         "the token 12 of 'x'",
+        "[PARSE_SYNTAX_ERROR] Syntax error at or near token 'FORM'",
+        "Unrecognized token 'abc': was expecting (JSON String, Number, Array)",
         "",
     ],
 )
