@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from spark_events.api.event import now_ms
-from spark_events.listeners.failures.failures import users_place
+from spark_events.listeners.failures.python_errors import users_place
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.spark_records import QUERY_NOT_STARTED
@@ -76,7 +76,7 @@ class FailedStarts:
         # The run has begun then, and its end is told by Spark.
         if type(error).__name__ == "StreamingQueryException" or not self._is_ours(writer):
             return
-        place = users_place("".join([_TRACEBACK, *traceback.format_stack(caller)]))
+        place = users_place("".join(traceback.format_stack(caller)).splitlines())
         where = f" ({Path(place.file_path).name}:{place.line_number})" if place is not None else ""
         record = {
             "Event": QUERY_NOT_STARTED,

@@ -10,6 +10,7 @@ from spark_events.listeners.executors.executor_ends import ExecutorEnds, FailedS
 from spark_events.listeners.executors.memory_limits import MemoryLimits
 from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.listeners.failures.python_crash import ended_without_a_word, explained
+from spark_events.listeners.failures.python_errors import TRACEBACK
 from spark_events.listeners.tasks.failed_tasks import FailedTasks
 from spark_events.runtime import event_names
 from spark_events.runtime.scope import ScopeGroup
@@ -142,7 +143,6 @@ def _word(value: bool | None) -> str | None:
 
 _LONGEST = 1_000
 _MOST_LINES = 100
-_PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _OF_PYSPARK = "pyspark.errors."
 
 
@@ -175,8 +175,11 @@ def _class_name(failure: Failure) -> str:
 
 
 def _is_of_python(name: str, text: str) -> bool:
-    _, traceback, raised = text.rpartition(_PYTHON_TRACEBACK)
-    return bool(traceback) and re.search(rf"^{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
+    # From the first traceback on: a message may quote others.
+    _, traceback, raised = text.partition(TRACEBACK)
+    return (
+        bool(traceback) and re.search(rf"^[ |]*{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
+    )
 
 
 def _begins(said: str, name: str) -> bool:

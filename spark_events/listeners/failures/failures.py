@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import CodePlace, Failure
+from spark_events.listeners.failures.python_errors import innermost_error, is_of_library
 from spark_events.listeners.long_texts import shorten
 
 _LONGEST_TEXT = 32_768
@@ -30,19 +31,6 @@ _WRITE_FAILED = re.compile(
     re.DOTALL,
 )
 _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
-_PYTHON_TRACEBACK = "Traceback (most recent call last):"
-_PY4J_ERROR = "\npy4j.protocol.Py4JJavaError: "
-_PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
-_PYTHON_FRAME = re.compile(r'^ {2}File "([^"\n]{1,1000})", line (\d{1,9}), in (\S{1,300})$', re.MULTILINE)
-# By where PySpark is installed, or else by its modules: users have folders of this name, too.
-_OF_PYSPARK = re.compile(
-    r"(?:^|[/\\])(?:site-packages|dist-packages|python|[-.\w]{1,100}\.zip)[/\\]pyspark[/\\]"
-    r"|(?:^|[/\\])pyspark[/\\](?:accumulators|cloudpickle|context|core|daemon|errors|java_gateway|ml|mllib|pandas"
-    r"|profiler|rdd|serializers|shuffle|sql|streaming|taskcontext|util|worker|worker_util)(?:\.py$|[/\\])"
-    r"|(?:^|[/\\])py4j[/\\]|^<frozen"
-)
-_INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
-_MOST_FRAMES = 200
 _MOST_CAUSES = 10
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 # Spark 4 says where a DataFrame's expression is from: '"cast" was called from', and then the place on a line.
@@ -60,7 +48,8 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         text: the exception with its stack trace.
         error_class: Spark's error condition, if the record names it.
     """
-    lost, passed_on = _lost_task(text), _passed_on(text)
+    raised = innermost_error(text)
+    lost, passed_on = _lost_task(text), raised.passed_on if raised else None
     repeated = None if lost or passed_on else _FAILED_TOO_OFTEN.search(text)
     innermost = lost or repeated
     thrown, around = innermost.group("inner") if innermost else passed_on or text, text
@@ -69,11 +58,13 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     heads = [part.split("\n", 1)[0] for part in (thrown, around)]
     condition = _ERROR_CLASS.search(heads[0]) or _ERROR_CLASS.search(heads[1])
     state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
-    python_error = None if passed_on else _python_error(text)
-    if python_error and python_error[0].startswith("pyspark.errors."):  # raised by PySpark in the driver
-        condition = _ERROR_CLASS.match(python_error[1]) or condition
-    exception_type, message = python_error or _java_error(thrown)
-    code = users_place(text) if python_error else users_expression(thrown)
+    exception_type: str | None
+    if raised and not passed_on:
+        exception_type, message, code = raised.type, raised.message, raised.place
+        if exception_type.startswith("pyspark.errors."):  # raised by PySpark in the driver
+            condition = _ERROR_CLASS.match(message) or condition
+    else:
+        (exception_type, message), code = _java_error(thrown), users_expression(thrown)
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
@@ -98,11 +89,6 @@ def was_cancelled(failure: Failure) -> bool:
     return any(_CANCELLED.match(text) for text in (failure.stacktrace or "", failure.message))
 
 
-def is_of_library(path: str) -> bool:
-    """Return whether a file of Python code is PySpark's, or of an installed package."""
-    return bool(_OF_PYSPARK.search(path) or _INSTALLED.search(path))
-
-
 def users_expression(text: str) -> CodePlace | None:
     """Return where a DataFrame's expression is from that failed; None where Spark does not say."""
     match = _EXPRESSION.search(text)
@@ -123,17 +109,6 @@ def thrown_by_task(failure: Failure) -> bool:
     """Return whether it was thrown by a task on an executor rather than by the driver."""
     text = failure.stacktrace or ""
     return "Lost task" in text or "Executor$TaskRunner" in text
-
-
-def users_place(text: str) -> CodePlace | None:
-    """Return the innermost frame of the last Python traceback outside libraries, or else outside PySpark."""
-    if _PYTHON_TRACEBACK not in text:
-        return None
-    frames = _PYTHON_FRAME.findall(text.rsplit(_PYTHON_TRACEBACK, 1)[1])[-_MOST_FRAMES:]
-    places = [CodePlace(path, int(line), name) for path, line, name in reversed(frames)]
-    places = [place for place in places if not _OF_PYSPARK.search(place.file_path)]
-    own = (place for place in places if not _INSTALLED.search(place.file_path))
-    return next(own, places[0] if places else None)
 
 
 def _place(match: re.Match[str]) -> CodePlace | None:
@@ -161,39 +136,6 @@ def _cause(text: str) -> str:
         if message:
             return ": ".join(filter(None, ((exception_type or "").rsplit(".", 1)[-1], _clean(message))))
     return ""
-
-
-def _python_error(text: str) -> tuple[str, str] | None:
-    """Find what the innermost Python code raised: the line after the last traceback's frames."""
-    if _PYTHON_TRACEBACK not in text:
-        return None
-    block = text.rsplit(_PYTHON_TRACEBACK, 1)[1].splitlines()
-    for number, line in enumerate(block):
-        match = _PYTHON_ERROR.match(line) if line and not line[0].isspace() else None
-        if match:
-            message = match.group("message")
-            # Its first line may be blank; where there is no colon, there is no message.
-            rest = () if message is None or message.strip() else block[number + 1 :]
-            return match.group("type"), next(_said(rest), message or "")
-    return None
-
-
-def _said(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a message before Java's frames, without those that are blank."""
-    for line in lines:
-        if line.startswith(("\tat ", " SQLSTATE: ")):
-            return
-        if line.strip():
-            yield line.strip()
-
-
-def _passed_on(text: str) -> str | None:
-    """Return what Java threw where the innermost Python code did no more than pass it on."""
-    error = text.rfind(_PY4J_ERROR)
-    if error < 0 or error < text.rfind(_PYTHON_TRACEBACK):
-        return None
-    _, is_java, thrown = text[error + 1 :].partition("\n")
-    return thrown.removeprefix(": ") if is_java and thrown.startswith(": ") else None
 
 
 def _lost_task(text: str) -> re.Match[str] | None:

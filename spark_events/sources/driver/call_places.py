@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from spark_events.api.event import now_ms
-from spark_events.listeners.failures.failures import is_of_library
+from spark_events.listeners.failures.python_errors import is_of_library
 from spark_events.listeners.record_fields import PROPERTIES
 from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.runtime.log_once import logger
