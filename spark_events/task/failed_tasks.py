@@ -16,6 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from spark_events.task.driver_link import DriverLink, driver_link
+from spark_events.task.replaced_functions import replace_function
 from spark_events.task.report import TaskReport, accumulators, cut_to_fit
 from spark_events.task.values import name_of, text_of
 
@@ -54,7 +55,7 @@ def report_failures() -> None:
                 _send_failed(sys.exc_info()[1])
         leave(status)
 
-    sys.exit = send_and_leave  # type: ignore[assignment]
+    replace_function(sys, "exit", send_and_leave)
 
 
 def _send_failed(error: BaseException | None) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import functools
 import os
 import re
 import signal
@@ -29,6 +28,7 @@ from spark_events.sources.driver.ending.program_end import (
     is_over,
 )
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
+from spark_events.task.replaced_functions import replace_function
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as a shell gives it."""
@@ -106,7 +106,7 @@ class ProcessExit:
             self.note_unhandled(error, trace)
             previous(kind, error, trace)
 
-        sys.excepthook = hook
+        replace_function(sys, "excepthook", hook)
 
     def leave_word(self, word: str) -> None:
         """Leave a word, unless this is a forked child, which has inherited the file."""
@@ -238,8 +238,8 @@ def _note_exits(known: ProcessExit) -> None:
         known.leave_word(f"exit {status}")
         at_once(status)
 
-    sys.exit = functools.wraps(sys.exit)(leave)
-    os._exit = functools.wraps(at_once)(leave_at_once)
+    replace_function(sys, "exit", leave)
+    replace_function(os, "_exit", leave_at_once)
 
 
 def _is_caught(number: signal.Signals) -> bool:

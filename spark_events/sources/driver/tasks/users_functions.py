@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import replace
@@ -102,6 +103,7 @@ class ForeachBatches:
 def _following(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method that py4j calls in the place of PySpark's."""
 
+    @functools.wraps(of_spark)
     def call(function: Any, frame: Any, batch: int) -> Any:
         follower = _CALL.last_owner
         if follower is None:
