@@ -147,7 +147,7 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
     own = installed = None
     while traceback is not None:
         path, place = traceback.tb_frame.f_code.co_filename, (traceback.tb_frame, traceback.tb_lineno)
-        if not _is_of(path, "pyspark", "py4j"):
+        if not _is_of(path, "pyspark", "py4j", "spark_events"):
             if _INSTALLED.search(path):
                 installed = place
             else:

@@ -374,6 +374,25 @@ def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
         ),
         ([("C:\\Spark\\python\\pyspark\\new_module.py", 9, "collect")], None),
         ([("/libs/py4j/protocol.py", 9, "get_return_value")], None),
+        (
+            [
+                ("/home/me/app.py", 7, "price"),
+                (
+                    "/tmp/spark-1/userFiles-2/spark_events_task.zip/spark_events/task/measured_functions.py",
+                    4,
+                    "w",
+                ),
+            ],
+            ("/home/me/app.py", 7, "price"),
+        ),
+        (
+            [
+                ("/home/me/app.py", 7, "go"),
+                ("/src/spark-events/spark_events/sources/failed_starts.py", 4, "start"),
+            ],
+            ("/home/me/app.py", 7, "go"),
+        ),
+        ([("/srv/spark_events/app.py", 5, "run")], ("/srv/spark_events/app.py", 5, "run")),
     ],
     ids=[
         "innermost",
@@ -383,6 +402,9 @@ def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
         "the user's folder has its name",
         "of a newer PySpark",
         "py4j's",
+        "ours, which Spark ships",
+        "ours, in a clone",
+        "the user's folder has our name",
     ],
 )
 def test_the_users_frame(frames: list[tuple[str, int, str]], place: tuple[str, int, str] | None) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import spark_events
 from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.sources.driver import call_places
 from spark_events.sources.driver.call_places import waiting_call, with_python_call
@@ -85,7 +86,7 @@ def test_two_threads(last: Function) -> None:
         ((other_user, of_query, sent), "MainThread"),
         ((awaits_calls,), "py4j"),
         ((function("/venv/lib/python3.11/selectors.py", "select", "return call.readline()"),), "a server"),
-        ((function(call_places._OURS + "jobs/plans.py", "read"), sent), "spark-events-driver"),
+        ((function(f"{spark_events.__path__[0]}/jobs/plans.py", "read"), sent), "spark-events-driver"),
     ],
     ids=["waits for a query", "waits for calls", "another server", "our own"],
 )

@@ -7,6 +7,7 @@ import json
 import socket
 import sys
 import threading
+import traceback
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 
 from spark_events import task
+from spark_events.api import CodePlace
+from spark_events.listeners.failures.failures import parse_failure
 from spark_events.sources.driver.tasks import task_reports
 from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
 from spark_events.sources.driver.tasks.task_reports import TaskReports, _Dropped
@@ -381,3 +384,23 @@ def test_a_report_that_lies_about_its_size(said: Any) -> None:
     finally:
         receiver.close()
     assert reports._waiting_bytes > 0
+
+
+def leave() -> None:
+    """End a task as a function of the user's may."""
+    sys.exit(3)
+
+
+def test_a_task_that_calls_sys_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place is where the user's code calls it, not where ours, wherever it is installed, replaces it."""
+    monkeypatch.setattr(sys, "exit", sys.exit)
+    monkeypatch.setattr(failed_tasks, "_watching", False)
+    failed_tasks.report_failures()
+    with pytest.raises(SystemExit) as exited:
+        leave()
+
+    sent = failed_tasks._failure(exited.value, DriverLink(1))
+    told = parse_failure("".join(traceback.format_exception(exited.value)))
+
+    assert (sent["file"], sent["function"]) == (__file__, "leave")
+    assert told.code == CodePlace(__file__, sent["line"], "leave")

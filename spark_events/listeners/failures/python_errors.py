@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from spark_events.api import CodePlace
 
@@ -33,6 +34,9 @@ _OF_PYSPARK = re.compile(
     r"|profiler|rdd|serializers|shuffle|sql|streaming|taskcontext|util|worker|worker_util)(?:\.py$|[/\\])"
     r"|(?:^|[/\\])py4j[/\\]|^<frozen"
 )
+_OURS = str(Path(__file__).parents[2])
+# Ours on other machines, too, where a clone or a zip file has them: what is below or above the user's frames.
+_OF_US = re.compile(rf"^{re.escape(_OURS)}[/\\]|(?:^|[/\\])spark_events[/\\](?:sources|submit|task)[/\\]")
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _MOST_FRAMES = 200
 _DEEPEST_GROUP = 10
@@ -68,17 +72,21 @@ def innermost_error(text: str) -> PythonError | None:
 
 
 def users_place(frames: Sequence[str]) -> CodePlace | None:
-    """Return the innermost frame outside libraries, or else outside PySpark, of the lines of a traceback."""
+    """Return the innermost frame, among lines, outside libraries, or else outside PySpark and ourselves."""
     matches = [match for line in frames if (match := _FRAME.fullmatch(line))][-_MOST_FRAMES:]
     places = [CodePlace(match[1], int(match[2]), match[3]) for match in reversed(matches)]
-    places = [place for place in places if not _OF_PYSPARK.search(place.file_path)]
+    places = [place for place in places if not _is_of_framework(place.file_path)]
     own = (place for place in places if not _INSTALLED.search(place.file_path))
     return next(own, places[0] if places else None)
 
 
 def is_of_library(path: str) -> bool:
-    """Return whether a file of Python code is PySpark's, or of an installed package."""
-    return bool(_OF_PYSPARK.search(path) or _INSTALLED.search(path))
+    """Return whether a file of Python code is PySpark's, ours, or of an installed package."""
+    return _is_of_framework(path) or bool(_INSTALLED.search(path))
+
+
+def _is_of_framework(path: str) -> bool:
+    return bool(_OF_PYSPARK.search(path) or _OF_US.search(path))
 
 
 def _innermost(lines: Sequence[str], at: int, in_java: bool, depth: int = 0) -> PythonError | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from functools import lru_cache
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,7 +16,6 @@ from spark_events.runtime.log_once import logger
 from spark_events.task.local_properties import QUERY_ID
 
 Record = dict[str, Any]
-_OURS = str(Path(__file__).parents[2]) + "/"
 _OUR_THREADS = "spark-events"
 _MOST_FRAMES = 200
 _SENDS = "send_command"
@@ -107,4 +105,4 @@ def _users_place(frame: FrameType) -> Record | None:
 
 @lru_cache(4_096)
 def _is_skipped(path: str) -> bool:
-    return path.startswith(_OURS) or is_of_library(path)
+    return is_of_library(path)
