@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import re
@@ -33,6 +34,7 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST
 _COMPILED_PYARROW = "pyarrow/"
 """What the names of files begin with that are compiled into PyArrow."""
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # from Python 3.11 on
 _watching = False
 
 
@@ -128,7 +130,7 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
     }
     if (call := getattr(error, "__spark_events_call__", None)) is not None:
         failure["udf"], failure["call"] = call
-    place = _innermost(error.__traceback__)
+    place = _innermost_of_group(error)
     if place is not None:
         frame, line = place
         code = frame.f_code
@@ -140,6 +142,12 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
 
 def _full_name(of_type: type) -> str:
     return f"{of_type.__module__}.{of_type.__qualname__}"
+
+
+def _innermost_of_group(error: BaseException) -> tuple[FrameType, int] | None:
+    """Return the innermost frame of what was raised, or of the first exception of a group; and its line."""
+    inner = _innermost_of_group(error.exceptions[0]) if isinstance(error, _GROUP) else None
+    return inner or _innermost(error.__traceback__)
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:

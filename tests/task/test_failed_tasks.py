@@ -20,6 +20,7 @@ import pytest
 from spark_events import task
 from spark_events.api import CodePlace
 from spark_events.listeners.failures.failures import parse_failure
+from spark_events.listeners.tasks.failed_tasks import FailedTasks
 from spark_events.sources.driver.tasks import task_reports
 from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
 from spark_events.sources.driver.tasks.task_reports import TaskReports, _Dropped
@@ -404,3 +405,24 @@ def test_a_task_that_calls_sys_exit(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert (sent["file"], sent["function"]) == (__file__, "leave")
     assert told.code == CodePlace(__file__, sent["line"], "leave")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no groups")
+@pytest.mark.parametrize("raised", [True, False], ids=["raised", "made"])
+def test_a_group_of_exceptions(raised: bool) -> None:
+    """Its details, such as local variables, are those of the failure that Spark tells of."""
+    first: BaseException = ValueError("no rows")
+    if raised:
+        with pytest.raises(SystemExit) as exited:
+            sys.exit(3)
+        first = exited.value
+    with pytest.raises(BaseExceptionGroup) as group:  # type: ignore[name-defined]  # noqa: F821
+        raise BaseExceptionGroup("two failed", [first, KeyError("x")])  # type: ignore[name-defined]  # noqa: F821
+
+    sent = failed_tasks._failure(group.value, DriverLink(1, local_variables=True, masked="-"))
+    told = parse_failure("".join(traceback.format_exception(group.value)))
+    tasks = FailedTasks()
+    tasks.put(sent)
+
+    assert told.code == CodePlace(__file__, sent["line"], sent["function"])
+    assert tasks.details(told)["local.raised"] == str(raised)

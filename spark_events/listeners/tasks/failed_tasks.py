@@ -48,5 +48,5 @@ class FailedTasks:
 
 
 def _key(code: CodePlace | None, message: str) -> tuple[CodePlace | None, str]:
-    # Spark may add to a message.
-    return code, message.split("\n", 1)[0]
+    # Spark may add to a message, and that of a group goes on with what the first of its exceptions says.
+    return code, message.split("\n", 1)[0].split(" sub-exception", 1)[0]
