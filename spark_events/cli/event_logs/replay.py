@@ -126,12 +126,13 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     replaying = Replay(conf)
     print_warnings(replaying.warnings)
     logs = [(files, log) for files in map(LogFiles, paths) for log in files.find()]
-    total, began, code, problem = sum(log.size for _, log in logs), time.monotonic(), 0, ""
+    read, began, code, problem = 0, time.monotonic(), 0, ""
     try:
         with _progress() as progress:
-            task = progress.add_task("", total=total)
-            for read in replaying.run(logs):
-                progress.advance(task, read)
+            task = progress.add_task("", total=sum(log.size for _, log in logs))
+            for block in replaying.run(logs):
+                read += block
+                progress.update(task, completed=read)
     except StalledError as error:
         code, problem = FAILED, f"{error}; {_AGAIN}"
     except KeyboardInterrupt:
@@ -139,7 +140,7 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     summary = replaying.summary
     print_summary(summary)
     complete = print_delivered(replaying.delivered)
-    say(f"[dim]{size(total)} in {duration(1_000 * (time.monotonic() - began))}[/]")
+    say(f"[dim]{size(read)} in {duration(1_000 * (time.monotonic() - began))}[/]")
     if not problem and not summary.logs:
         code = NOTHING_TO_READ
         problem = f"no event log at {', '.join(map(path_without_secrets, paths))}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from spark_events.api import ConfigError, needs_extra
 from spark_events.api.errors import NothingToReadError
@@ -31,6 +31,7 @@ _ATTEMPT = re.compile(r"(application_\d+_\d+)_(\d{1,9})")
 # Spark before 1.3 wrote a folder of these.
 _OLD_PART = re.compile(r"EVENT_LOG_(\d{1,9})$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
+_HEAD = 64 << 10  # those of two applications differ in it
 _BLOCK = 256 << 10  # a block that fits a core's own cache is split twice as fast
 
 
@@ -149,7 +150,7 @@ class LogFiles:
         """Yield a part's bytes, starting at a position.
 
         Raises:
-            OSError: it cannot be read, whatever its file system raised.
+            OSError: it cannot be read, whatever its file system raised, or was cut or written anew meanwhile.
         """
         if part.is_open and self._open_files is not None:
             yield from self._blocks_of_open(self._open_files, part, position)
@@ -158,9 +159,17 @@ class LogFiles:
         options = {} if self._is_local else {"cache_type": "readahead", "block_size": 4 << 20}
         try:
             with self._fs.open(part.path, "rb", **options) as file:
-                file.seek(position)
+                head = file.read(_HEAD) if self._is_local else b""
+                end = file.seek(position)
                 while block := file.read(_BLOCK):
+                    end += len(block)
                     yield block
+                # Elsewhere, nobody writes within a file, and each request for its beginning costs time.
+                if end < part.size or (self._is_local and not _begins_with(file, head)):
+                    raise OSError(
+                        f"{path_without_secrets(part.path)} was cut or written anew while it was read; "
+                        f"{end:,} bytes of it were read"
+                    )
         except Exception as error:  # each file system has errors of its own
             if isinstance(error, NotSignedInError) or (self._is_local and isinstance(error, OSError)):
                 raise
@@ -297,6 +306,12 @@ def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:
     match = pattern.match(base)
     assert match is not None
     return LogPart(info["name"], int(match.group(1)), int(info["size"] or 0), base.endswith(_COMPACT))
+
+
+def _begins_with(file: BinaryIO, head: bytes) -> bool:
+    """Return whether a file still begins as it did when it was opened."""
+    file.seek(0)
+    return file.read(len(head)) == head
 
 
 def _base(info: Mapping[str, Any]) -> str:
