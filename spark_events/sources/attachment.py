@@ -333,9 +333,12 @@ def _connect_session(session: Any) -> _Attachable:
 
 
 def _spark_context(spark: Any) -> _Attachable:
-    context = getattr(spark, "sparkContext", spark)
-    if not hasattr(context, "_jsc"):
-        raise TypeError(f"attach takes a SparkSession or a SparkContext, not {type(spark).__name__}")
+    # Of the class: each name is an attribute of a Column, and the name of one of a DataFrame's.
+    context = spark.sparkContext if hasattr(type(spark), "sparkContext") else spark
+    if "_jsc" not in getattr(context, "__dict__", ()):
+        raise TypeError(
+            f"attach takes a SparkSession or a SparkContext, and was given: {type(spark).__name__}"
+        )
     if context._jsc is None:
         raise TypeError("this SparkContext has been stopped; attach to a running one")
     application = application_info(context.appName, context.applicationId, attempt_id(context._jsc.sc()))

@@ -30,7 +30,7 @@ _MOST_WAITING = 100_000
 def is_connect(spark: Any) -> bool:
     """Return whether it is a Spark Connect session, judging by the class name, to avoid importing Connect."""
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(spark).__mro__)
-    return any(name.startswith("pyspark.sql.connect.") for name in names)
+    return "pyspark.sql.connect.session.SparkSession" in names
 
 
 def configuration_of(session: Any) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -660,3 +662,19 @@ def test_a_name_that_is_no_text(
 
     assert read(duckdb, tmp_path)[0] == facts
     assert "its name is not UTF-8" in caplog.text
+
+
+def test_a_name_that_the_locale_does_not_have(tmp_path: Path) -> None:
+    """The name is text; the locale of the process that reads it is not UTF-8."""
+    write(tmp_path, told())
+    (written,) = tmp_path.iterdir()
+    written.rename(tmp_path / f"größe-{written.name}")
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_events", "status", str(tmp_path)],
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert b"its name is UTF-8, but the locale C is not (ascii): set PYTHONUTF8=1" in done.stderr
+    assert b"no stored events" not in done.stderr

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import locale
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -133,6 +135,8 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
                     yield from _readable(file, seen) if is_local else (file,)
     except FileNotFoundError:
         return
+    except ConfigError:
+        raise
     except Exception as error:  # each file system has errors of its own
         reason = str(error) if isinstance(error, NotSignedInError) else f"{type(error).__name__}: {error}"
         reason = text_without_secrets_of(path, reason)
@@ -162,6 +166,7 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
     """
     path = Path(file["name"])
     if not _is_utf8(file["name"]):
+        _refuse_other_encoding(file["name"])
         logger.warning("%s is left out: its name is not UTF-8, so DuckDB cannot open it; rename it", path)
     elif file["type"] == "file":
         yield file
@@ -183,6 +188,22 @@ def _is_utf8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _refuse_other_encoding(name: str) -> None:
+    """Refuse a name that is UTF-8 where the locale is not: it is nothing that files should be left out for.
+
+    Raises:
+        ConfigError: it is so.
+    """
+    try:
+        shown = os.fsencode(name).decode()
+    except UnicodeDecodeError:
+        return
+    raise ConfigError(
+        f"{shown}: its name is UTF-8, but the locale {locale.setlocale(locale.LC_CTYPE)} is not "
+        f"({sys.getfilesystemencoding()}): set PYTHONUTF8=1, or LC_ALL to a locale such as C.UTF-8"
+    )
 
 
 def local_path(url: str) -> str:
