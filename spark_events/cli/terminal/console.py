@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +17,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.measure import Measurement
+from rich.segment import Segment
 
 from spark_events.api import printable
 from spark_events.api.toolkit.formatting import cut, text_without_url_secrets
@@ -41,6 +43,9 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 _WIDEST = 1_000_000_000
 _LONGEST_MESSAGE = 4_000
+_LONGEST_RULE = 120
+_RULE = re.compile(r"[ \u2500-\u257f]*")
+"""Characters that lines of tables are drawn with."""
 
 _NARROWEST = 20
 """What is narrower shows no table: a terminal that does not know its width says that it has none."""
@@ -106,6 +111,8 @@ def plain_lines(text: str) -> str:
 class AsWide:
     """Something for a rich console that is as wide as it is, on any terminal; printed with ``crop=False``.
 
+    Its lines end where their text does, and a rule is no longer than people can see at once.
+
     Args:
         renderable: a table, a tree.
     """
@@ -116,7 +123,24 @@ class AsWide:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widest = options.update(width=_WIDEST, max_width=_WIDEST)
         needed = Measurement.get(console, widest, self._renderable).maximum
-        yield from console.render(self._renderable, options.update(width=needed, max_width=needed))
+        for line in console.render_lines(
+            self._renderable, options.update(width=needed, max_width=needed), pad=False
+        ):
+            is_rule = all(_RULE.fullmatch(segment.text) for segment in line)
+            yield from _without_blanks(
+                Segment.adjust_line_length(line, _LONGEST_RULE, pad=False) if is_rule else line
+            )
+            yield Segment.line()
+
+
+def _without_blanks(line: list[Segment]) -> list[Segment]:
+    """Return a line without the blanks at its end."""
+    kept = list(line)
+    while kept:
+        last = kept.pop()
+        if text := last.text.rstrip(" "):
+            return [*kept, Segment(text, last.style)]
+    return kept
 
 
 def has_width(console: Console) -> bool:
