@@ -592,3 +592,12 @@ def test_a_late_task_with_some_more_data(read: int, said: str, of_key: bool) -> 
     issue = issues_of(EndedStage(4, ran))["straggler"]
     assert said in issue.sentence
     assert ("One key may have many of its rows" in issue.advice) is of_key
+
+
+@pytest.mark.parametrize(("tasks", "told"), [(40, True), (8, False)])
+def test_functions_of_an_rdd_that_many_tasks_load(tasks: int, told: bool) -> None:
+    """What takes them so long, Spark does not measure; each loads what the functions refer to, however large."""
+    stage = EndedStage(4, measured([2 * S] * tasks), PythonTimes(2 * S * tasks, in_rdd=True))
+    issue = issues_of(stage)["python"]
+    assert (f"each of its {tasks} tasks, which take 2.0 s at the median, loads" in issue.sentence) == told
+    assert issue.advice.startswith("If they refer to something large") == told

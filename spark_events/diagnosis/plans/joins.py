@@ -33,8 +33,9 @@ _NOT_EXISTS = (
     "leave out rows with NULL on both sides (IS NOT NULL) before NOT IN."
 )
 _FEWER_ROWS = (
-    "Many rows of both sides have the same {keys}: add what is missing to the condition, remove "
-    "duplicates from one side before the join, or aggregate before it."
+    "Many rows of both sides have the same {keys}: count the rows of each value (GROUP BY … ORDER BY "
+    "count(*) DESC), and leave out those that say nothing (unknown, test, a robot); or add what is missing "
+    "to the condition, remove duplicates from one side before the join, or aggregate before it."
 )
 _ONE_ROW_OF_EACH = (
     "Many rows of one side have the same {keys}: keep one of them before the join (dropDuplicates, or a "

@@ -68,6 +68,10 @@ _FEW_ROWS_EACH = (
     "takes little, use fewer partitions (numPartitions of reduceByKey, groupByKey or join, coalesce(), "
     "spark.default.parallelism)."
 )
+_LOADED_BY_EACH = (
+    "If they refer to something large (a dict, a list, a model), bring it by sc.broadcast(), which each "
+    "Python worker loads once; if the same runs faster with fewer partitions, that is it."
+)
 _FEW_ROWS_OF_TASK = 1_000
 SMALL_TASKS = "python.smallTasks"
 """How many tasks a stage has for functions in Python that get few rows each."""
@@ -282,6 +286,12 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             f"; its {stage.measured.tasks:,} tasks, for {stage.cores} cores, get about "
             f"{stage.measured.rows.median:,} records each (one of a shuffle may hold several rows) and take "
             f"{duration(run.median)} at the median"
+        )
+    if python.in_rdd and not stage.hands_out and not small and stage.has_far_more_tasks:
+        advice = f"{_LOADED_BY_EACH} {advice}"
+        small = (
+            f"; each of its {stage.measured.tasks:,} tasks, which take {duration(run.median)} at the median, "
+            "loads these functions anew, with all that they refer to"
         )
     of_rdd = f"{OF_RDD}{WITH_ROWS if stage.of_frame else ''}" if python.in_rdd else "Python functions"
     return Issue(
