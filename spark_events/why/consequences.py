@@ -29,6 +29,8 @@ from spark_events.diagnosis.times.driver_issues import (
     LOOP_AT,
     LOOP_JOBS,
     LOOP_SPAN,
+    START_MS,
+    USUAL_START_MS,
 )
 from spark_events.why.found_issue import FoundIssue, order
 from spark_events.why.places import name_in
@@ -150,6 +152,24 @@ def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
             evidence={**alone.evidence, **collect.evidence, AFTER_RESULT_MS: whole_ms},
         )
     return sorted(waiting, key=order)
+
+
+def without_held_up_starts(issues: Iterable[FoundIssue], cpu_share: float | None) -> list[FoundIssue]:
+    """Return issues without the time before the first stage, if it is no longer than usual for want of a CPU.
+
+    A machine that is too busy for the tasks was so for the start.
+
+    Args:
+        issues: of one application.
+        cpu_share: for how much of their time tasks had a CPU at most, 0 to 1; None if unknown.
+    """
+    return [issue for issue in issues if cpu_share is None or not _is_held_up_start(issue, cpu_share)]
+
+
+def _is_held_up_start(issue: FoundIssue, cpu_share: float) -> bool:
+    start_ms, usual_ms = issue.number(START_MS) or 0, issue.number(USUAL_START_MS) or 0
+    others_ms = (issue.lost_ms or 0) - (start_ms - usual_ms)
+    return START_MS in issue.evidence and start_ms * cpu_share + others_ms <= usual_ms
 
 
 def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_events.api import Event
 from spark_events.api.toolkit.formatting import duration
@@ -15,7 +15,7 @@ from spark_events.runtime.plugins import SPANS
 from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY
 from spark_events.why.answer import WAITED_FOR, answer
-from spark_events.why.consequences import in_order
+from spark_events.why.consequences import in_order, without_held_up_starts
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of, with_present_values
 from spark_events.why.grouped import grouped
 from spark_events.why.heap_use import HeapUse
@@ -223,7 +223,7 @@ def explain(
         grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
     )
     issues_found = [with_present_values(issue, figures.conf) for issue in issues_found]
-    return Explanation(
+    explanation = Explanation(
         app_name,
         app_id,
         timeline.begun_ms,
@@ -242,3 +242,4 @@ def explain(
         unfinished=timeline.unfinished,
         to_first_work_ms=timeline.to_first_work_ms,
     )
+    return replace(explanation, issues=without_held_up_starts(explanation.issues, explanation.cpu_share))

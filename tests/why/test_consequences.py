@@ -14,6 +14,7 @@ from spark_events.why.consequences import (
     with_lost_executors,
     with_reads,
     with_work_on_results,
+    without_held_up_starts,
 )
 from spark_events.why.found_issue import FoundIssue
 
@@ -240,3 +241,27 @@ def test_calls_that_are_told_of_each_execution_are_a_part_of_all_calls() -> None
         76 * S,
         "clean again. In SQL execution 0 (first at a.py:1), clean again",
     )
+
+
+def start(start_s: int, others_s: int = 0) -> FoundIssue:
+    evidence = {"driverAlone.startMs": start_s * S, "driverAlone.usualStartMs": 20 * S}
+    alone = FoundIssue("idle-cores", "INFO", "application 'a'", "…", "…", 0, None, evidence)
+    return replace(alone, lost_ms=(start_s - 20 + others_s) * S)
+
+
+@pytest.mark.parametrize(
+    ("issue", "cpu_share", "told"),
+    [
+        (start(29), 0.3, False),
+        (start(29), 0.9, True),
+        (start(29), None, True),
+        (start(80), 0.3, True),
+        (start(29, others_s=30), 0.3, True),
+        (gc("4.0"), 0.1, True),
+    ],
+    ids=["on a busy machine", "on an idle one", "unknown", "long all the same", "pauses later", "another"],
+)
+def test_a_start_that_waits_for_a_cpu_as_tasks_do(
+    issue: FoundIssue, cpu_share: float | None, told: bool
+) -> None:
+    assert without_held_up_starts([issue], cpu_share) == ([issue] if told else [])

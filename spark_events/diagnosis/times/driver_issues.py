@@ -14,6 +14,8 @@ AFTER_RESULT_OF, AFTER_RESULT_MS = "driverAlone.afterResultOf", "driverAlone.aft
 """The evidence of the place from which a result came before the longest time of the driver, and of that."""
 AFTER_STAGE_OF, AFTER_STAGE_MS = "driverAlone.afterStageOf", "driverAlone.afterStageMs"
 """The same of the last stage before it, whatever came from there."""
+START_MS, USUAL_START_MS = "driverAlone.startMs", "driverAlone.usualStartMs"
+"""The evidence of how long the first stage took to come, if most of the time is of that; and the usual time."""
 COLLECTED_AT = "collect.place"
 LOOP_AT, LOOP_JOBS, LOOP_SPAN = "loop.place", "loop.jobs", ("loop.begunMs", "loop.endedMs")
 AT_START = "before its first stage, beyond the usual "
@@ -119,6 +121,7 @@ def driver_issue(
     pauses: Mapping[str, Pauses],
     collected: Mapping[str, Collected],
     many_columns: bool,
+    usual_start_ms: int,
 ) -> Issue:
     """Return that only the driver works.
 
@@ -129,6 +132,7 @@ def driver_issue(
         pauses: by what came after them.
         collected: the results that came to the driver, by their places.
         many_columns: whether an SQL execution had so many that a loop may have added them.
+        usual_start_ms: what of the time before the first stage does not count.
     """
     longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
     parts = [_described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20]
@@ -154,6 +158,8 @@ def driver_issue(
         )
         if many_columns:
             advice += f" {_ADDED_IN_A_LOOP}"
+    if longest[0].startswith(AT_START):
+        after = {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
     if not after and first.mostly_after:
         after = {AFTER_STAGE_OF: first.mostly_after, AFTER_STAGE_MS: first.longest_ms}
     return Issue(

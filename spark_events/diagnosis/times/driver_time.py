@@ -242,7 +242,13 @@ class DriverTime:
         if alone_ms >= least_ms or (self._is_told and alone_ms):
             self._is_told = True
             issue = driver_issue(
-                alone_ms, self._wall_ms, self.cores, others, self._collected, self._many_columns
+                alone_ms,
+                self._wall_ms,
+                self.cores,
+                others,
+                self._collected,
+                self._many_columns,
+                self._usual_start_ms,
             )
             yield self._by_now(issue, alone_ms >= least_ms)
 
