@@ -15,7 +15,7 @@ AFTER_RESULT_OF, AFTER_RESULT_MS = "driverAlone.afterResultOf", "driverAlone.aft
 AFTER_STAGE_OF, AFTER_STAGE_MS = "driverAlone.afterStageOf", "driverAlone.afterStageMs"
 """The same of the last stage before it, whatever came from there."""
 START_MS, USUAL_START_MS = "driverAlone.startMs", "driverAlone.usualStartMs"
-"""The evidence of how long the first stage took to come, if most of the time is of that; and the usual time."""
+"""The evidence of how long the first stage took to come, if most of the time is of that, and the usual."""
 COLLECTED_AT = "collect.place"
 LOOP_AT, LOOP_JOBS, LOOP_SPAN = "loop.place", "loop.jobs", ("loop.begunMs", "loop.endedMs")
 AT_START = "before its first stage, beyond the usual "
