@@ -28,8 +28,8 @@ _DRIVER_ALONE = "driverAloneMs"
 _QUERY, _APPLICATION = "query ", "application "
 _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
-_EACH_FOR_ITSELF = (kinds.REGRESSION, kinds.RECOMPUTATION)
-"""Kinds of which the same change mends one issue alone, or whose costs are not for different time."""
+_SAME, _OF = "the same ", " of "
+"""How what is computed again is called where it is a part of plans, and what comes before its tables."""
 _COALESCE = re.compile(r"coalesce\((\d+)\)", re.ASCII)
 _MUCH_OF_DRIVER = 0.2
 _WORTH_A_SENTENCE = 0.25
@@ -162,9 +162,14 @@ def _the_same_elsewhere(costly: FoundIssue, issues: Sequence[FoundIssue]) -> tup
     alike = [issue for issue in issues if issue.lost_ms and _change_for(issue) == _change_for(costly)]
     others_ms = sum(issue.lost_ms or 0 for issue in alike if issue is not costly)
     of_query = costly.about.startswith(_QUERY)  # whose work alone is the whole
-    if of_query or costly.kind in _EACH_FOR_ITSELF or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
+    again = costly.kind == kinds.RECOMPUTATION
+    is_alone = costly.kind == kinds.REGRESSION or (again and not _tables(costly))
+    if of_query or is_alone or others_ms < _WORTH_A_SENTENCE * (costly.lost_ms or 0):
         return 0, ""
     count = len(alike) - 1
+    if again:
+        parts = "another part" if count == 1 else f"{count} other parts"
+        return others_ms, f", and {parts} with the same sources"
     return others_ms, f", and the same at {'one other place' if count == 1 else f'{count} other places'}"
 
 
@@ -175,7 +180,16 @@ def _change_for(issue: FoundIssue) -> tuple[object, ...]:
     verb = issue.sentence.partition(" ")[0] if issue.kind == kinds.SMALL_FILES else ""
     # The answer names these, so that the same at another place has the same ones.
     named = issue.evidence.get("python.functions"), issue.evidence.get("shuffle.keys")
+    if issue.kind == kinds.RECOMPUTATION:
+        return issue.kind, _tables(issue), issue.about
     return issue.kind, verb, special, few, starts_again(issue), of_query, named
+
+
+def _tables(issue: FoundIssue) -> str:
+    """Return the tables that a part of plans is made of which is computed again; empty for anything else."""
+    what = str(issue.evidence.get("recomputation.what") or "")
+    is_part = what.startswith(_SAME) and not issue.evidence.get("recomputation.cached")
+    return what.partition(_OF)[2] if is_part else ""
 
 
 def _most(

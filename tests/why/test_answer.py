@@ -90,6 +90,28 @@ def test_what_each_needs_a_change_for_itself(kind: str) -> None:
     assert "the same at" not in answer([issue(kind, 12 * S), issue(kind, 6 * S)], 40 * S, {})
 
 
+@pytest.mark.parametrize(
+    ("what", "lost_ms", "told"),
+    [
+        ("the same Sort of a, b", 6 * S, "22.0 s instead of 40.0 s"),
+        ("the same Sort of a", 6 * S, "28.0 s instead of 40.0 s"),
+        ("the same Sort of a, b", 2 * S, "28.0 s instead of 40.0 s"),
+        ("clean", 6 * S, "28.0 s instead of 40.0 s"),
+    ],
+    ids=["the same tables", "another table", "little", "functions"],
+)
+def test_parts_of_one_frame_that_are_computed_again(what: str, lost_ms: int, told: str) -> None:
+    """Spark computes them apart for each query that needs other columns; one cache may keep them all."""
+    name = "recomputation.what"
+    join = issue("recomputation", 12 * S, **{name: "the same Join, Project of a, b"})
+    said = answer([join, issue("recomputation", lost_ms, **{name: what})], 40 * S, {})
+    is_more = told.startswith("22")
+    assert said == (
+        f"It would take {told} without computing the same Join, Project of a, b again"
+        f"{', and another part with the same sources' if is_more else ''}."
+    )
+
+
 @pytest.mark.parametrize(("kind", "name"), [("python", "python.functions"), ("skew", "shuffle.keys")])
 def test_other_functions_or_keys_are_not_the_same(kind: str, name: str) -> None:
     """The answer names them: nothing that is done about one of them mends the other."""
