@@ -26,6 +26,7 @@ _OPTION = re.compile(
     re.DOTALL,
 )
 _SET = re.compile(r"\s*SET\s+(?P<key>[\w.`-]+)\s*=\s*(?=\S)", re.IGNORECASE)
+_JDBC = "jdbc:"
 _JDBC_URL = re.compile(r"""\bjdbc:[^\s'"`]+""", re.IGNORECASE)
 _BEFORE_USER = re.compile(r"jdbc:(?:\w+:)*(?://)?", re.IGNORECASE)
 _URL_OPTION = re.compile(r"[;?&:,(](?P<key>[\w.-]+)=")
@@ -43,6 +44,9 @@ class SqlSecrets:
         keys: matches names whose values are secret wherever they are.
         options: matches further names, of options alone: a column may have such a name.
         mask: takes the place of a secret.
+
+    Attributes:
+        signs: texts in lower case, one of which each text has that has a secret; none if that is not known.
     """
 
     def __init__(self, keys: re.Pattern[str], options: re.Pattern[str], mask: str) -> None:
@@ -50,6 +54,8 @@ class SqlSecrets:
         self._options = options
         self._mask = mask
         self._beginnings = _beginnings(keys), _beginnings(options)
+        known = all(self._beginnings)
+        self.signs = (*self._beginnings[0], *self._beginnings[1], _JDBC) if known else ()
 
     def masked(self, text: str) -> str:
         """Return a text without the secrets of its statements; any other text stays as it is."""
@@ -65,7 +71,7 @@ class SqlSecrets:
         setting = _SET.match(text) if has_key else None
         if setting is not None and self._keys.search(setting["key"]):
             return setting[0] + self._mask
-        return _JDBC_URL.sub(lambda url: self._of_url(url[0]), text) if "jdbc:" in lower else text
+        return _JDBC_URL.sub(lambda url: self._of_url(url[0]), text) if _JDBC in lower else text
 
     def _of_option(self, option: re.Match[str]) -> str:
         key = option["key"] or option["key_of_number"] or ""

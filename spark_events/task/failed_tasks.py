@@ -34,6 +34,8 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST
 _COMPILED_PYARROW = "pyarrow/"
 """What the names of files begin with that are compiled into PyArrow."""
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
+_OURS = re.compile(re.escape(os.path.dirname(os.path.dirname(__file__))) + r"[/\\](?!demo[/\\])")
+"""How the names of our own files begin; what the demo runs stands for a user's."""
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # from Python 3.11 on
 _watching = False
 
@@ -155,7 +157,7 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
     own = installed = None
     while traceback is not None:
         path, place = traceback.tb_frame.f_code.co_filename, (traceback.tb_frame, traceback.tb_lineno)
-        if not _is_of(path, "pyspark", "py4j", "spark_events"):
+        if not _is_of(path, "pyspark", "py4j") and not _OURS.match(path):
             if _INSTALLED.search(path):
                 installed = place
             else:

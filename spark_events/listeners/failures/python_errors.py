@@ -35,8 +35,11 @@ _OF_PYSPARK = re.compile(
     r"|(?:^|[/\\])py4j[/\\]|^<frozen"
 )
 _OURS = str(Path(__file__).parents[2])
-# Ours on other machines, too, where a clone or a zip file has them: what is below or above the user's frames.
-_OF_US = re.compile(rf"^{re.escape(_OURS)}[/\\]|(?:^|[/\\])spark_events[/\\](?:sources|submit|task)[/\\]")
+# What the demo runs stands for a user's. Ours on other machines, too, where a clone or a zip file has them: what
+# is below or above the user's frames.
+_OF_US = re.compile(
+    rf"^{re.escape(_OURS)}[/\\](?!demo[/\\])|(?:^|[/\\])spark_events[/\\](?:sources|submit|task)[/\\]"
+)
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _MOST_FRAMES = 200
 _DEEPEST_GROUP = 10
