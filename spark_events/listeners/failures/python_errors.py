@@ -35,8 +35,8 @@ _OF_PYSPARK = re.compile(
     r"|(?:^|[/\\])py4j[/\\]|^<frozen"
 )
 _OURS = str(Path(__file__).parents[2])
-# What the demo runs stands for a user's. Ours on other machines, too, where a clone or a zip file has them: what
-# is below or above the user's frames.
+# What the demo runs stands for a user's. Ours on other machines, too, where a clone or a zip file has them:
+# what is below or above the user's frames.
 _OF_US = re.compile(
     rf"^{re.escape(_OURS)}[/\\](?!demo[/\\])|(?:^|[/\\])spark_events[/\\](?:sources|submit|task)[/\\]"
 )
