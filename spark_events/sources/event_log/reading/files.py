@@ -159,13 +159,14 @@ class LogFiles:
         options = {} if self._is_local else {"cache_type": "readahead", "block_size": 4 << 20}
         try:
             with self._fs.open(part.path, "rb", **options) as file:
-                head = file.read(_HEAD) if self._is_local else b""
+                # Who follows a log reads on from where it was; elsewhere, nobody writes within a file, and
+                # each request for its beginning costs time.
+                head = file.read(_HEAD) if self._is_local and not position else b""
                 end = file.seek(position)
                 while block := file.read(_BLOCK):
                     end += len(block)
                     yield block
-                # Elsewhere, nobody writes within a file, and each request for its beginning costs time.
-                if end < part.size or (self._is_local and not _begins_with(file, head)):
+                if end < part.size or (head and not _begins_with(file, head)):
                     raise OSError(
                         f"{path_without_secrets(part.path)} was cut or written anew while it was read; "
                         f"{end:,} bytes of it were read"
