@@ -61,7 +61,10 @@ class SqlSecrets:
         """Return a text without the secrets of its statements; any other text stays as it is."""
         # These tests take a fraction of the searches' time, and most texts have no such name.
         lower = text.lower()
-        has_key, has_option = (not of or any(each in lower for each in of) for of in self._beginnings)
+        has_key, has_option = (
+            any(each in lower for each in of) if of else pattern.search(text) is not None
+            for of, pattern in zip(self._beginnings, (self._keys, self._options), strict=True)
+        )
         has_block = (has_key or has_option) and "(" in text and _HAS_BLOCK.search(text)
         if has_block:
             text = _OPTIONS.sub(lambda block: _OPTION.sub(self._of_option, block[0]), text)
