@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.plans.called_too_often import CALLS, CALLS_MS, CALLS_TABLE
+from spark_events.diagnosis.plans.called_too_often import CALLS, CALLS_MS
+from spark_events.diagnosis.plans.called_twice import CALLS_OF
 from spark_events.diagnosis.plans.parsed_files import ROWS_OF_TEXT
 from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
 from spark_events.diagnosis.small_files import TABLES
@@ -45,6 +46,8 @@ _MOST_AFTER_RESULT = 0.7
 _LEAST_IN_TURN = 0.8
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"
+_LONGEST_START = 1.5
+"""How many times as long as usual a start may take that a busy machine explains."""
 
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
@@ -88,13 +91,8 @@ def with_calls_again(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 def _has_same_calls(issue: FoundIssue, whole: FoundIssue) -> bool:
     """Return whether an issue is about calls that another one counts, in one execution or in some."""
-    name, table = whole.evidence["recomputation.what"], whole.evidence[CALLS_TABLE]
-    if issue.kind != RECOMPUTATION or CALLS in issue.evidence or issue.about.startswith("query "):
-        return False
-    if issue.evidence.get("recomputation.what") == name:
-        return True
-    of_table = str(issue.evidence.get("recomputation.what") or "").endswith(f" of {table}")
-    return of_table and issue.evidence.get("recomputation.functions") == name
+    same = issue.evidence.get(CALLS_OF) == whole.evidence[CALLS_OF]
+    return same and CALLS not in issue.evidence and not issue.about.startswith("query ")
 
 
 def _is_of_one(issue: FoundIssue) -> bool:
@@ -157,7 +155,8 @@ def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 def without_held_up_starts(issues: Iterable[FoundIssue], cpu_share: float | None) -> list[FoundIssue]:
     """Return issues without the time before the first stage, if it is no longer than usual for want of a CPU.
 
-    A machine that is too busy for the tasks was so for the start.
+    A machine that is too busy for the tasks was so for the start. But tasks may wait for something else than
+    a CPU: a start that is far longer than usual is told.
 
     Args:
         issues: of one application.
@@ -169,7 +168,8 @@ def without_held_up_starts(issues: Iterable[FoundIssue], cpu_share: float | None
 def _is_held_up_start(issue: FoundIssue, cpu_share: float) -> bool:
     start_ms, usual_ms = issue.number(START_MS) or 0, issue.number(USUAL_START_MS) or 0
     others_ms = (issue.lost_ms or 0) - (start_ms - usual_ms)
-    return START_MS in issue.evidence and start_ms * cpu_share + others_ms <= usual_ms
+    longest_ms = min(usual_ms / cpu_share, _LONGEST_START * usual_ms) if cpu_share else 0
+    return START_MS in issue.evidence and start_ms + others_ms <= longest_ms
 
 
 def with_reads(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

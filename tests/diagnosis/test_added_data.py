@@ -58,6 +58,12 @@ def test_all_tasks_make_many_rows() -> None:
     assert issue.sentence.endswith("tasks read 1.2 MiB in all, and make 40 MiB of that")
 
 
+def test_one_of_them_is_late_all_the_same() -> None:
+    """That all make many rows does not explain it."""
+    issues = told([60] + [5] * 7, [160 * KIB] * 8, [5 * MIB] * 8)
+    assert {"expanded-rows", "straggler"} <= issues.keys()
+
+
 @pytest.mark.parametrize(
     ("written", "run_s", "others"),
     [

@@ -22,12 +22,22 @@ def cleaned(
     python_s: int = 30,
 ) -> EndedExecution:
     """Return an execution whose one stage takes 10 s on 4 cores, 30 s of these 40 for a function."""
+    made = ", ".join(f"pythonUDF{number}#{9 + number}" for number in range(call.count(", ") + 1))
     plan = Plan()(0, "WriteFiles", 1)(
-        1, f"BatchEvalPython [{call}], [pythonUDF0#9]", 1, rows=rows, time_to_run_Python_workers=python_s * S
+        1, f"BatchEvalPython [{call}], [{made}]", 1, rows=rows, time_to_run_Python_workers=python_s * S
     )
     plan(2, between, 1, rows=rows)
     plan(3, "Scan parquet [source#2,text#5]", 1, metadata, rows=scanned, number_of_files_read=3)
     return executed(plan, s1=(0, 10))
+
+
+def first(rows: int) -> EndedExecution:
+    """Return an execution that reads some rows only, as ``show()`` does."""
+    plan = Plan()(0, "CollectLimit 21", 1)(
+        1, "BatchEvalPython [clean(text#5)#6], [pythonUDF0#9]", 1, rows=21, time_to_run_Python_workers=S
+    )
+    plan(2, "Scan parquet [source#2,text#5]", 1, WHOLE, rows=rows, number_of_files_read=3)
+    return executed(plan, s1=(0, 1))
 
 
 def told(*executions: EndedExecution) -> list[Issue]:
@@ -62,6 +72,8 @@ def test_parts_of_a_table_and_the_whole() -> None:
         (cleaned(1_000, WHOLE), cleaned(1_000, {})),
         (cleaned(1_000, WHOLE), cleaned(1_000, WHOLE, "clean(made#8)#6")),
         (cleaned(1_000, WHOLE, python_s=0), cleaned(1_000, WHOLE, python_s=0)),
+        (cleaned(1_000, WHOLE), cleaned(1_000, WHOLE, "clean(text#5)#6, parse(clean(text#5))#7")),
+        (first(100), cleaned(700), cleaned(300)),
     ],
     ids=[
         "once",
@@ -72,6 +84,8 @@ def test_parts_of_a_table_and_the_whole() -> None:
         "another table",
         "of a column that is made",
         "no time is measured",
+        "another function that takes an unknown part of the time",
+        "the first rows of a table are not all",
     ],
 )
 def test_what_is_not_told(executions: tuple[EndedExecution, ...]) -> None:

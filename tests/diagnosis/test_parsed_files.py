@@ -114,14 +114,14 @@ def test_loops_over_values_and_over_columns(condition: str, text: int, loop: int
 
 
 def cohort(
-    number: int, lasts_s: int, form: str = "text", parsed: int = 500, size: int = 434
+    number: int, lasts_s: int, form: str = "text", parsed: int = 500, size: int = 434, column: str = "value#0"
 ) -> EndedExecution:
     """Return an execution that parses a column of files for a filter of its own, or of what a filter leaves."""
     plan = Plan()(0, "HashAggregate(keys=[patient#3], functions=[partial_count(1)])", 1, rows=4)
     plan(1, "Generate explode(observations#5), [patient#3], false, [o#11]", 1, rows=900)
     plan(
         2,
-        f"Filter array_contains(from_json(StructField(codes), value#0, false).codes, E{number})",
+        f"Filter array_contains(from_json(StructField(codes), {column}, false).codes, E{number})",
         1,
         rows=90,
     )
@@ -149,8 +149,16 @@ def test_a_column_that_each_query_parses_for_another_filter(form: str) -> None:
         [cohort(number, 20) for number in range(4)],
         [cohort(number, 20, parsed=100) for number in range(5)],
         [cohort(number, 20, size=430 + number) for number in range(5)],
+        [cohort(number, 20, column=("value#0", "kind#1")[number % 2]) for number in range(6)],
+        [cohort(number, 20, column="") for number in range(5)],
     ],
-    ids=["a few times", "of rows that another filter leaves", "of other files"],
+    ids=[
+        "a few times",
+        "of rows that another filter leaves",
+        "of other files",
+        "other columns",
+        "a text that is cut off",
+    ],
 )
 def test_a_column_that_may_have_to_be_parsed_so_often(executions: list[EndedExecution]) -> None:
     assert [issue for issue in told(*executions) if issue.lost_ms or issue.share_ms] == []

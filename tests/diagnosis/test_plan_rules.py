@@ -73,6 +73,17 @@ def test_a_join_of_rows_with_themselves(right: tuple[str, int], told_so: bool, f
     )
 
 
+def test_a_join_of_two_parts_of_a_table() -> None:
+    """As many rows of another year are others."""
+    plan = Plan()(0, "SortMergeJoin [key#1L], [id#2L], Inner", 3, rows=1_000_000)
+    for number, year in enumerate((2023, 2024), 1):
+        plan = plan(1, "Exchange hashpartitioning(key, 8)", number, shuffle_records_written=2_000)
+        plan = plan(2, f"Filter (year#7 = {year})", number, rows=2_000)
+        plan = plan(3, "Scan parquet db.orders [key#1L]", number, rows=4_000)
+    issue = told(joins, executed(plan, s1=(0, 5), s2=(0, 5), s3=(5, 45)))["exploding-join"]
+    assert issue.advice.startswith("Many rows of both sides have the same key = id")
+
+
 def deduplicated(kept: int, rows: int = 300_000, steps: str = "first(day#3, false)", above: int = 0) -> Plan:
     """Return a join of 2,000 and 100,000 rows, of whose rows some are kept, one for each value of a column.
 

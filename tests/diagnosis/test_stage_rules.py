@@ -601,3 +601,9 @@ def test_functions_of_an_rdd_that_many_tasks_load(tasks: int, told: bool) -> Non
     issue = issues_of(stage)["python"]
     assert (f"each of its {tasks} tasks, which take 2.0 s at the median, loads" in issue.sentence) == told
     assert issue.advice.startswith("If they refer to something large") == told
+
+
+def test_objects_of_the_driver_are_no_functions() -> None:
+    """Python unpacks them, and nothing that anybody wrote is loaded."""
+    stage = EndedStage(4, measured([2 * S] * 40), PythonTimes(80 * S, in_rdd=True), of_objects=True)
+    assert "loads these functions" not in issues_of(stage)["python"].sentence

@@ -223,16 +223,16 @@ def again(about: str, what: str, lost_s: int, **evidence: object) -> FoundIssue:
 
 def test_calls_that_are_told_of_each_execution_are_a_part_of_all_calls() -> None:
     """Whatever other issues have had of the time, a cache saves all of it."""
-    whole = again("application 'a'", "clean", 20, calls=180_000, callsTable="file:/raw", callsMs=76 * S)
+    whole = again("application 'a'", "clean", 20, calls=180_000, callsOf="clean(text#5)#6", callsMs=76 * S)
     parts = [
-        again("SQL execution 0 (first at a.py:1)", "clean", 13),
-        again("application 'a'", "the same Filter of file:/raw", 10, functions="clean"),
+        again("SQL execution 0 (first at a.py:1)", "clean", 13, callsOf="clean(text#5)#6"),
+        again("application 'a'", "the same Filter of file:/raw", 10, callsOf="clean(text#5)#6"),
     ]
     others = [
         again("SQL execution 0 (first at a.py:1)", "parse", 9),
-        again("application 'a'", "the same Filter of file:/other", 8, functions="clean"),
-        again("application 'a'", "the same Filter of file:/raw", 7, functions="clean, parse"),
-        again("query 'q'", "clean", 6),
+        again("SQL execution 4 (first at a.py:9)", "clean", 8, callsOf="clean(text#15)#16"),
+        again("application 'a'", "the same Filter of file:/raw", 7, callsOf="clean(text#5)#6, parse(a#1)#2"),
+        again("query 'q'", "clean", 6, callsOf="clean(text#5)#6"),
     ]
     told = with_calls_again([whole, *parts, *others])
 
@@ -256,10 +256,19 @@ def start(start_s: int, others_s: int = 0) -> FoundIssue:
         (start(29), 0.9, True),
         (start(29), None, True),
         (start(80), 0.3, True),
+        (start(40), 0.1, True),
         (start(29, others_s=30), 0.3, True),
         (gc("4.0"), 0.1, True),
     ],
-    ids=["on a busy machine", "on an idle one", "unknown", "long all the same", "pauses later", "another"],
+    ids=[
+        "on a busy machine",
+        "on an idle one",
+        "unknown",
+        "long all the same",
+        "tasks that wait for a disk",
+        "pauses later",
+        "another",
+    ],
 )
 def test_a_start_that_waits_for_a_cpu_as_tasks_do(
     issue: FoundIssue, cpu_share: float | None, told: bool

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_twice import CALL, CALLING
+from spark_events.diagnosis.plans.called_twice import CALL, CALLING, CALLS_OF, calls_in, functions_in
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import ids_of
 from spark_events.diagnosis.plans.node import CUT, FILES, IN_PYTHON, MOVES, Node
@@ -22,21 +22,23 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 CALLS = "recomputation.calls"
 """What only its issues have as evidence: for how many rows the function is called, in all."""
-CALLS_TABLE, CALLS_MS = f"{CALLS}Table", f"{CALLS}Ms"
-"""The table from which the rows come; and all that the calls cost, what other issues tell of it included."""
+CALLS_MS = f"{CALLS}Ms"
+"""All that the calls cost that were not needed, what other issues tell of it included."""
 _OF_ONE_ROW_EACH = ("Project", "Filter", *MOVES)
 """Nodes out of which come no more rows than go into them, besides calls of functions in Python."""
 _FILTERS = ("DataFilters", "PartitionFilters")
+_LIMIT, _FIRST_ROWS = "Limit", ("CollectTail", "TakeOrdered")
+"""What is in the names of nodes that may leave rows unread, and how those of others begin."""
 _MOST_FUNCTIONS = 500
 _OFTEN = 1.5
 """How many times as many calls as rows are told."""
 
 
 class _Called(NamedTuple):
-    """A function that is called for columns of a table as it was once.
+    """Functions that one node calls for columns of a table as it was once; their time is known together.
 
     Attributes:
-        call: with the id of its result, which is another one wherever a program writes a call: two functions
+        call: with the ids of the results, which are others wherever a program writes a call: two functions
             may have one name.
     """
 
@@ -54,14 +56,21 @@ class _Calls:
         rows: for how many it was called.
         executions: how many SQL executions called it.
         time_ms: how much sooner these would have ended without the calls.
-        of_table: how many rows the table has; 0 if unknown.
+        scanned: how many rows of the table were read at once, at most.
+        reads_all: whether all of them were, once.
     """
 
     rows: int = 0
     executions: int = 0
     time_ms: float = 0.0
-    of_table: int = 0
+    scanned: int = 0
+    reads_all: bool = False
     places: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def of_table(self) -> int:
+        """How many rows the table has; 0 if unknown."""
+        return self.scanned if self.reads_all else 0
 
     @property
     def are_too_many(self) -> bool:
@@ -88,30 +97,44 @@ class CalledTooOften:
             scan = _scan_below(node) if node.name.endswith(CALLING) else None
             if scan is None or not node.rows or id(node) not in time_ms:
                 continue
-            for function in _called(node, scan):
-                calls = self._calls.get(function)
-                if calls is None and len(self._calls) < _MOST_FUNCTIONS:
-                    calls = self._calls[function] = _Calls()
-                if calls is not None:
-                    calls.executions += function not in called
-                    called[function] = calls
-                    calls.rows += node.rows
-                    calls.time_ms += time_ms[id(node)]
-                    if all(scan.metadata.get(name) == "[]" for name in _FILTERS):
-                        calls.of_table = max(calls.of_table, scan.rows or 0)
-                    if place and len(calls.places) < MOST_PLACES:
-                        calls.places[place] = None
+            function = _called(node, scan)
+            if function is None or (function not in self._calls and len(self._calls) >= _MOST_FUNCTIONS):
+                continue
+            calls = self._calls.setdefault(function, _Calls())
+            calls.executions += function not in called
+            called[function] = calls
+            calls.rows += node.rows
+            calls.time_ms += time_ms[id(node)]
+            calls.scanned = max(calls.scanned, scan.rows or 0)
+            calls.reads_all = calls.reads_all or _reads_all(scan)
+            if place and len(calls.places) < MOST_PLACES:
+                calls.places[place] = None
         yield from (_issue(function, calls) for function, calls in called.items() if calls.are_too_many)
 
 
-def _called(node: Node, scan: Node) -> Iterator[_Called]:
-    """Yield the functions that a node calls for columns of a scan alone."""
-    files = tuple(scan.metrics.get(name) for name in FILES)
+def _called(node: Node, scan: Node) -> _Called | None:
+    """Return the functions that a node calls, if it calls all of them for columns of a scan; else None."""
     columns, closed, _ = scan.text.partition("]")
-    for match in CALL.finditer(node.text) if closed and CUT not in columns else ():
-        own = ids_of(match[0].removesuffix(match[2]))
-        if own and own <= ids_of(columns):
-            yield _Called(match[1], match[0], scan.table(), files)
+    matches, results = [*CALL.finditer(node.text)], node.text.partition("], [")[2].partition("]")[0]
+    of_scan = ids_of(columns) if closed and CUT not in columns else set()
+    own = [ids_of(match[0].removesuffix(match[2])) for match in matches]
+    # Of a call within another, or of one that is cut off, the text names the result alone.
+    if not own or len(own) != results.count("#") or not all(ids and ids <= of_scan for ids in own):
+        return None
+    files = tuple(scan.metrics.get(name) for name in FILES)
+    return _Called(", ".join(functions_in([node])), ", ".join(calls_in([node])), scan.table(), files)
+
+
+def _reads_all(scan: Node) -> bool:
+    """Return whether a scan reads all rows: no filter is pushed down to it, and nothing needs only some."""
+    if any(scan.metadata.get(name) != "[]" for name in _FILTERS):
+        return False
+    above: Node | None = scan
+    while above is not None:
+        if _LIMIT in above.name or above.name.startswith(_FIRST_ROWS):
+            return False
+        above = above.parent
+    return True
 
 
 def _scan_below(node: Node) -> Node | None:
@@ -155,7 +178,7 @@ def _issue(function: _Called, calls: _Calls) -> Issue:
             "recomputation.what": function.name,
             "recomputation.times": round(calls.rows / calls.of_table),
             CALLS: calls.rows,
-            CALLS_TABLE: function.table,
+            CALLS_OF: function.call,
             CALLS_MS: lost_ms,
         },
     )

@@ -23,6 +23,8 @@ _ALL, _WAITS = (
     ("time to start Python workers", "time to initialize Python workers"),
 )
 _CAUSE = f"{RECOMPUTATION} call "
+CALLS_OF = "recomputation.callsOf"
+"""The evidence of which calls are made again, with the ids of their columns and results."""
 
 
 def is_of_calls(issue: Issue) -> bool:
@@ -64,6 +66,7 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
             "cache() or persist() the result before it is filtered. Or, if nothing else needs it, call "
             "asNondeterministic() on the function: Spark then moves no filter below it, so write those on "
             "other columns before it.",
+            ", ".join(call for call in calls_in([node]) if call.endswith(tuple(again))),
         )
         return
 
@@ -71,6 +74,12 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
 def functions_in(nodes: Iterable[Node]) -> list[str]:
     """Return the names of the functions in Python that some nodes call, each once."""
     return list(dict.fromkeys(name for node in nodes for name in _calls(node).values()))
+
+
+def calls_in(nodes: Iterable[Node]) -> list[str]:
+    """Return the calls of functions in Python that some nodes make, as their texts have them, each once."""
+    in_python = (node for node in nodes if node.name.endswith(CALLING))
+    return list(dict.fromkeys(match[0] for node in in_python for match in CALL.finditer(node.text)))
 
 
 def _is_filtered(below: Node, above: Node) -> bool:
@@ -125,7 +134,13 @@ def _calling_share(functions: list[Node]) -> float:
 
 
 def _issue(
-    what: str, stages: frozenset[int], lost_ms: int, is_known: bool, sentence: str, advice: str
+    what: str,
+    stages: frozenset[int],
+    lost_ms: int,
+    is_known: bool,
+    sentence: str,
+    advice: str,
+    calls: str = "",
 ) -> Issue:
     return Issue(
         RECOMPUTATION,
@@ -134,7 +149,11 @@ def _issue(
         None,
         sentence,
         advice,
-        evidence={"recomputation.times": 2, "recomputation.what": what},
+        evidence={
+            "recomputation.times": 2,
+            "recomputation.what": what,
+            **({CALLS_OF: calls} if calls else {}),
+        },
         share_ms=None if is_known else lost_ms,
         stages=stages,
     )

@@ -11,7 +11,7 @@ from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_bro
 from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, has_range, join_keys, of_tables
-from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs
+from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs, without_ids
 from spark_events.diagnosis.plans.pairs_tried import PairsTried, condition_besides
 from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, freed_besides_ms, over, stages_of_rows
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
@@ -125,9 +125,18 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
 
 
 def _is_of_itself(join: Node) -> bool:
-    """Return whether both sides of a join are the same rows of the same tables, by their number."""
+    """Return whether both sides of a join are the same rows of the same tables, by number and filters."""
     left, right = join.children
-    return left.rows == right.rows and left.tables() == right.tables() != []
+    return left.rows == right.rows and _reads(left) == _reads(right) != []
+
+
+def _reads(side: Node) -> list[tuple[str, str]]:
+    """Return the tables that a side reads, and its filters, in an order of their own."""
+    scans = [
+        (node.table(), str(node.metadata.get("PartitionFilters"))) for node in side.walk() if node.table()
+    ]
+    filters = [("", node.text) for node in side.walk() if node.name == "Filter"]
+    return sorted((table, without_ids(text)) for table, text in (*scans, *filters)) if scans else []
 
 
 def _next_that_drops(join: Node, rows: int) -> Node | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.looped_reads import files_of, read_apart
-from spark_events.diagnosis.plans.node import FILES, Node, without_ids
+from spark_events.diagnosis.plans.node import FILES, Node, columns, without_ids
 from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, above
 from spark_events.diagnosis.thresholds import RECOMPUTATION
@@ -38,13 +39,20 @@ _CACHE_IT = (
 )
 
 
+class _By(NamedTuple):
+    """What parses files: Spark's reader of CSV, JSON or XML, or else a function, a column of them."""
+
+    format: str = ""
+    function: str = ""
+    column: str = ""
+
+
 @dataclass(slots=True)
 class _Parsed:
     """The files of a path that are parsed; times in ms.
 
     Attributes:
-        format: CSV, JSON or XML; empty if a function parses a column of them.
-        by: that function; else empty.
+        by: what parses them.
         table: that is read, or its path.
         files: how many there are, and how large they are, as a sentence says it.
         times: how often SQL executions have parsed them; one that reads them twice counts twice.
@@ -55,8 +63,7 @@ class _Parsed:
         places: in the user's code that these were for; the first few.
     """
 
-    format: str
-    by: str
+    by: _By
     table: str
     files: str
     times: int = 0
@@ -121,14 +128,15 @@ class ParsedFiles:
             in_loop: whether ``LoopedReads`` tells it, or will.
         """
         reads = (node for node in execution.nodes() if node.metrics.get(FILES[0]) and not node.children)
-        scans = [scan for scan in reads if _TEXT.match(scan.name) or _parsed_by(scan)]
+        scans = [(scan, by) for scan in reads if (by := _parsed_by(scan)) is not None]
         if not scans or in_loop:
             return False
         work, is_again = WorkInStages(execution), False
         # Those that one query reads with other filters are told so, all but one of each table.
         of_loop = {id(scan) for of_files in read_apart(execution) for scan, _ in of_files[1:]}
-        for scan in (scan for scan in scans if id(scan) not in of_loop):
-            is_again = self._add(scan, work, place) or is_again
+        for scan, by in scans:
+            if id(scan) not in of_loop:
+                is_again = self._add(scan, by, work, place) or is_again
         return is_again
 
     def issues(self) -> Iterator[Issue]:
@@ -137,47 +145,50 @@ class ParsedFiles:
             if parsed.is_again:
                 yield _issue(" ".join(key), parsed)
 
-    def _add(self, scan: Node, work: WorkInStages, place: str) -> bool:
-        match = _TEXT.match(scan.name)
-        of, by = (match[1].upper(), "") if match is not None else ("", _parsed_by(scan))
+    def _add(self, scan: Node, by: _By, work: WorkInStages, place: str) -> bool:
         location = scan.metadata.get("Location") or scan.table()
-        key = of or by, location, *(str(scan.metrics.get(name)) for name in FILES)
+        key = *by, location, *(str(scan.metrics.get(name)) for name in FILES)
         if not scan.measured_in or (key not in self._parsed and len(self._parsed) >= _MOST_FOLDERS):
             return False
-        parsed = self._parsed.setdefault(key, _Parsed(of, by, scan.table(), files_of(scan)))
+        parsed = self._parsed.setdefault(key, _Parsed(by, scan.table(), files_of(scan)))
         # Nothing where the stage does more that may take long.
-        time_ms = work.time(scan).time_ms if not by else 0
+        time_ms = 0 if by.function else work.time(scan).time_ms
         parsed.add(time_ms, 0 if time_ms else work.freed_ms(scan.stages), place)
         if len(parsed.plans) < 2:
             parsed.plans.add(without_ids(scan.text))
         return parsed.is_again
 
 
-def _parsed_by(scan: Node) -> str:
-    """Return the function that parses a column of nearly all rows of a scan in its stage; else nothing."""
+def _parsed_by(scan: Node) -> _By | None:
+    """Return what parses the files of a scan, or a column of nearly all rows in its stage; else None."""
+    if match := _TEXT.match(scan.name):
+        return _By(match[1].upper())
     for node in above(scan):
         if match := _FUNCTIONS.search(node.text):
-            rows = node.children[0].rows or 0
-            return match[1] if rows >= _NEARLY_ALL * (scan.rows or 0) > 0 else ""
-    return ""
+            rows, of = node.children[0].rows or 0, columns(node.text[match.end() :])[:1]
+            parses_all = rows >= _NEARLY_ALL * (scan.rows or 0) > 0
+            # Behind a long schema, the text may be cut off before the column.
+            return _By(function=match[1], column=of[0]) if parses_all and of else None
+    return None
 
 
 def _issue(key: str, parsed: _Parsed) -> Issue:
     places = f", for {named_places(parsed.places)}" if parsed.places else ""
     lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.may_be_again_ms
     is_share = parsed.is_often and may_be_lost_ms > 2 * lost_ms
-    what = f"{ROWS_OF_TEXT}{parsed.format} of {parsed.table}"
-    sentence, advice = f"{parsed.format} of {parsed.table}", _CACHE_IT if parsed.is_often else _WRITE_IT
-    by = ""
-    if parsed.by:
-        what, by, sentence = f"what {parsed.by} makes of {parsed.table}", f" by {parsed.by}", parsed.table
-        advice = _CACHE_WHAT_IT_MAKES.format(by=parsed.by)
+    form, function, _ = parsed.by
+    if function:
+        what, parsed_by, of = f"what {function} makes of {parsed.table}", f" by {function}", parsed.table
+        advice = _CACHE_WHAT_IT_MAKES.format(by=function)
+    else:
+        what, parsed_by, of = f"{ROWS_OF_TEXT}{form} of {parsed.table}", "", f"{form} of {parsed.table}"
+        advice = _CACHE_IT if parsed.is_often else _WRITE_IT
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} text {key}",
         None if is_share else lost_ms,
         None,
-        f"{sentence} ({parsed.files}) is parsed{by} {parsed.times:,} times{places}",
+        f"{of} ({parsed.files}) is parsed{parsed_by} {parsed.times:,} times{places}",
         advice,
         evidence={
             "recomputation.times": parsed.times,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.called_twice import CALLS_OF
 from spark_events.diagnosis.plans.plan_part import PlanPart, named_places
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
@@ -63,7 +64,7 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
             "recomputation.times": part.times,
             "recomputation.cached": part.cached,
             "recomputation.what": part.title,
-            **({"recomputation.functions": part.functions} if part.functions else {}),
+            **({CALLS_OF: part.calls} if part.calls else {}),
         },
         share_ms=None if part.is_known else lost_ms,
     )

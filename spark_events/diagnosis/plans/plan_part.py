@@ -47,7 +47,7 @@ class PlanPart:
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
         scans: how often a cache was read, by the execution that filled it, too: once by each stage.
         other_columns: whether each time may have needed other columns of it.
-        functions: the names of those in Python that it calls.
+        calls: those of functions in Python that it makes, as texts of plans have them.
         after_release: how often it was computed after a cache that held it was released.
     """
 
@@ -68,7 +68,7 @@ class PlanPart:
     kept_rows: int = 0
     scans: int = 0
     other_columns: bool = False
-    functions: str = ""
+    calls: str = ""
     after_release: int = 0
 
     def count_rows(self, cache: int | None, rows: int) -> None:

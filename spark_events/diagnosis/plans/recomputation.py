@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_twice import functions_in
+from spark_events.diagnosis.plans.called_twice import calls_in
 from spark_events.diagnosis.plans.column_meanings import ColumnMeanings
 from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
@@ -221,7 +221,7 @@ class Recomputation:
             of_program = any(below.name.startswith(OF_PROGRAM) for below in node.walk())
             part = PlanPart(digest.name, _title(node), digest.size, where.cached, of_program)
             part.other_columns = digest.heavy
-            part.functions = ", ".join(functions_in(node.walk()))
+            part.calls = ", ".join(calls_in(node.walk()))
             self._parts[digest.name] = part
         if stages != part.last:
             part.last = stages

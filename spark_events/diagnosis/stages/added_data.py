@@ -22,6 +22,19 @@ _ADVICE = (
 )
 
 
+def is_of_some(stage: EndedStage) -> bool:
+    """Return whether only some tasks write so much, and most of the time is theirs."""
+    read, written, run = stage.measured.read, stage.measured.spreads["Bytes Written"], stage.measured.run
+    some = written.highest >= max(_OF_SOME * read.highest, _MORE_THAN_OTHERS * stage.usual(written))
+    return some and 2 * _more_ms(stage) >= run.total
+
+
+def _more_ms(stage: EndedStage) -> int:
+    """Return how much longer the tasks ran than if each were as quick as the median, in ms."""
+    run = stage.measured.run
+    return max(0, run.total - stage.measured.tasks * stage.usual(run))
+
+
 def added_data(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that tasks write far more for the next shuffle than they read from the one before.
 
@@ -33,9 +46,8 @@ def added_data(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     of_shuffles = stage.reads_shuffles and not stage.writes_files
     if not stage.python.in_rdd or not of_shuffles or written.highest < _LEAST_WRITTEN:
         return None
-    some = written.highest >= max(_OF_SOME * read.highest, _MORE_THAN_OTHERS * stage.usual(written))
-    more_ms = max(0, run.total - measured.tasks * stage.usual(run))
-    if some and 2 * more_ms >= run.total:
+    if is_of_some(stage):
+        more_ms = _more_ms(stage)
         amounts = (
             f"tasks read at most {size(read.highest)}, the median {size(stage.usual(read))}, and make at "
             f"most {size(written.highest)} of that, the median {size(stage.usual(written))}; they take "

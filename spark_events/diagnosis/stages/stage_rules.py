@@ -12,7 +12,7 @@ from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.rdds.repeated_stages import KEEP_SHUFFLES, MADE_AGAIN
-from spark_events.diagnosis.stages.added_data import added_data
+from spark_events.diagnosis.stages.added_data import added_data, is_of_some
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import long_tail
 from spark_events.diagnosis.thresholds import (
@@ -101,12 +101,13 @@ FEWER_OF_SOURCE = (
 
 def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield the issues of a stage, however little they cost."""
-    multiplied = added_data(stage, thresholds)
-    if multiplied is not None:  # which says why tasks take longer than others
-        yield multiplied
+    added = added_data(stage, thresholds)
+    if added is not None:
+        yield added
+    explains_tail = added is not None and is_of_some(stage)
     for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions, python_starts):
         issue = rule(stage, thresholds)
-        if issue is not None and not (multiplied and issue.kind in (SKEW, STRAGGLER)):
+        if issue is not None and not (explains_tail and issue.kind in (SKEW, STRAGGLER)):
             yield issue
 
 
@@ -287,7 +288,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             f"{stage.measured.rows.median:,} records each (one of a shuffle may hold several rows) and take "
             f"{duration(run.median)} at the median"
         )
-    if python.in_rdd and not stage.hands_out and not small and stage.has_far_more_tasks:
+    has_own = python.in_rdd and not stage.hands_out and not stage.of_objects
+    if has_own and not small and stage.has_far_more_tasks:
         advice = f"{_LOADED_BY_EACH} {advice}"
         small = (
             f"; each of its {stage.measured.tasks:,} tasks, which take {duration(run.median)} at the median, "
