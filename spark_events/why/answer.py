@@ -9,7 +9,7 @@ from dataclasses import replace
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.queries.state_parts import PARTS
-from spark_events.diagnosis.stages.stage_rules import SMALL_TASKS
+from spark_events.diagnosis.stages.python_time import SMALL_TASKS
 from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_MS,
     AFTER_RESULT_OF,

@@ -18,7 +18,7 @@ from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
-from spark_events.diagnosis.stages.stage_rules import FASTER_FUNCTIONS, SMALL_BATCH
+from spark_events.diagnosis.stages.python_time import FASTER_FUNCTIONS, SMALL_BATCH
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import named

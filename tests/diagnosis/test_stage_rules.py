@@ -12,7 +12,8 @@ from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasure
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages, WorkMadeAgain
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
-from spark_events.diagnosis.stages.stage_rules import SMALL_BATCH, stage_issues
+from spark_events.diagnosis.stages.python_time import SMALL_BATCH
+from spark_events.diagnosis.stages.stage_rules import stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.python_times import StagesInPython
 from tests.support.measured_tasks import measured
@@ -601,6 +602,7 @@ def test_functions_of_an_rdd_that_many_tasks_load(tasks: int, told: bool) -> Non
     issue = issues_of(stage)["python"]
     assert (f"each of its {tasks} tasks, which take 2.0 s at the median, loads" in issue.sentence) == told
     assert issue.advice.startswith("If they refer to something large") == told
+    assert issue.advice.count("sc.broadcast()") == 1
 
 
 def test_objects_of_the_driver_are_no_functions() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spark_events.api import Event
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.node import IN_PYTHON, PLAN_METRICS, ROWS
-from spark_events.diagnosis.stages.stage_rules import OF_OBJECTS
+from spark_events.diagnosis.stages.python_time import OF_OBJECTS
 from spark_events.listeners.issues.issues import IssueListener
 from spark_events.listeners.issues.python_calls import of_functions
 from spark_events.why.found_issue import by_cost, issue_of

@@ -9,7 +9,7 @@ from dataclasses import replace
 from spark_events.api.toolkit.formatting import micros, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.node import EXISTING_RDD, IN_PYTHON, ROWS, Node, columns
-from spark_events.diagnosis.stages.stage_rules import (
+from spark_events.diagnosis.stages.python_time import (
     FASTER_FUNCTIONS,
     OF_OBJECTS,
     OF_RDD,
