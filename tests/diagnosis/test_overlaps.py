@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.overlaps import groups_of
+from spark_events.diagnosis.plans.overlaps import PartGroup, frames_of, groups_of
 from spark_events.diagnosis.plans.plan_part import Pass, PlanPart, named_places
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
@@ -151,6 +151,42 @@ def test_two_that_are_a_part_of_a_third_later() -> None:
     assert groups.keys() == {"one", "two"}
     # Of each the second and third time, and of what is made of both the second time.
     assert sum(groups.values()) == 5 + 5 + 5 + 12
+
+
+def frame(name: str, source: str, place: str, lost_ms: int, **of: object) -> PartGroup:
+    one = replace(part(name, ({1}, lost_ms), ({2}, lost_ms)), sources=(source,), places={place: None})
+    return PartGroup(name, [replace(one, **of)], lost_ms)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (frame("b", "orders", "x.py:4", 6), {"a": 15, "c": 3}),
+        (frame("b", "customers", "x.py:4", 6), {"a": 9, "b": 6, "c": 3}),
+        (frame("b", "orders", "y.py:8", 6), {"a": 9, "b": 6, "c": 3}),
+        (frame("b", "orders", "x.py:4", 6, is_known=False), {"a": 9, "b": 6, "c": 3}),
+        (frame("b", "orders", "x.py:4", 6, cached=True), {"a": 9, "b": 6, "c": 3}),
+    ],
+    ids=["of one frame", "of another table", "at another place", "in unknown time", "of a cache"],
+)
+def test_parts_of_one_frame(other: PartGroup, told: dict[str, int]) -> None:
+    """Each may cost less than is worth a word, and yet all of them much."""
+    groups = [frame("a", "orders", "x.py:4", 9), other, frame("c", "items", "x.py:4", 3)]
+    frames = frames_of(groups, {})
+    assert {each.cause: each.lost_ms for each in frames} == told
+    assert frames[0].besides_ms == told["a"] - 9
+
+
+def test_a_part_stays_where_it_was_told_first() -> None:
+    """However much each costs later: else something would be told twice."""
+    leaders: dict[str, str] = {}
+    first = frames_of([frame("a", "t", "x.py:4", 9), frame("b", "t", "y.py:8", 6)], leaders)
+    assert [each.cause for each in first] == ["a", "b"]
+    both = replace(frame("b", "t", "y.py:8", 20).parts[0], places={"x.py:4": None, "y.py:8": None})
+    later = frames_of(
+        [PartGroup("b", [both], 20), frame("a", "t", "x.py:4", 9), frame("c", "t", "x.py:4", 2)], leaders
+    )
+    assert {each.cause: each.lost_ms for each in later} == {"b": 22, "a": 9}
 
 
 @given(st.lists(st.lists(st.tuples(st.sets(st.integers(0, 9), min_size=1), st.integers(0, 9)), max_size=5)))

@@ -55,6 +55,25 @@ def test_an_exploding_join() -> None:
 
 
 @pytest.mark.parametrize(
+    ("longest_ms", "name", "said"),
+    [
+        (120 * S, "SortMergeJoin [key#1L], [id#2L]", True),
+        (70 * S, "SortMergeJoin [key#1L], [id#2L]", False),
+        (120 * S, "BroadcastHashJoin [key#1L], [id#2L]", False),
+    ],
+    ids=["of one task", "of several", "where keys divide no rows"],
+)
+def test_an_exploding_join_in_one_task(longest_ms: int, name: str, said: bool) -> None:
+    """A value that many rows of both sides have makes one task late, which no other number of tasks helps."""
+    execution = executed(join(1_000_000, name), s1=(0, 5), s2=(0, 5), s3=(5, 45))
+    joined = replace(execution.stages[3], longest_ms=longest_ms)
+    execution = replace(execution, stages={**execution.stages, 3: joined})
+    sentence = told(joins, execution)["exploding-join"].sentence
+    late = "; one of its 8 tasks runs for 2 min, the others for 40.0 s in all: one value of key = id"
+    assert (late in sentence) is said
+
+
+@pytest.mark.parametrize(
     ("right", "told_so"),
     [(("db.orders [id#2L]", 2_000), True), (("db.old_orders [id#2L]", 2_000), False)],
     ids=["the same rows", "another table"],

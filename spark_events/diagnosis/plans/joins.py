@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.alternatives import advice_on_or
 from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_broadcast
@@ -63,6 +64,8 @@ _OF_LATEST = (
 )
 _MEASURED = (*MEASURED_TIMES, "time to start Python workers", "time to initialize Python workers")
 _FEW_ROWS, _FEW_OF_ALL = 10, 0.1
+_SOME_TASKS, _FAR_LONGER = 4, 5
+"""Of as many tasks, one has most to do that runs for so many times as long as each other, on average."""
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
 
 
@@ -106,12 +109,14 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         advice = _OF_LATEST.replace("{condition}", condition)
     if dropped is None and drops is None and _is_of_itself(node):
         advice = _OF_ITSELF
+    uneven = _by_one_task(node, keys, execution)
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
         execution.wall_ms(stages) * (rows - most) // rows,
         None,
-        f"the join{of_tables(tables)} on {keys_and} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}",
+        f"the join{of_tables(tables)} on {keys_and} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}"
+        f"{uneven}",
         advice.format(keys=keys),
         evidence={
             "join.keys": keys,
@@ -121,6 +126,22 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
             **({} if kept is None else {"join.keptRows": kept}),
         },
         stages=stages,
+    )
+
+
+def _by_one_task(join: Node, keys: str, execution: EndedExecution) -> str:
+    """Say that one task runs longer than all others, if keys divide the rows between them: one has most."""
+    if len(join.stages) != 1 or join.name not in _ALWAYS_SHUFFLED:
+        return ""
+    stage = execution.stages.get(next(iter(join.stages)))
+    if stage is None or stage.tasks < _SOME_TASKS:
+        return ""
+    others_ms = stage.run_ms - stage.longest_ms
+    if stage.longest_ms < others_ms or stage.longest_ms * (stage.tasks - 1) < _FAR_LONGER * others_ms:
+        return ""
+    return (
+        f"; one of its {stage.tasks} tasks runs for {duration(stage.longest_ms)}, the others for "
+        f"{duration(others_ms)} in all: one value of {keys}, or a few, seem to make most of them"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
 
@@ -19,12 +19,15 @@ class PartGroup:
         parts: the costliest first.
         lost_ms: what it has cost to compute them again.
         differing: how often those were computed that make it cost more than the costliest alone.
+        besides_ms: what other parts of the same frames have cost of that, which neither contain these nor are
+            in them.
     """
 
     cause: str
     parts: list[PlanPart]
     lost_ms: int
     differing: set[int] = field(default_factory=set)
+    besides_ms: int = 0
 
     @property
     def grows(self) -> bool:
@@ -85,6 +88,41 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
                 by_stage.setdefault(stage, cause)
         taken.update(_stages(part))
     return list(groups.values())
+
+
+def frames_of(groups: list[PartGroup], leaders: dict[str, str]) -> list[PartGroup]:
+    """Return the groups, those as one that read the same sources for the same places: a cache may hold both.
+
+    Args:
+        groups: whose costs do not overlap.
+        leaders: by the cause of each group that was here before, that of the one it is in: it stays there,
+            for what it has cost was told. The groups' are added.
+    """
+    by_cause = {group.cause: group for group in groups}
+    for group in groups:
+        if group.cause not in leaders:
+            leads = (
+                each for each in groups if leaders.get(each.cause) == each.cause and _is_alike(each, group)
+            )
+            leaders[group.cause] = next((each.cause for each in leads), group.cause)
+    frames: dict[str, PartGroup] = {}
+    for group in groups:
+        cause = leaders[group.cause] if leaders[group.cause] in by_cause else group.cause
+        frame = frames.get(cause)
+        if frame is None:
+            frames[cause] = replace(group, cause=cause)
+            continue
+        frame.besides_ms += group.lost_ms
+        frame.lost_ms += group.lost_ms
+    return list(frames.values())
+
+
+def _is_alike(one: PartGroup, other: PartGroup) -> bool:
+    """Return whether groups read the same sources for the same places, and their costs are known."""
+    ours, theirs = one.parts[0], other.parts[0]
+    is_plain = all(part.is_known and not part.cached and not part.was_released for part in (ours, theirs))
+    places = [{place for part in group.parts for place in part.places} for group in (one, other)]
+    return is_plain and ours.sources == theirs.sources != () and bool(places[0] & places[1])
 
 
 def _stages(part: PlanPart) -> set[int]:

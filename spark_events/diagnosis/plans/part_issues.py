@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.called_twice import CALLS_OF
+from spark_events.diagnosis.plans.overlaps import PartGroup
 from spark_events.diagnosis.plans.plan_part import PlanPart, named_places
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_STAGES = 20
+_WORTH_A_WORD = 0.1
 
 
-def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Issue:
-    """Return that a part was computed more often than it had to be.
-
-    Args:
-        part: it, the costliest of those that contain each other.
-        lost_ms: what all of these have cost.
-        grows: whether each of these is made of one before, as in a loop.
-        digest: what tells them from others.
-    """
+def computed_again(group: PartGroup) -> Issue:
+    """Return that the costliest part of a group was computed more often than it had to be."""
+    part, lost_ms = group.parts[0], group.lost_ms
     places = f", for {named_places(part.places)}" if part.places else ""
     if part.is_anew:
         sentence = (
@@ -48,14 +44,17 @@ def computed_again(part: PlanPart, lost_ms: int, grows: bool, digest: str) -> Is
         columns = ", with other columns" if part.other_columns else ""
         sentence = f"{part.title} is computed {part.times} times{columns}{places}"
         advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
-    if grows:
+        if group.besides_ms > _WORTH_A_WORD * lost_ms:
+            sentence += "; so are other parts of the same sources"
+            advice += " Do so with those, too, or with what all of them are made of."
+    if group.grows:
         sentence += ", and so are others, each of which is made of one before, as in a loop"
         advice = (
             "Let each turn begin with rows that are there: localCheckpoint() them, or write and read them."
         )
     return Issue(
         RECOMPUTATION,
-        f"{RECOMPUTATION} {digest}",
+        f"{RECOMPUTATION} {group.cause}",
         lost_ms if part.is_known else None,
         None,
         sentence,

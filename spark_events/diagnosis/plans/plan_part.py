@@ -49,6 +49,7 @@ class PlanPart:
         other_columns: whether each time may have needed other columns of it.
         calls: those of functions in Python that it makes, as texts of plans have them.
         after_release: how often it was computed after a cache that held it was released.
+        sources: the tables that it reads, each once.
     """
 
     digest: str
@@ -70,6 +71,7 @@ class PlanPart:
     other_columns: bool = False
     calls: str = ""
     after_release: int = 0
+    sources: tuple[str, ...] = ()
 
     def count_rows(self, cache: int | None, rows: int) -> None:
         """Take how many rows were computed so far for a cache, by its RDD; None if nobody knows which.

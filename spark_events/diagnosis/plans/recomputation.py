@@ -21,7 +21,7 @@ from spark_events.diagnosis.plans.node import (
     outputs,
     without_ids,
 )
-from spark_events.diagnosis.plans.overlaps import groups_of
+from spark_events.diagnosis.plans.overlaps import frames_of, groups_of
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
 from spark_events.diagnosis.plans.part_issues import computed_again, never_read
 from spark_events.diagnosis.plans.plan_part import MOST_PASSES, MOST_PLACES, Pass, PlanPart
@@ -30,7 +30,7 @@ from spark_events.diagnosis.plans.shared_work import is_heavy, only_hands_on, wo
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 
 _MOST_PARTS = 5_000
-_MOST_TOLD = 20
+_MOST_GROUPED, _MOST_TOLD = 100, 20
 _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 """How the name of a scan begins, before the table that it reads."""
 _INFERS, _OF_TEXT, OF_COLUMNS = "DeserializeToObject", ("Scan text", "Scan json", "Scan csv"), "schema"
@@ -78,6 +78,7 @@ class Recomputation:
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
         self._causes: dict[str, str] = {}
+        self._leaders: dict[str, str] = {}
         self._counted = CountedRows()
         self._looped_reads = LoopedReads()
         self._parsed_files = ParsedFiles()
@@ -136,8 +137,8 @@ class Recomputation:
         """Yield which parts of plans were computed more than once so far."""
         again = (part for part in self._again.values() if part.is_again)
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
-        for group in groups_of(costliest[:_MOST_TOLD], self._causes):
-            yield computed_again(group.parts[0], group.lost_ms, group.grows, group.cause)
+        groups = groups_of(costliest[:_MOST_GROUPED], self._causes)
+        yield from map(computed_again, frames_of(groups, self._leaders)[:_MOST_TOLD])
 
     def forget_single(self, stages: Set[int]) -> None:
         """Forget what was computed once, and not in these stages: of a stream, nearly all is."""
@@ -221,6 +222,7 @@ class Recomputation:
             of_program = any(below.name.startswith(OF_PROGRAM) for below in node.walk())
             part = PlanPart(digest.name, _title(node), digest.size, where.cached, of_program)
             part.other_columns = digest.heavy
+            part.sources = tuple(node.tables())
             part.calls = ", ".join(calls_in(node.walk()))
             self._parts[digest.name] = part
         if stages != part.last:

@@ -24,6 +24,7 @@ class Verdict:
         cause: that was injected.
         true_ms: what it cost; None if that is not a time, or too little for the stopwatch.
         measured: whether the cost is by the stopwatch.
+        costed: whether a cost is to be said, and not only how much time goes there.
         rank: of the issue that says it, from 1; None if none does.
         first: the issue that was said to be the costliest; empty if none was.
         said_ms: what it was said to cost.
@@ -33,6 +34,7 @@ class Verdict:
     cause: str
     true_ms: int | None
     measured: bool
+    costed: bool
     rank: int | None
     first: str
     said_ms: int | None
@@ -97,6 +99,7 @@ def _verdict(
         truth["cause"],
         true_ms,
         by_stopwatch,
+        truth["costed"],
         saying[0] + 1 if saying else None,
         issues[0]["issue"] if issues else "",
         sum(costs) if costs else None,

@@ -150,6 +150,8 @@ def _count(verdicts: Sequence[Verdict], holds: Callable[[Verdict], bool]) -> str
 
 
 def _cost(verdict: Verdict) -> str:
+    if not verdict.costed:
+        return "only its time is to be told"
     if verdict.true_ms is None:
         return "not in time" if not verdict.measured else "too short to measure"
     said = "-" if verdict.said_ms is None else f"{verdict.said_ms / 1_000:.1f}"
