@@ -461,6 +461,25 @@ def test_a_plan_that_is_built_before_the_first_job() -> None:
     assert told(time, 25 * S) == {}
 
 
+@pytest.mark.parametrize(("projections", "said"), [(30, True), (6, False)])
+def test_a_plan_that_with_column_has_built_in_a_loop(projections: int, said: bool) -> None:
+    """The program waits for Spark to analyze it, before any job; a plan says afterwards that a loop made it."""
+    plan = Plan()(0, "OverwriteByExpression", 1)
+    for depth in range(1, projections + 1):
+        plan = plan(depth, f"Project [q0#{depth}]", 1, rows=100)
+    plan = plan(projections + 1, "Scan parquet db.t [q0#0]", 1, rows=100)
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, S, 2 * S)
+    time.executions(1, 32 * S)
+    ran(time, 32 * S, 40 * S, place="save at a.py:9")
+    time.execution_planned(executed(plan, s1=(32, 40)))
+    time.executions(-1, 40 * S)
+    advice = told(time, 40 * S)["idle-cores"].advice
+    made = f"A plan has {projections} projections, one after the other, as withColumn() in a loop makes them."
+    assert advice.startswith(made) is said
+    assert ("If that is not it, the program computes" in advice) is said
+
+
 def first_query(text: str, pauses_s: tuple[int, int] = (9, 4), files: int = 1, nodes: int = 1) -> DriverTime:
     """Return the time of an application whose first SQL execution waits for its driver before its stages."""
     time = driver(idle_time_ms=1, min_time_ms=S)

@@ -26,12 +26,22 @@ def projections(execution: EndedExecution, thresholds: Thresholds) -> Iterator[I
     What they cost is not known: their text, which Spark cuts, may hide functions that take long, and a reader
     of text does not say what it takes. It is at most what their stage does besides what Spark measures.
     """
+    for chain in _chains(execution):
+        yield _issue(chain, execution)
+
+
+def longest_chain(execution: EndedExecution) -> int:
+    """Return how many projections are one after the other, if so many that a loop makes them; else 0."""
+    return max(map(len, _chains(execution)), default=0)
+
+
+def _chains(execution: EndedExecution) -> Iterator[list[Node]]:
     for node in execution.nodes():
         if node.name != _PROJECT or (node.parent is not None and node.parent.name == _PROJECT):
             continue
         chain = list(_chain(node))
         if len(chain) >= _MANY:
-            yield _issue(chain, execution)
+            yield chain
 
 
 def _chain(node: Node) -> Iterator[Node]:

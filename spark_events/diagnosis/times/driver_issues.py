@@ -93,6 +93,11 @@ _ADDED_IN_A_LOOP = (
     "If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one select() or "
     "withColumns() does not."
 )
+_MADE_IN_A_LOOP = (
+    "A plan has {projections:,} projections, one after the other, as withColumn() in a loop makes them. Each "
+    "call analyzes the whole plan again, which takes the driver longer each time; one select() or "
+    "withColumns() does it once. If that is not it,"
+)
 
 
 @dataclass(slots=True)
@@ -121,6 +126,7 @@ def driver_issue(
     pauses: Mapping[str, Pauses],
     collected: Mapping[str, Collected],
     many_columns: bool,
+    projections: int,
     usual_start_ms: int,
 ) -> Issue:
     """Return that only the driver works.
@@ -132,6 +138,7 @@ def driver_issue(
         pauses: by what came after them.
         collected: the results that came to the driver, by their places.
         many_columns: whether an SQL execution had so many that a loop may have added them.
+        projections: how many an SQL execution had one after the other, if a loop makes so many; else 0.
         usual_start_ms: what of the time before the first stage does not count.
     """
     longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
@@ -156,7 +163,9 @@ def driver_issue(
             "The program computes, waits or calls something else there: move that work into Spark, run it "
             "beside the jobs, or let the application start when what it waits for is there."
         )
-        if many_columns:
+        if projections:
+            advice = f"{_MADE_IN_A_LOOP.format(projections=projections)} {advice[0].lower()}{advice[1:]}"
+        elif many_columns:
             advice += f" {_ADDED_IN_A_LOOP}"
     if longest[0].startswith(AT_START):
         after = {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import OUTGROWN, Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.projections import longest_chain
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.driver_issues import (
@@ -106,7 +107,7 @@ class DriverTime:
         self._is_told = False
         self._loops_told: set[str] = set()
         self._many_columns = self.by_arrow = False
-        self.cores = 0
+        self.cores = self._projections = 0
 
     def spark_started(self, took_ms: int) -> None:
         """Called in local mode with how long Spark took to start: whatever is loaded then takes long, too."""
@@ -156,6 +157,7 @@ class DriverTime:
         """Called before the end of an SQL execution with its plans."""
         self._first_use.planned(execution)
         self._many_columns = self._many_columns or has_many_columns(execution)
+        self._projections = max(self._projections, longest_chain(execution))
         if not self._last_place and (written := execution.written()):
             self._last_place = f"the write into {written[0]}"
 
@@ -248,6 +250,7 @@ class DriverTime:
                 others,
                 self._collected,
                 self._many_columns,
+                self._projections,
                 self._usual_start_ms,
             )
             yield self._by_now(issue, alone_ms >= least_ms)

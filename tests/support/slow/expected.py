@@ -31,7 +31,7 @@ KINDS: dict[str, frozenset[str]] = {
         "read-in-branches": "recomputation",
         "exploding-join": "exploding-join",
         "duplicates-dropped": "exploding-join",
-        "columns-one-by-one": "recomputation",
+        "columns-one-by-one": "recomputation idle-cores",
         "cartesian": "cross-join",
         "nested-loop-join": "cross-join",
         "not-in": "cross-join",
