@@ -15,38 +15,7 @@ _WORTH_A_WORD = 0.1
 def computed_again(group: PartGroup) -> Issue:
     """Return that the costliest part of a group was computed more often than it had to be."""
     part, lost_ms = group.parts[0], group.lost_ms
-    places = f", for {named_places(part.places)}" if part.places else ""
-    if part.is_anew:
-        sentence = (
-            f"{part.title} is cached {part.times} times, each time anew, and computed for that{places}: "
-            "Spark finds what is cached by its plan alone"
-        )
-        advice = (
-            "Cache it once, and use that DataFrame: a function in Python that is defined again makes another "
-            "plan, and what was unpersisted is gone."
-        )
-    elif part.cached:
-        sentence = (
-            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} are computed, "
-            f"in {part.times} SQL executions{places}: the cache does not keep them"
-        )
-        advice = (
-            "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "
-            "(spark.executor.memory), or unpersist() what is no longer needed."
-        )
-    elif part.was_released:
-        sentence = (
-            f"{part.title} was cached, and is computed {_more(part.times)}{places}: the cache was "
-            "released before"
-        )
-        advice = "Call unpersist(), or clearCache(), only after the last action that needs what is cached."
-    else:
-        columns = ", with other columns" if part.other_columns else ""
-        sentence = f"{part.title} is computed {part.times} times{columns}{places}"
-        advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
-        if group.besides_ms > _WORTH_A_WORD * lost_ms:
-            sentence += "; so are other parts of the same sources"
-            advice += " Do so with those, too, or with what all of them are made of."
+    sentence, advice = _of_cache(part) if part.cached or part.was_released else _of_group(group)
     if group.grows:
         sentence += ", and so are others, each of which is made of one before, as in a loop"
         advice = (
@@ -69,8 +38,42 @@ def computed_again(group: PartGroup) -> Issue:
     )
 
 
-def _more(times: int) -> str:
-    return "once more" if times == 1 else f"{times} more times"
+def _of_cache(part: PlanPart) -> tuple[str, str]:
+    """Return what is said of a part that a cache keeps, or has kept, and what to do."""
+    if part.is_anew:
+        return (
+            f"{part.title} is cached {part.times} times, each time anew, and computed for that{_for(part)}: "
+            "Spark finds what is cached by its plan alone",
+            "Cache it once, and use that DataFrame: a function in Python that is defined again makes another "
+            "plan, and what was unpersisted is gone.",
+        )
+    if part.cached:
+        return (
+            f"{part.title} is cached and has {part.kept_rows:,} rows, and yet {part.rows:,} are computed, "
+            f"in {part.times} SQL executions{_for(part)}: the cache does not keep them",
+            "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "
+            "(spark.executor.memory), or unpersist() what is no longer needed.",
+        )
+    more = "once more" if part.times == 1 else f"{part.times} more times"
+    return (
+        f"{part.title} was cached, and is computed {more}{_for(part)}: the cache was released before",
+        "Call unpersist(), or clearCache(), only after the last action that needs what is cached.",
+    )
+
+
+def _of_group(group: PartGroup) -> tuple[str, str]:
+    """Return what is said of parts that nothing has cached, and what to do."""
+    part, columns = group.parts[0], ", with other columns" if group.parts[0].other_columns else ""
+    sentence = f"{part.title} is computed {part.times} times{columns}{_for(part)}"
+    advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
+    if group.besides_ms > _WORTH_A_WORD * group.lost_ms:
+        sentence += "; so are other parts of the same sources"
+        advice += " Do so with those, too, or with what all of them are made of."
+    return sentence, advice
+
+
+def _for(part: PlanPart) -> str:
+    return f", for {named_places(part.places)}" if part.places else ""
 
 
 def never_read(part: PlanPart) -> Issue:

@@ -79,54 +79,52 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if stage.of_objects and stage.warms_up:  # Spark does not measure how long workers of RDDs take to start
         run_ms = max(0, run_ms - _STARTED_MS * stage.slots)
     time_ms = stage.as_wall_ms(run_ms)
-    advice = _of_rdd(stage) if python.in_rdd else FASTER_FUNCTIONS
-    own = python.in_rdd and not stage.hands_out
-    few_rows = own and _get_few_rows(stage, thresholds)
-    loads = own and not few_rows and not stage.of_objects and stage.has_far_more_tasks
-    if own and not loads:
-        advice = f"{advice} {_LARGE_OBJECTS}"
+    said, advice, evidence = _of_rdd(stage, thresholds) if python.in_rdd else _of_frame(stage)
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
-    evidence: dict[str, AttributeValue] = {"pythonTimeMs": run_ms, "runTimeMs": run.total}
-    evidence["pythonShare"] = round(of_all, 4)
-    if not python.in_rdd and stage.arrow_rows is not None and 0 < stage.arrow_rows < _FEW_ROWS:
-        evidence[SMALL_BATCH] = stage.arrow_rows
-    if python.in_rdd and stage.of_objects:
-        evidence[OF_OBJECTS] = True
-    small = ""
-    if few_rows:
-        evidence[SMALL_TASKS], advice = stage.measured.tasks, f"{_FEW_ROWS_EACH} {advice}"
-        small = (
-            f"; its {stage.measured.tasks:,} tasks, for {stage.cores} cores, get about "
-            f"{stage.measured.rows.median:,} records each (one of a shuffle may hold several rows) and take "
-            f"{duration(run.median)} at the median"
-        )
-    if loads:
-        advice = f"{_LOADED_BY_EACH} {advice}"
-        small = (
-            f"; each of its {stage.measured.tasks:,} tasks, which take {duration(run.median)} at the median, "
-            "loads these functions anew, with all that they refer to"
-        )
-    of_rdd = f"{OF_RDD}{WITH_ROWS if stage.of_frame else ''}" if python.in_rdd else "Python functions"
     return Issue(
         PYTHON,
         PYTHON,
         None if python.in_rdd else time_ms,
         None,
-        f"{of_all:.0%} of the tasks' run time is spent in {of_rdd}{small}",
+        f"{of_all:.0%} of the tasks' run time is spent in {said}",
         advice,
         Severity.INFO,
-        evidence,
+        {"pythonTimeMs": run_ms, "runTimeMs": run.total, "pythonShare": round(of_all, 4), **evidence},
         share_ms=time_ms if python.in_rdd else None,
     )
 
 
-def _of_rdd(stage: EndedStage) -> str:
-    """Return the advice for functions of an RDD, with what is known of their stage first."""
+def _of_frame(stage: EndedStage) -> tuple[str, str, dict[str, AttributeValue]]:
+    """Return what is said of functions of DataFrames, what to do, and the evidence."""
+    rows = stage.arrow_rows
+    evidence: dict[str, AttributeValue] = {SMALL_BATCH: rows} if rows and 0 < rows < _FEW_ROWS else {}
+    return "Python functions", FASTER_FUNCTIONS, evidence
+
+
+def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[str, AttributeValue]]:
+    """Return what is said of functions of an RDD, what to do, first what is known, and the evidence."""
+    said = f"{OF_RDD}{WITH_ROWS if stage.of_frame else ''}"
+    evidence: dict[str, AttributeValue] = {OF_OBJECTS: True} if stage.of_objects else {}
     if stage.hands_out:
-        return _SENT_OUT
+        return said, _SENT_OUT, evidence
     known = _COMBINED if stage.by_key else _NO_RDD if stage.of_frame else ""
-    return " ".join(filter(None, (known, _UNKNOWN_FUNCTIONS)))
+    advice = " ".join(filter(None, (known, _UNKNOWN_FUNCTIONS)))
+    tasks, each = stage.measured.tasks, duration(stage.measured.run.median)
+    if _get_few_rows(stage, thresholds):
+        evidence[SMALL_TASKS] = tasks
+        said += (
+            f"; its {tasks:,} tasks, for {stage.cores} cores, get about {stage.measured.rows.median:,} "
+            f"records each (one of a shuffle may hold several rows) and take {each} at the median"
+        )
+        return said, f"{_FEW_ROWS_EACH} {advice} {_LARGE_OBJECTS}", evidence
+    if stage.has_far_more_tasks and not stage.of_objects:
+        said += (
+            f"; each of its {tasks:,} tasks, which take {each} at the median, loads these functions anew, "
+            "with all that they refer to"
+        )
+        return said, f"{_LOADED_BY_EACH} {advice}", evidence
+    return said, f"{advice} {_LARGE_OBJECTS}", evidence
 
 
 def _get_few_rows(stage: EndedStage, thresholds: Thresholds) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spark_events.api import Severity
+from spark_events.api import AttributeValue, Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
@@ -100,6 +100,45 @@ _MADE_IN_A_LOOP = (
 )
 
 
+_OF_ROWS = (
+    "Python may still unpack the rows of that result, or the program works on them: do that in Spark, or "
+    "aggregate or filter there, so that fewer rows come."
+)
+_ON_ALL_CORES = (
+    "do it in Spark, on columns or with pandas_udf or applyInPandas, where all cores work at once; or "
+    "aggregate or filter there first, so that fewer rows come."
+)
+_OF_PANDAS = (
+    f"Python may still unpack the rows of that result: let Arrow bring them ({_ARROW}=true). Or the program "
+    f"works on them, maybe row by row: {_ON_ALL_CORES}"
+)
+_OF_ARROW = (
+    "The program works in Python then, in the driver, maybe on the result of toPandas, and maybe row by row: "
+    f"{_ON_ALL_CORES}"
+)
+_IN_SPARK = (
+    "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer partitions, "
+    "and a plan that is not built up in a loop make it shorter."
+)
+_ELSEWHERE = (
+    "The program computes, waits or calls something else there: move that work into Spark, run it beside the "
+    "jobs, or let the application start when what it waits for is there."
+)
+
+
+@dataclass(slots=True)
+class Looped:
+    """What of the plans of SQL executions a loop of the program may have made.
+
+    Attributes:
+        many_columns: whether one had so many that a loop may have added them.
+        projections: how many one had, one after the other, if nothing but a loop makes so many; else 0.
+    """
+
+    many_columns: bool = False
+    projections: int = 0
+
+
 @dataclass(slots=True)
 class Collected:
     """The results that came to the driver from one place.
@@ -125,8 +164,7 @@ def driver_issue(
     cores: int,
     pauses: Mapping[str, Pauses],
     collected: Mapping[str, Collected],
-    many_columns: bool,
-    projections: int,
+    looped: Looped,
     usual_start_ms: int,
 ) -> Issue:
     """Return that only the driver works.
@@ -137,40 +175,28 @@ def driver_issue(
         cores: that wait meanwhile.
         pauses: by what came after them.
         collected: the results that came to the driver, by their places.
-        many_columns: whether an SQL execution had so many that a loop may have added them.
-        projections: how many an SQL execution had one after the other, if a loop makes so many; else 0.
+        looped: what of the plans a loop of the program may have made.
         usual_start_ms: what of the time before the first stage does not count.
     """
     longest = sorted(pauses, key=lambda place: -pauses[place].time_ms)[:3]
     parts = [_described(place, pauses[place]) for place in longest if pauses[place].time_ms >= alone_ms // 20]
     first = pauses[longest[0]]
-    after: dict[str, str | int] = {}
+    evidence: dict[str, AttributeValue] = {
+        "driverAloneMs": alone_ms,
+        "driverAlone.pauses": sum(pause.number for pause in pauses.values()),
+        "driverAlone.inExecutionsMs": sum(pause.within_ms for pause in pauses.values()),
+        "cores": cores,
+    }
     if longest[0].startswith(AFTER) and longest[0] != AT_END:
         place = longest[0].removeprefix(AFTER)
-        after = {AFTER_RESULT_OF: place, AFTER_RESULT_MS: first.time_ms}
-        result = collected.get(place)
-        advice = _after_result(place, result is not None and result.by_arrow)
-        if many_columns:
-            is_small = result is not None and result.size_bytes < _SMALL_BYTES
-            advice = f"{'That result is small.' if is_small else advice} {_ADDED_IN_A_LOOP}"
-    elif first.within_ms * 2 > first.time_ms:
-        advice = (
-            "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer "
-            "partitions, and a plan that is not built up in a loop make it shorter."
-        )
+        advice = _after_result(place, collected.get(place), looped)
+        evidence |= {AFTER_RESULT_OF: place, AFTER_RESULT_MS: first.time_ms}
     else:
-        advice = (
-            "The program computes, waits or calls something else there: move that work into Spark, run it "
-            "beside the jobs, or let the application start when what it waits for is there."
-        )
-        if projections:
-            advice = f"{_MADE_IN_A_LOOP.format(projections=projections)} {advice[0].lower()}{advice[1:]}"
-        elif many_columns:
-            advice += f" {_ADDED_IN_A_LOOP}"
-    if longest[0].startswith(AT_START):
-        after = {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
-    if not after and first.mostly_after:
-        after = {AFTER_STAGE_OF: first.mostly_after, AFTER_STAGE_MS: first.longest_ms}
+        advice = _IN_SPARK if first.within_ms * 2 > first.time_ms else _in_program(looped)
+        if longest[0].startswith(AT_START):
+            evidence |= {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
+        elif first.mostly_after:
+            evidence |= {AFTER_STAGE_OF: first.mostly_after, AFTER_STAGE_MS: first.longest_ms}
     return Issue(
         IDLE_CORES,
         IDLE_CORES,
@@ -179,14 +205,16 @@ def driver_issue(
         f"only the driver works for {duration(alone_ms)} of {duration(wall_ms)}: {'; '.join(parts)}",
         advice,
         Severity.INFO,
-        {
-            "driverAloneMs": alone_ms,
-            "driverAlone.pauses": sum(pause.number for pause in pauses.values()),
-            "driverAlone.inExecutionsMs": sum(pause.within_ms for pause in pauses.values()),
-            "cores": cores,
-            **after,
-        },
+        evidence,
     )
+
+
+def _in_program(looped: Looped) -> str:
+    """Return what to do about what the program does while no SQL execution runs."""
+    if looped.projections:
+        made = _MADE_IN_A_LOOP.format(projections=looped.projections)
+        return f"{made} {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}"
+    return f"{_ELSEWHERE} {_ADDED_IN_A_LOOP}" if looped.many_columns else _ELSEWHERE
 
 
 def collect_issue(place: str, collected: Collected) -> Issue:
@@ -210,26 +238,15 @@ def collect_issue(place: str, collected: Collected) -> Issue:
     )
 
 
-def _after_result(place: str, by_arrow: bool) -> str:
+def _after_result(place: str, result: Collected | None, looped: Looped) -> str:
     """Return what to do about what the program does after a result has come from a place."""
-    if not place.startswith(TO_PANDAS):
-        return (
-            "Python may still unpack the rows of that result, or the program works on them: do that in "
-            "Spark, or aggregate or filter there, so that fewer rows come."
-        )
-    of_pandas = (
-        "do it in Spark, on columns or with pandas_udf or applyInPandas, where all cores work at once; or "
-        "aggregate or filter there first, so that fewer rows come."
-    )
-    if by_arrow:
-        return (
-            "The program works in Python then, in the driver, maybe on the result of toPandas, and maybe row "
-            f"by row: {of_pandas}"
-        )
-    return (
-        f"Python may still unpack the rows of that result: let Arrow bring them ({_ARROW}=true). Or the "
-        f"program works on them, maybe row by row: {of_pandas}"
-    )
+    advice = _OF_PANDAS if place.startswith(TO_PANDAS) else _OF_ROWS
+    if advice == _OF_PANDAS and result is not None and result.by_arrow:
+        advice = _OF_ARROW
+    if not looped.many_columns:
+        return advice
+    is_small = result is not None and result.size_bytes < _SMALL_BYTES
+    return f"{'That result is small.' if is_small else advice} {_ADDED_IN_A_LOOP}"
 
 
 def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:

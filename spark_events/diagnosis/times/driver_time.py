@@ -19,6 +19,7 @@ from spark_events.diagnosis.times.driver_issues import (
     TO_PANDAS,
     Collected,
     Jobs,
+    Looped,
     Pauses,
     collect_issue,
     driver_issue,
@@ -106,8 +107,9 @@ class DriverTime:
         # What has once been told goes on: its cost is that of the whole application.
         self._is_told = False
         self._loops_told: set[str] = set()
-        self._many_columns = self.by_arrow = False
-        self.cores = self._projections = 0
+        self._looped = Looped()
+        self.by_arrow = False
+        self.cores = 0
 
     def spark_started(self, took_ms: int) -> None:
         """Called in local mode with how long Spark took to start: whatever is loaded then takes long, too."""
@@ -156,8 +158,8 @@ class DriverTime:
     def execution_planned(self, execution: EndedExecution) -> None:
         """Called before the end of an SQL execution with its plans."""
         self._first_use.planned(execution)
-        self._many_columns = self._many_columns or has_many_columns(execution)
-        self._projections = max(self._projections, longest_chain(execution))
+        self._looped.many_columns = self._looped.many_columns or has_many_columns(execution)
+        self._looped.projections = max(self._looped.projections, longest_chain(execution))
         if not self._last_place and (written := execution.written()):
             self._last_place = f"the write into {written[0]}"
 
@@ -249,8 +251,7 @@ class DriverTime:
                 self.cores,
                 others,
                 self._collected,
-                self._many_columns,
-                self._projections,
+                self._looped,
                 self._usual_start_ms,
             )
             yield self._by_now(issue, alone_ms >= least_ms)

@@ -158,7 +158,7 @@ def _write_days(folder: Path, day: int, rows: int) -> None:
 @case("schema-inference", conf={"spark.driver.memory": "2g"})
 def read_twice_to_find_the_types(work: Work) -> None:
     """Nobody says what columns a CSV or a JSON file has, so Spark reads all of it before it reads it."""
-    form, rows = work.random.choice(["csv", "json"]), work.random.randrange(350_000, 500_000)
+    form, rows = work.random.choice(["csv", "json"]), work.random.randrange(1_000_000, 1_400_000)
     path = work.folder / f"deliveries.{form}"
     with path.open("w") as file:
         if form == "csv":
