@@ -605,6 +605,14 @@ def test_functions_of_an_rdd_that_many_tasks_load(tasks: int, told: bool) -> Non
     assert issue.advice.count("sc.broadcast()") == 1
 
 
+@pytest.mark.parametrize("pairs", [True, False])
+def test_functions_that_get_all_pairs(pairs: bool) -> None:
+    stage = EndedStage(4, measured([20 * S] * 8), PythonTimes(160 * S, in_rdd=True), pairs_all=pairs)
+    issue = issues_of(stage)["python"]
+    assert ("; cartesian() pairs each row of an RDD with each row of another" in issue.sentence) is pairs
+    assert issue.advice.startswith("Unless each pair is needed: join() by a key") is pairs
+
+
 def test_objects_of_the_driver_are_no_functions() -> None:
     """Python unpacks them, and nothing that anybody wrote is loaded."""
     stage = EndedStage(4, measured([2 * S] * 40), PythonTimes(80 * S, in_rdd=True), of_objects=True)

@@ -37,6 +37,7 @@ class EndedStage:
         by_key: whether it groups an RDD by key.
         rows_from: the place in the code that divided an RDD's rows by key, such as ``groupByKey at a.py:9``;
             empty if unknown.
+        pairs_all: whether it pairs each row of an RDD with each one of another.
         hands_out: whether its functions return nothing, as those of ``foreachPartition``.
         arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
@@ -58,6 +59,7 @@ class EndedStage:
     arrow_rows: int | None = None
     of_frame: bool = False
     of_objects: bool = False
+    pairs_all: bool = False
     hands_out: bool = False
 
     @property

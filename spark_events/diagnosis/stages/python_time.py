@@ -57,6 +57,11 @@ _LOADED_BY_EACH = (
 _FEW_ROWS_OF_TASK = 1_000
 SMALL_TASKS = "python.smallTasks"
 """How many tasks a stage has for functions in Python that get few rows each."""
+_BY_A_KEY = (
+    "Unless each pair is needed: join() by a key that both have (for ranges and distances, a bucket or a "
+    "cell of a grid, with those beside it), or bring the smaller RDD as a dict by sc.broadcast(), and look "
+    "rows up."
+)
 _COMBINED = (
     "groupByKey moves every value: reduceByKey or aggregateByKey combine the values of a key before the "
     "shuffle, if what you make of them is smaller."
@@ -109,6 +114,8 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
     if stage.hands_out:
         return said, _SENT_OUT, evidence
     known = _COMBINED if stage.by_key else _NO_RDD if stage.of_frame else ""
+    if stage.pairs_all:
+        said, known = f"{said}; cartesian() pairs each row of an RDD with each row of another", _BY_A_KEY
     advice = " ".join(filter(None, (known, _UNKNOWN_FUNCTIONS)))
     tasks, each = stage.measured.tasks, duration(stage.measured.run.median)
     if _get_few_rows(stage, thresholds):

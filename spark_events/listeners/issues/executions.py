@@ -13,6 +13,7 @@ from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.expanded import expanded
 from spark_events.diagnosis.plans.joins import joins
+from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.plans.no_duplicates import no_duplicates
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
@@ -57,6 +58,7 @@ _RULES = (
     aligned_frames,
     expanded,
     no_duplicates,
+    needless_shuffles,
     full_scans,
     windows_over_all,
     sliding_frames,

@@ -36,6 +36,7 @@ from spark_events.listeners.run import Run
 
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
 """What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
+_ALL_PAIRS = "CartesianRDD"
 _BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _IN_PYTHON = ".py:"
 """What the name of a stage has in it whose place is in a program in Python."""
@@ -177,6 +178,7 @@ class StageFindings:
             arrow_rows=stage.job.arrow_rows if stage.job else None,
             of_frame=any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
             of_objects=stage.python.in_rdd and unpacks_objects(info),
+            pairs_all=any(rdd.get("Name") == _ALL_PAIRS for rdd in info.get("RDD Info") or ()),
             hands_out=stage.name.startswith(_HANDS_OUT),
         )
 

@@ -54,6 +54,40 @@ def buyers_of_the_last_days(work: Work) -> None:
     counted.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("repartitioned-for-nothing")
+def purchases_divided_twice(work: Work) -> None:
+    """Purchases are spread evenly, and then summed up by shop, for which they are moved again."""
+    rows, parts = work.random.randrange(6_000_000, 8_000_000), 2 * work.cores
+    work.defect("needless-shuffle", None, "shop", costed=False)
+    spark = work.begin()
+    purchases = spark.range(0, rows, 1, parts).selectExpr(
+        "hash(id) % 400 AS shop",
+        "hash(id, 1) AS amount",
+        "concat('buyer ', hash(id, 2), ' of ', id) AS buyer",
+    )
+    if work.bad:
+        purchases = purchases.repartition(*work.random.choice([(parts,), (parts, "buyer")]))
+    sums = purchases.groupBy("shop").agg(_sql("sum(amount)"), _sql("max(length(buyer))"))
+    sums.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("sorted-for-nothing")
+def purchases_sorted_before_a_window(work: Work) -> None:
+    """Purchases are sorted by their time, and then numbered within each shop, which sorts them again."""
+    rows = work.random.randrange(3_000_000, 4_000_000)
+    work.defect("needless-shuffle", None, "shop", costed=False)
+    spark = work.begin()
+    purchases = spark.range(0, rows, 1, 2 * work.cores).selectExpr(
+        "hash(id) % 400 AS shop",
+        "hash(id, 1) AS paid_at",
+        "concat('buyer ', hash(id, 2), ' of ', id) AS buyer",
+    )
+    if work.bad:
+        purchases = purchases.orderBy("paid_at")
+    numbered = purchases.selectExpr("*", "row_number() OVER (PARTITION BY shop ORDER BY paid_at) AS number")
+    numbered.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("no-duplicates")
 def visits_that_are_distinct(work: Work) -> None:
     """UNION looks for rows that are in both of two tables, of which no row can be; the twin does not look."""

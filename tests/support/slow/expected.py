@@ -84,6 +84,7 @@ KINDS: dict[str, frozenset[str]] = {
         "pairs-tried": "exploding-join",
         "expanded-rows": "expanded-rows",
         "no-duplicates": "no-duplicates",
+        "needless-shuffle": "needless-shuffle",
         "sequence-exploded": "expanded-rows",
         "computed-to-sort": "recomputation",
         "pivot-values": "recomputation",

@@ -1,0 +1,117 @@
+"""The rule about shuffles that the next one undoes: rows are divided or sorted, and then moved again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_events.api.toolkit.formatting import size
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import DATA_SIZE, EXCHANGE, Node, columns, first_of
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_light, over
+from spark_events.diagnosis.thresholds import NEEDLESS_SHUFFLE, Thresholds
+
+_ASKED_FOR, _SORTS = ", REPARTITION_BY_", "rangepartitioning("
+"""How texts of exchanges say that the program has asked for them, and that they are a sort's first step."""
+_PASSES = ("AQEShuffleRead", "Sort", "Project", "Filter")
+_AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
+_MOST_NAMES = 4
+_LEAVE_OUT = (
+    "Leave repartition() out where a join, an aggregation or a window follows: that moves the rows in any "
+    "case, and repartition() helps only before functions and writes that take long in too few tasks."
+)
+_SORT_LAST = (
+    "Sort last: a join, an aggregation or a window after orderBy() moves the rows again, and keeps no order. "
+    "For the first or the latest row of each group, use a window, min_by() or max_by()."
+)
+
+
+def needless_shuffles(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield each shuffle by ``repartition`` or ``orderBy`` of rows that are only shuffled again after it.
+
+    How long it takes is not measured apart: ``share_ms`` is the time to write them and, besides what the next
+    shuffle takes to write, that of the stage that reads them.
+    """
+    work: WorkInStages | None = None
+    for node in execution.nodes():
+        rows = node.rows or 0
+        is_asked_for = node.name == EXCHANGE and (_ASKED_FOR in node.text or _SORTS in node.text)
+        if not is_asked_for or rows < thresholds.explosion_rows or not _has_all_cores(node, execution):
+            continue
+        following = _next_shuffle(node)
+        if following is None:
+            continue
+        work = work or WorkInStages(execution)
+        yield _issue(node, following, execution, work)
+
+
+def _has_all_cores(shuffle: Node, execution: EndedExecution) -> bool:
+    """Return whether rows come from as many tasks as there are cores: no core is idle without the shuffle."""
+    tasks = [execution.stages[stage].tasks for stage in shuffle.measured_in if stage in execution.stages]
+    return bool(tasks) and min(tasks) >= execution.cores > 0
+
+
+def _next_shuffle(shuffle: Node) -> Node | None:
+    """Return the next shuffle of the same rows; None if something before it uses how they are divided."""
+    node, aggregates = shuffle.parent, 0
+    while node is not None and node.name != EXCHANGE:
+        if node.name in _AGGREGATES:
+            aggregates += 1
+            if aggregates > 1 or not _is_partial(node):
+                return None
+        elif node.name not in _PASSES:
+            return None
+        if not is_light(node) and node.name != "AQEShuffleRead":
+            return None
+        node = node.parent
+    return node
+
+
+def _is_partial(aggregate: Node) -> bool:
+    """Return whether an aggregate only reduces what another one gets, as far as its text says it."""
+    if "functions=[]" not in aggregate.text:
+        return "partial_" in aggregate.text and "merge_" not in aggregate.text
+    final = over(aggregate, ("Project",))
+    return (
+        aggregate.parent is not None
+        and aggregate.parent.name == EXCHANGE
+        and (final is not None and final.name in _AGGREGATES)
+    )
+
+
+def _issue(shuffle: Node, following: Node, execution: EndedExecution, work: WorkInStages) -> Issue:
+    rows, moved = shuffle.rows or 0, shuffle.metrics.get(DATA_SIZE, 0)
+    of = first_of(shuffle.tables(), _MOST_NAMES)
+    by = first_of(columns(following.text), _MOST_NAMES)
+    sorts, by_range = _ASKED_FOR not in shuffle.text, _SORTS in shuffle.text
+    method = "orderBy()" if sorts else "repartitionByRange()" if by_range else "repartition()"
+    read_in = following.measured_in & execution.stages.keys()
+    return Issue(
+        NEEDLESS_SHUFFLE,
+        f"{NEEDLESS_SHUFFLE} {method} {by}",
+        None,
+        None,
+        f"{method} {'sorts' if sorts else 'moves'} {rows:,} rows{f' ({size(moved)})' if moved else ''}"
+        f"{f' of {of}' if of else ''}, and the next step moves them again{f', by {by}' if by else ''}",
+        _SORT_LAST if sorts else _LEAVE_OUT,
+        evidence={
+            "needlessShuffle.rows": rows,
+            "needlessShuffle.bytes": moved,
+            "needlessShuffle.stages": ", ".join(map(str, sorted(read_in))),
+        },
+        share_ms=_moved_ms(shuffle.measured_in & execution.stages.keys(), read_in, execution, work),
+        stages=read_in | (shuffle.measured_in & execution.stages.keys()),
+    )
+
+
+def _moved_ms(
+    written_in: frozenset[int], read_in: frozenset[int], execution: EndedExecution, work: WorkInStages
+) -> int:
+    """Return how long rows are written for a shuffle, and read, with all that is done before the next one."""
+    ms = 0.0
+    for stages, is_read in ((written_in, False), (read_in, True)):
+        run_ms = sum(execution.stages[stage].run_ms for stage in stages)
+        writes_ms = sum(execution.stages[stage].shuffle_write_ms for stage in stages)
+        written = min(1.0, writes_ms / run_ms) if run_ms else 0.0
+        ms += work.freed_ms(stages) * (1 - written if is_read else written)
+    return round(ms)
