@@ -22,7 +22,7 @@ SHARES = {
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
     kinds.EXPLODING_JOIN: "may go to pairs of rows that the condition of a join throws away",
     kinds.FULL_SCAN: "may go to reading partitions of which no row is needed",
-    kinds.WINDOW: "may go to a window that aggregates all following rows for each row",
+    kinds.WINDOW: "may go to a window that goes through many rows for each row",
     kinds.RECOMPUTATION: "may go to computing {what} again",
 }
 """What takes the time of issues of which nobody knows the cost, but which may be lost as a whole."""

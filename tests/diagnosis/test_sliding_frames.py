@@ -39,12 +39,23 @@ def test_a_frame_of_many_rows() -> None:
     [
         ("RowFrame, -98, currentrow$()", 1_000_000, {}),
         ("RowFrame, unboundedpreceding$(), currentrow$()", 1_000_000, {}),
-        ("RangeFrame, -86400000000, currentrow$()", 1_000_000, {}),
+        ("RangeFrame, unboundedpreceding$(), currentrow$()", 1_000_000, {}),
+        ("RangeFrame, currentrow$(), currentrow$()", 1_000_000, {}),
+        ("RangeFrame, -86400000000, currentrow$()", 9_000_000, {}),
         ("RowFrame, -1999, currentrow$()", 300_000, {}),
         ("RowFrame, -1999, currentrow$()", 9_000_000, {}),
         ("RowFrame, -1999, currentrow$()", 1_000_000, {"number_of_segment-tree_frames_prepared": 9}),
     ],
-    ids=["few rows", "all before", "by time", "little work", "frames that partitions end", "trees"],
+    ids=[
+        "few rows",
+        "all before",
+        "all before by time",
+        "the same time",
+        "short ranges",
+        "little work",
+        "frames that partitions end",
+        "trees",
+    ],
 )
 def test_frames_that_are_quick(frame: str, rows: int, metrics: dict[str, int]) -> None:
     assert told(frame, rows, 80 * S, **metrics) == []
@@ -53,6 +64,39 @@ def test_frames_that_are_quick(frame: str, rows: int, metrics: dict[str, int]) -
 def test_on_both_sides_of_the_row() -> None:
     (issue,) = told("RowFrame, -1000, 999", cpu_ms=80 * S)
     assert issue.evidence["window.frameRows"] == 2_000
+
+
+@pytest.mark.parametrize(
+    "frame", ["-86400000000, currentrow$()", "-INTERVAL '7' DAY, currentrow$()", "-INTERVAL '01' HOUR, 0"]
+)
+def test_frames_of_a_range(frame: str) -> None:
+    """Nobody knows how many rows they have; of 80 s that tasks have a CPU for, rows take 3 s where they are short."""
+    (issue,) = told(f"RangeFrame, {frame}", cpu_ms=80 * S)
+    assert (issue.kind, issue.lost_ms) == ("window", round(40 * S * 77 / 80))
+    assert issue.sentence == (
+        "for each of 1,000,000 rows, a window ordered by at aggregates all of its range anew"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "frame", "is_told"),
+    [
+        ("collect_list(v#5L, 0, 0)", "RowFrame, unboundedpreceding$(), currentrow$()", True),
+        ("collect_set(v#5L, 0, 0)", "RangeFrame, unboundedpreceding$(), currentrow$()", True),
+        ("collect_list(v#5L, 0, 0)", "RowFrame, unboundedpreceding$(), unboundedfollowing$()", False),
+        ("sum(v#5L)", "RowFrame, unboundedpreceding$(), currentrow$()", False),
+    ],
+)
+def test_frames_that_are_collected(function: str, frame: str, is_told: bool) -> None:
+    """An array with one more row for each row takes longer each time; one for the whole partition is made once."""
+    window = WINDOW.format(frame).replace("sum(v#5L)", function)
+    plan = Plan()(0, window, 2, rows=1_000_000)(1, "Sort [sensor#4, at#3L]", 2)
+    execution = executed(plan, s2=(0, 40))
+    stages = {2: replace(execution.stages[2], cpu_ms=80 * S)}
+    issues = list(sliding_frames(replace(execution, stages=stages), Thresholds()))
+    assert [issue.sentence.partition("at ")[2] for issue in issues] == [
+        "copies all before it in its partition into an array"
+    ] * is_told
 
 
 @pytest.mark.parametrize("frame", ["RowFrame, currentrow$()", "RangeFrame, currentrow$()", "RowFrame, 1"])

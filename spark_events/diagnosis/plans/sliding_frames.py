@@ -1,12 +1,14 @@
 """The rule about window frames of many rows, each of which Spark goes through again for each row.
 
-Of a frame that ends with its partition, too: only one that begins with it grows from row to row.
+Of a frame that ends with its partition, too: only one that begins with it grows from row to row, and if all
+of its rows are collected, that are copied each time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
@@ -24,19 +26,69 @@ _LEAST_SHARE = 0.2
 """Of the CPU time of a window's stages: if its frames can explain less, something else takes long."""
 _MOST_TIMES = 4
 """If they would take so many times as long, they are shorter: a frame ends where its partition does."""
-_TO_THE_END = re.compile(
-    rf"specifiedwindowframe\(R(?:ow|ange)Frame, {_BOUND}, unboundedfollowing\$\(\)\)", re.ASCII
-)
 _LONG_FOR_A_ROW_US, _USUAL_FOR_A_ROW_US = 10, 3
 """What a row takes of a CPU where partitions are long; and where they are short, or its frame grows."""
 _TREES = "number of segment-tree frames prepared"
+
+
+class _Frames(NamedTuple):
+    """Frames of which nobody knows how many rows they have, but how long a row takes.
+
+    Attributes:
+        found: in the text of a window with such frames.
+        cause: of the issue, besides its kind.
+        done: what Spark does for each row.
+        advice: what to do.
+    """
+
+    found: re.Pattern[str]
+    cause: str
+    done: str
+    advice: str
+
+
+_TOTALS = (
+    "For sums, counts and averages, subtract running totals: sum() from UNBOUNDED PRECEDING to the row, "
+    "minus the same as of the row before the frame{before}. Or aggregate by a coarser time before."
+)
+_OF_UNKNOWN_ROWS = (
+    _Frames(
+        re.compile(
+            rf"specifiedwindowframe\(R(?:ow|ange)Frame, {_BOUND}, unboundedfollowing\$\(\)\)", re.ASCII
+        ),
+        "to the end",
+        "aggregates all that follow in its partition anew",
+        "Order it the other way round (DESC), and let frames begin with the partition (UNBOUNDED PRECEDING "
+        "to CURRENT ROW): they grow by a row each time. Or subtract a running total from that of the "
+        "partition.",
+    ),
+    _Frames(
+        re.compile(
+            r"specifiedwindowframe\(RangeFrame, (?!unbounded|currentrow\$\(\), currentrow)"
+            r"[^,]+, (?!unbounded)"
+        ),
+        "ranges",
+        "aggregates all of its range anew",
+        _TOTALS.format(before=""),
+    ),
+    _Frames(
+        re.compile(
+            r"collect_(?:list|set)\((?:(?!windowspecdefinition).)*windowspecdefinition\((?:(?!windowspec).)*?"
+            r"specifiedwindowframe\(R(?:ow|ange)Frame, unboundedpreceding\$\(\), currentrow\$\(\)\)"
+        ),
+        "collected",
+        "copies all before it in its partition into an array",
+        "Collect once for each key (groupBy), and work on that array (transform, filter, slice, aggregate); "
+        "or let frames have only the rows that you need (ROWS BETWEEN 20 PRECEDING AND CURRENT ROW).",
+    ),
+)
 
 
 def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield windows whose frames have many rows: Spark aggregates all of a frame anew for each row."""
     for node in execution.nodes():
         frame_rows, rows = _longest_frame(node), node.rows
-        if rows and (issue := _to_the_end(node, rows, execution)) is not None:
+        if rows and (issue := _of_unknown_rows(node, rows, execution)) is not None:
             yield issue
             continue
         if frame_rows < _LEAST_ROWS or not rows or node.metrics.get(_TREES):
@@ -51,12 +103,13 @@ def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
         yield _issue(node, frame_rows, rows, round(wall_ms * share))
 
 
-def _to_the_end(node: Node, rows: int, execution: EndedExecution) -> Issue | None:
-    """Return that rows take long whose frames end with their partition, if nothing else in the stage may.
+def _of_unknown_rows(node: Node, rows: int, execution: EndedExecution) -> Issue | None:
+    """Return that rows take long because of their frames, if nothing else in the stage may.
 
     Functions that are called there may: then what the window takes is not known.
     """
-    if node.name != "Window" or not _TO_THE_END.search(node.text) or node.metrics.get(_TREES):
+    frames = next((each for each in _OF_UNKNOWN_ROWS if each.found.search(node.text)), None)
+    if node.name != "Window" or frames is None or node.metrics.get(_TREES):
         return None
     others = [each for each in (*above(node), *node.within_stage()) if each is not node]
     unknown = [each for each in others if not is_accounted_for(each) and each.name not in _QUICK]
@@ -71,13 +124,11 @@ def _to_the_end(node: Node, rows: int, execution: EndedExecution) -> Issue | Non
     took_ms = round(execution.wall_ms(node.stages) * own_share * (1 - _USUAL_FOR_A_ROW_US / each_us))
     return Issue(
         WINDOW,
-        f"{WINDOW} to the end",
+        f"{WINDOW} {frames.cause}",
         None if unknown else took_ms,
         None,
-        f"for each of {rows:,} rows, {_window(node)} aggregates all that follow in its partition anew",
-        "Order it the other way round (DESC), and let frames begin with the partition (UNBOUNDED PRECEDING "
-        "to CURRENT ROW): they grow by a row each time. Or subtract a running total from that of the "
-        "partition.",
+        f"for each of {rows:,} rows, {_window(node)} {frames.done}",
+        frames.advice,
         evidence={"window.rows": rows},
         share_ms=took_ms if unknown else None,
         stages=node.stages,
@@ -91,8 +142,7 @@ def _issue(node: Node, frame_rows: int, rows: int, lost_ms: int) -> Issue:
         lost_ms,
         None,
         f"for each of {rows:,} rows, {_window(node)} aggregates a frame of up to {frame_rows:,} rows anew",
-        "For sums, counts and averages, subtract running totals: sum() from UNBOUNDED PRECEDING to the row, "
-        "minus the same as of the row before the frame (lag). Or aggregate by a coarser time before.",
+        _TOTALS.format(before=" (lag)"),
         evidence={"window.rows": rows, "window.frameRows": frame_rows},
         stages=node.stages,
     )
