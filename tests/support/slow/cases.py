@@ -17,6 +17,7 @@ from tests.support.slow import (
     tables,
     tasks,
     waiting,
+    windows,
 )
 from tests.support.slow.case import CASES
 
@@ -36,4 +37,5 @@ __all__ = [
     "tables",
     "tasks",
     "waiting",
+    "windows",
 ]

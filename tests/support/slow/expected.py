@@ -27,6 +27,8 @@ KINDS: dict[str, frozenset[str]] = {
         "planning": "idle-cores",
         "window-without-partition-by": "window",
         "frames-to-the-end": "window",
+        "frames-of-ranges": "window",
+        "pages-so-far": "window",
         "rows-dropped-by-the-next-join": "exploding-join",
         "read-in-branches": "recomputation",
         "exploding-join": "exploding-join",

@@ -61,23 +61,6 @@ def join_without_condition(work: Work) -> None:
     scored.where("buyer = seller AND score IS NOT NULL").write.format("noop").mode("overwrite").save()  # slow
 
 
-@case("frames-to-the-end")
-def what_is_still_to_be_paid(work: Work) -> None:
-    """Each row of a window sums all that follow; the twin orders it the other way round."""
-    rows, accounts = work.random.randrange(100_000, 120_000), work.random.randrange(10, 14)
-    work.defect("frames-to-the-end", None, "paid_at")
-    spark = work.begin()
-    payments = spark.range(0, rows, 1, work.cores).selectExpr(f"id % {accounts} AS account", "id AS paid_at")
-    order, frame = (
-        ("paid_at", "CURRENT ROW AND UNBOUNDED FOLLOWING")
-        if work.bad
-        else ("paid_at DESC", "UNBOUNDED PRECEDING AND CURRENT ROW")
-    )
-    window = f"OVER (PARTITION BY account ORDER BY {order} ROWS BETWEEN {frame})"
-    left = payments.selectExpr("account", "paid_at", f"sum(paid_at) {window} AS to_pay")  # slow
-    left.write.format("noop").mode("overwrite").save()  # slow
-
-
 @case("rows-dropped-by-the-next-join", conf={"spark.sql.autoBroadcastJoinThreshold": "-1"})
 def readings_of_unknown_devices(work: Work) -> None:
     """Many rows of two tables have the id of no device, which the join with the devices drops then."""
