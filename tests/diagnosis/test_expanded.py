@@ -146,3 +146,56 @@ def test_a_sequence_that_is_exploded(text: str, keys: str, made: int, is_told: b
         True
     ] * is_told
     assert [issue.evidence["expand.columns"] for issue in issues] == ["day"] * is_told
+
+
+ITEMS = "Generate explode(items#2), [order#1L], false, [item#3]"
+BY_ORDER = "HashAggregate(keys=[order#1L], functions=[{}sum(price#4)])"
+
+
+def nested(
+    generate: str = ITEMS,
+    by: str = BY_ORDER,
+    left: int = 400_000,
+    made: int = 2_000_000,
+    between: str = "Project [order#1L, item#3.price AS price#4]",
+) -> list[Issue]:
+    """Return what is told of 400,000 orders whose items are made rows, and then summed up."""
+    plan = Plan()(0, by.format(""), 2, rows=left)(1, "Exchange hashpartitioning(order#1L, 200)", 1)
+    plan(2, by.format("partial_"), 1, rows=left)(3, between, 1)(4, generate, 1, rows=made)
+    plan(5, "Scan parquet db.orders [order#1L, items#2]", 1, rows=400_000)
+    return list(expanded(executed(plan, s1=(0, 40), s2=(40, 60)), Thresholds()))
+
+
+@pytest.mark.parametrize(
+    "generate",
+    [ITEMS, "Generate posexplode(items#2), [order#1L], true, [pos#9, item#3]"],
+    ids=["", "with places"],
+)
+def test_arrays_that_are_put_together_again(generate: str) -> None:
+    (issue,) = nested(generate)
+    assert issue.sentence == (
+        "explode() makes 2,000,000 rows of the elements of items in 400,000 rows, which are then put together "
+        "again by order, one for each row"
+    )
+    assert "transform(), filter(), aggregate()" in issue.advice
+    assert issue.share_ms == pytest.approx(40 * S * 4 / 5, abs=2)
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        nested(left=3_000),
+        nested(by="HashAggregate(keys=[item#3], functions=[{}count(1)])"),
+        nested(
+            by="HashAggregate(keys=[sku#4], functions=[{}count(1)])",
+            between="Project [order#1L, item#3.sku AS sku#4]",
+        ),
+        nested(made=800_000),
+        nested(between="BroadcastHashJoin [item#3], [item#8], Inner"),
+        nested(between="ArrowEvalPython [price(item#3)#9], [pythonUDF0#4]"),
+        nested("Generate json_tuple(items#2, a), [order#1L], false, [c0#3]"),
+    ],
+    ids=["by another column", "by element", "by a field", "few elements", "joined", "Python", "no array"],
+)
+def test_arrays_whose_elements_are_needed_as_rows(healthy: list[Issue]) -> None:
+    assert healthy == []

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.nested_again import nested_again
 from spark_events.diagnosis.plans.node import LONGEST_TEXT, MOVES, ROWS, Node, columns, first_of, items
 from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_of_rows
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
@@ -47,10 +48,9 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
         if node.name not in (_EXPAND, _GENERATE) or len(node.children) != 1:
             continue
         made, of = node.metrics.get(ROWS) or 0, node.children[0].rows or 0
-        least = _LEAST_COPIES if node.name == _EXPAND else _LEAST_OF_SEQUENCE
-        if not of or made < max(least * of, thresholds.explosion_rows):
+        if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
             continue
-        said = _said(node, made, of) if node.name == _EXPAND else _said_of_sequence(node, made, of)
+        said = _said(node, made, of) if node.name == _EXPAND else _said_of_elements(node, made, of)
         if said is not None:
             yield _issue(node, execution, made, of, said)
 
@@ -110,11 +110,11 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     return None
 
 
-def _said_of_sequence(node: Node, made: int, of: int) -> tuple[str, str] | None:
-    """Return the same of a sequence that is exploded; None if its rows are not aggregated by its values."""
+def _said_of_elements(node: Node, made: int, of: int) -> tuple[str, str] | None:
+    """Return the same of an array that is exploded; None if nothing aggregates its rows in such a way."""
     sequence = _OF_SEQUENCE.match(node.text)
-    if sequence is None or not _is_grouped_by(sequence[1], node, made):
-        return None
+    if sequence is None or made < _LEAST_OF_SEQUENCE * of or not _is_grouped_by(sequence[1], node, made):
+        return nested_again(node, made, of)
     return (
         f"explode(sequence()) makes {made:,} rows of {of:,}, which are then aggregated by the values of the "
         "sequence",
