@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +19,14 @@ _AT = "2026-01-01T00:00:%02dZ"
 
 
 def json_files(folder: Path, files: int, rows: int) -> None:
-    """Write files of so many rows, a second of their time apart."""
+    """Write files of so many rows, a second of their time apart; streams read those first that are older."""
     folder.mkdir()
+    now_s = time.time()
     for file in range(files):
         lines = (f'{{"value": {file * rows + row}, "at": "{_AT % (file % 60)}"}}' for row in range(rows))
-        (folder / f"{file:03}.json").write_text("\n".join(lines))
+        path = folder / f"{file:03}.json"
+        path.write_text("\n".join(lines))
+        os.utime(path, (now_s, now_s - files + file))
 
 
 def file_by_file(spark: SparkSession, folder: Path) -> DataFrame:
