@@ -39,6 +39,7 @@ from spark_events.runtime.settings import setting
     EXECUTOR_CHURN,
     SMALL_JOBS,
     SMALL_BATCHES,
+    SLOW_LISTENERS,
     REGRESSION,
 ) = KINDS = (
     "skew",
@@ -72,6 +73,7 @@ from spark_events.runtime.settings import setting
     "executor-churn",
     "loop-of-small-jobs",
     "small-batches",
+    "slow-listeners",
     "regression",
 )
 

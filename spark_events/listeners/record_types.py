@@ -258,6 +258,14 @@ ExecutorTasksRecord = TypedDict(
 )
 
 
+class ListenerQueuesRecord(TypedDict, total=False):
+    """See ``spark_records.LISTENER_QUEUES``; times in ms, by the classes of listeners."""
+
+    Dropped: dict[str, int]
+    Waiting: dict[str, int]
+    Listeners: dict[str, int]
+
+
 class SparkStatusRecord(TypedDict, total=False):
     """See ``spark_records.SPARK_STATUS``."""
 

@@ -55,6 +55,8 @@ ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
 THROWN_BY_TASK: Final = "Thrown By Task"
 """In the last STAGE_TASKS of a failed attempt: what Spark's own record of the failure does not say, the
 ``Class`` that its task threw, or the executor that shuffle data could not be ``Fetched From``."""
+LISTENER_QUEUES = "SparkEventsListenerQueues"
+"""How many events each queue of Spark's listeners has dropped, how many wait, and how long listeners took."""
 EXECUTOR_METRICS = "SparkEventsExecutorMetrics"
 """What executors have measured since the record before, by heartbeats and by the ends of tasks."""
 EXECUTOR_SOURCES = "SparkEventsExecutorSources"

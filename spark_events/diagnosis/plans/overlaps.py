@@ -117,11 +117,11 @@ def frames_of(groups: list[PartGroup], leaders: dict[str, str]) -> list[PartGrou
     return list(frames.values())
 
 
-def _is_alike(one: PartGroup, other: PartGroup) -> bool:
+def _is_alike(leader: PartGroup, other: PartGroup) -> bool:
     """Return whether groups read the same sources for the same places, and their costs are known."""
-    ours, theirs = one.parts[0], other.parts[0]
+    ours, theirs = leader.parts[0], other.parts[0]
     is_plain = all(part.is_known and not part.cached and not part.was_released for part in (ours, theirs))
-    places = [{place for part in group.parts for place in part.places} for group in (one, other)]
+    places = [{place for part in group.parts for place in part.places} for group in (leader, other)]
     return is_plain and ours.sources == theirs.sources != () and bool(places[0] & places[1])
 
 

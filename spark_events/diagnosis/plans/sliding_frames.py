@@ -35,13 +35,13 @@ class _Frames(NamedTuple):
     """Frames of which nobody knows how many rows they have, but how long a row takes.
 
     Attributes:
-        found: in the text of a window with such frames.
+        text: what is in that of a window with such frames.
         cause: of the issue, besides its kind.
         done: what Spark does for each row.
         advice: what to do.
     """
 
-    found: re.Pattern[str]
+    text: re.Pattern[str]
     cause: str
     done: str
     advice: str
@@ -108,7 +108,7 @@ def _of_unknown_rows(node: Node, rows: int, execution: EndedExecution) -> Issue 
 
     Functions that are called there may: then what the window takes is not known.
     """
-    frames = next((each for each in _OF_UNKNOWN_ROWS if each.found.search(node.text)), None)
+    frames = next((each for each in _OF_UNKNOWN_ROWS if each.text.search(node.text)), None)
     if node.name != "Window" or frames is None or node.metrics.get(_TREES):
         return None
     others = [each for each in (*above(node), *node.within_stage()) if each is not node]

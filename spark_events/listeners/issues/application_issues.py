@@ -15,6 +15,7 @@ from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.held_cores import HeldCores, cores_of_task
 from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, TinyTasksOfRun
 from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
+from spark_events.diagnosis.times.slow_listeners import slow_listeners
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
@@ -31,6 +32,7 @@ from spark_events.listeners.record_types import (
     ExecutorAddedRecord,
     ExecutorMetricsRecord,
     ExecutorRemovedRecord,
+    ListenerQueuesRecord,
     QueryStartedRecord,
     QueryTerminatedRecord,
     SQLExecutionEndRecord,
@@ -89,6 +91,7 @@ class ApplicationIssues(Timeless):
             spark_records.EXECUTOR_REMOVED: self.on_executor_removed,
             spark_records.EXECUTOR_METRICS: self.on_executor_metrics,
             spark_records.UNPERSIST_RDD: self.on_unpersist,
+            spark_records.LISTENER_QUEUES: self.on_listener_queues,
             spark_records.SQL_EXECUTION_START: self.on_execution_start,
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.QUERY_STARTED: self.on_query_started,
@@ -169,6 +172,12 @@ class ApplicationIssues(Timeless):
         self.rdds.unpersisted(int(record["RDD ID"]))
         self.executors.unpersisted(int(record["RDD ID"]))
         self._recomputation.unpersisted(int(record["RDD ID"]))
+
+    def on_listener_queues(self, record: ListenerQueuesRecord, time_ms: int) -> None:
+        """Handle what Spark's listeners have taken so far."""
+        queues = record.get("Dropped") or {}, record.get("Waiting") or {}, record.get("Listeners") or {}
+        if (slow := slow_listeners(*queues, self._lasted_ms(time_ms))) is not None:
+            self._take(slow, time_ms)
 
     def on_execution_start(self, record: SQLExecutionStartRecord, time_ms: int) -> None:
         """Handle SQLExecutionStart."""

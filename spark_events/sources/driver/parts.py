@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from spark_events.api.event import now_ms
+from spark_events.diagnosis.thresholds import SLOW_LISTENERS
 from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.runtime.plugins import METRICS
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.executor_sources import open_executor_sources
-from spark_events.sources.driver.spark_status import open_spark_status
+from spark_events.sources.driver.spark_status import listener_queues, spark_status
 from spark_events.sources.driver.tasks.task_reports import TaskReports
 from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
 from spark_events.sources.failed_starts import FailedStarts
@@ -74,9 +75,9 @@ class Parts:
                 self.hearers.append(sources.take)
                 self._closing.append(sources.close)
         if settings.receiver_names and registry.has_reporters(METRICS):
-            status = open_spark_status(context, registry.log)
-            if status is not None:
-                self.after.append(status.records)
+            self.after.append(spark_status(context, registry.log).records)
+        if SLOW_LISTENERS in settings.thresholds.kinds:
+            self.after.append(listener_queues(context, registry.log).records)
 
     def _open_reports(
         self, context: Any, assembly: Assembly, application_start: Callable[[], Record]

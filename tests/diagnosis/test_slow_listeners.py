@@ -1,0 +1,61 @@
+"""The rule about listeners that handle Spark's events more slowly than these come."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.diagnosis.times.slow_listeners import slow_listeners
+from tests.support.plans import S
+
+MINE = "com.shop.Audit"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "waiting", "said"),
+    [
+        (7_000, 9_000, "the queue shared has dropped 7,000 events"),
+        (0, 9_000, "the queue shared has 9,000 events that wait"),
+    ],
+)
+def test_a_listener_that_does_not_keep_up(dropped: int, waiting: int, said: str) -> None:
+    """Another queue's events wait less; what it costs is not known, for it works beside the jobs."""
+    issue = slow_listeners(
+        {"shared": dropped, "streams": 0}, {"shared": waiting, "streams": 3}, {MINE: 55 * S, "b": S}, 60 * S
+    )
+    assert issue is not None
+    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("slow-listeners", None, 55 * S)
+    assert issue.sentence == f"the listener com.shop.Audit takes 55.0 s to handle Spark's events; {said}"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "waiting", "busy_ms"),
+    [
+        ({"shared": 0}, {"shared": 2}, {MINE: 55 * S}),
+        ({"shared": 0}, {"shared": 900}, {MINE: 20 * S}),
+        ({}, {}, {}),
+    ],
+    ids=["it keeps up", "a burst", "nothing is known"],
+)
+def test_listeners_that_keep_up(
+    dropped: dict[str, int], waiting: dict[str, int], busy_ms: dict[str, int]
+) -> None:
+    assert slow_listeners(dropped, waiting, busy_ms, 60 * S) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "advice"),
+    [
+        (
+            "org.apache.spark.sql.execution.streaming.StreamingQueryListenerBus",
+            "a StreamingQueryListener",
+            "return at",
+        ),
+        ("com.sun.proxy.$Proxy33", "a listener of the program, in Python, takes", "return at once"),
+        ("org.apache.spark.scheduler.EventLoggingListener", "the listener org.apache", "faster storage"),
+    ],
+)
+def test_whose_listener_it_is(name: str, called: str, advice: str) -> None:
+    issue = slow_listeners({"shared": 1}, {"shared": 1}, {name: 50 * S}, 60 * S)
+    assert issue is not None
+    assert issue.sentence.startswith(called)
+    assert advice in issue.advice
