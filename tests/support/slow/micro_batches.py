@@ -144,7 +144,7 @@ def the_whole_result_for_each_batch(work: Work) -> None:
     mode = "complete" if work.bad else "update"
     json_files(work.folder / "payments", 1, keys)
     for batch in range(1, batches + 1):
-        json_files(work.folder / f"of-{batch}", 1, changed)
+        json_files(work.folder / f"of-{batch}", 1, changed, batch)
         (work.folder / f"of-{batch}" / "000.json").rename(work.folder / "payments" / f"{batch:03}.json")
     work.defect("complete-mode", None, work.case.name)
     spark = work.begin()

@@ -15,18 +15,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
+_HOUR_S = 3_600
 _AT = "2026-01-01T00:00:%02dZ"
 
 
-def json_files(folder: Path, files: int, rows: int) -> None:
-    """Write files of so many rows, a second of their time apart; streams read those first that are older."""
+def json_files(folder: Path, files: int, rows: int, later_s: int = 0) -> None:
+    """Write files of so many rows, a second of their time apart; streams read those first that are older.
+
+    Args:
+        folder: to be made.
+        files: how many.
+        rows: of each.
+        later_s: by how much they are later than those of another call, in s.
+    """
     folder.mkdir()
     now_s = time.time()
     for file in range(files):
         lines = (f'{{"value": {file * rows + row}, "at": "{_AT % (file % 60)}"}}' for row in range(rows))
         path = folder / f"{file:03}.json"
         path.write_text("\n".join(lines))
-        os.utime(path, (now_s, now_s - files + file))
+        os.utime(path, (now_s, now_s - _HOUR_S + later_s + file))
 
 
 def file_by_file(spark: SparkSession, folder: Path) -> DataFrame:
