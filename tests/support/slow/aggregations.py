@@ -54,6 +54,32 @@ def buyers_of_the_last_days(work: Work) -> None:
     counted.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("nested-again")
+def the_dearest_item_of_each_order(work: Work) -> None:
+    """The items of orders are made rows, and then put together by order; the twin works on the arrays."""
+    orders, items = work.random.randrange(300_000, 400_000), work.random.randrange(10, 14)
+    work.defect("nested-again", None, "items", costed=False)
+    spark = work.begin()
+    made = (
+        f"transform(sequence(1, {items}), n -> named_struct('sku', hash(id, n), 'price', hash(n, id) % 900))"
+    )
+    orders_of_day = spark.range(0, orders, 1, 2 * work.cores).selectExpr("id AS order_id", f"{made} AS items")
+    orders_of_day.write.parquet(str(work.folder / "orders"))
+    orders_of_day = spark.read.parquet(str(work.folder / "orders"))
+    if work.bad:
+        rows = orders_of_day.selectExpr("order_id", "explode(items) AS item")
+        sums = rows.groupBy("order_id").agg(
+            _sql("sum(item.price) AS paid"), _sql("max(item.price) AS dearest")
+        )
+    else:
+        sums = orders_of_day.selectExpr(
+            "order_id",
+            "aggregate(items, 0L, (sum, item) -> sum + item.price) AS paid",
+            "array_max(items.price) AS dearest",
+        )
+    sums.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("repartitioned-for-nothing")
 def purchases_divided_twice(work: Work) -> None:
     """Purchases are spread evenly, and then summed up by shop, for which they are moved again."""

@@ -86,6 +86,8 @@ KINDS: dict[str, frozenset[str]] = {
         "pairs-tried": "exploding-join",
         "expanded-rows": "expanded-rows",
         "no-duplicates": "no-duplicates",
+        "nested-again": "expanded-rows",
+        "cartesian-of-rdds": "python",
         "needless-shuffle": "needless-shuffle",
         "sequence-exploded": "expanded-rows",
         "computed-to-sort": "recomputation",

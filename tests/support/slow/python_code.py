@@ -95,6 +95,22 @@ def map_in_rdd(work: Work) -> None:
         spark.range(0, rows, 1, 2 * work.cores).selectExpr("sum(id * 1.19)").collect()
 
 
+@case("cartesian-of-rdds", needed=frozenset({"python"}))
+def shops_near_each_rider(work: Work) -> None:
+    """Each rider is paired with each shop, to keep the pairs of one cell; the twin joins them by the cell."""
+    riders, shops = work.random.randrange(9_000, 11_000), work.random.randrange(500, 600)
+    cells = 50
+    work.defect("cartesian-of-rdds", None, "cartesian()", costed=False)
+    spark = work.begin(python=True)
+    of_riders = spark.sparkContext.parallelize(range(riders), work.cores).map(lambda n: (n % cells, n))
+    of_shops = spark.sparkContext.parallelize(range(shops), 2).map(lambda n: (n % cells, n))
+    if work.bad:
+        pairs = of_riders.cartesian(of_shops).filter(lambda pair: pair[0][0] == pair[1][0])
+    else:
+        pairs = of_riders.join(of_shops, 2 * work.cores)
+    pairs.count()  # slow
+
+
 @case("pairs-of-groups", needed=frozenset({"python"}))
 def similar_baskets(work: Work) -> None:
     """All pairs are made of the members of each group, and half of the groups have most of the members."""
