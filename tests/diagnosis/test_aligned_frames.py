@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.aligned_frames import aligned_frames
+from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 
@@ -36,6 +39,30 @@ def test_three_frames_of_one_table() -> None:
     assert issue.sentence.startswith(
         "3 frames of lab.sensor are read, numbered, shuffled and joined by their"
     )
+
+
+@pytest.mark.parametrize(
+    ("tables", "kinds"),
+    [
+        (("lab.sensor", "lab.sensor"), {"recomputation": 42 * S, "large-broadcast": None}),
+        (("lab.sensor", "lab.rooms"), {"recomputation": None, "large-broadcast": 12 * S}),
+    ],
+    ids=["of one table", "of two tables"],
+)
+def test_frames_that_the_driver_sends_to_all(tables: tuple[str, ...], kinds: dict[str, int | None]) -> None:
+    """Nobody has asked for such a broadcast, and no setting helps: it is a part of what the join costs."""
+    plan = Plan()(0, "HashAggregate(keys=[g#1L])", 9, rows=9)
+    plan(1, JOIN.replace("SortMergeJoin", "BroadcastHashJoin"), 8, rows=900)
+    for number, table in enumerate(tables, 1):
+        if number == 2:
+            sent = {"data_size": 200 << 20, "time_to_collect": 17 * S, "time_to_build": 10 * S}
+            plan(2, "BroadcastExchange HashedRelationBroadcastMode", None, rows=900, **sent)
+        plan(2 + (number == 2), NUMBERED, number, rows=900)
+        plan(3 + (number == 2), f"Scan parquet {table} [hum#9]", number, rows=900)
+    execution = executed(plan, s1=(0, 15), s2=(15, 30), s8=(45, 60), s9=(60, 65))
+    found = [*aligned_frames(execution, Thresholds()), *joins(execution, Thresholds())]
+    costs = {issue.kind: issue.lost_ms for issue in found}
+    assert {kind: costs.get(kind) for kind in kinds} == kinds
 
 
 def test_frames_of_two_tables_have_to_be_joined() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.broadcasts import driver_ms
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.plans.node import BROADCAST, Node
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _ALIGNS = re.compile(r"Join \[__this_[^\]]*\], \[__that_", re.ASCII)
@@ -26,8 +28,20 @@ def aligned_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
             if len(tables) == 1 and (stages := _stages(join) & execution.stages.keys()):
                 frames = 1 + sum(1 for node in join.walk() if _aligns(node))
                 reading_ms = min((_run_ms(execution, read) for read in _reading(join) if read), default=0)
-                lost_ms = execution.wall_ms(stages) - reading_ms // max(1, execution.cores)
-                yield _issue(tables[0], frames, max(0, lost_ms), stages)
+                sent_ms = sum(driver_ms(node, execution) for node in join.walk() if node.name == BROADCAST)
+                lost_ms = execution.wall_ms(stages) + sent_ms - reading_ms // max(1, execution.cores)
+                issue = _issue(tables[0], frames, min(max(0, lost_ms), execution.lasted_ms), stages)
+                span_ms = execution.begun_ms, execution.ended_ms
+                yield replace(issue, driver_ms=sent_ms, driver_span_ms=span_ms)
+
+
+def is_of_one_table(join: Node) -> bool:
+    """Return whether ``aligned_frames`` tells of a join: of frames of the same table."""
+    if not _aligns(join):
+        return False
+    while join.parent is not None and _aligns(join.parent):
+        join = join.parent
+    return len(join.tables()) == 1
 
 
 def _issue(table: str, frames: int, lost_ms: int, stages: frozenset[int]) -> Issue:

@@ -37,8 +37,7 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
     if data < thresholds.broadcast_bytes:
         return
     below = frozenset().union(*(child.stages for child in node.children))
-    collected_ms = max(0, node.metrics.get("time to collect", 0) - execution.wall_ms(below))
-    lost_ms = collected_ms + sum(node.metrics.get(name, 0) for name in _BUILD_MS)
+    lost_ms = driver_ms(node, execution)
     tables, join = node.tables(), node.parent if node.parent is not None else node
     keys = f", for a join on {join_keys(join)}" if join.name in EQUAL else ""
     advice = (
@@ -70,6 +69,13 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
         driver_ms=lost_ms,
         driver_span_ms=_between(below, join.stages, execution),
     )
+
+
+def driver_ms(broadcast: Node, execution: EndedExecution) -> int:
+    """Return for how long the driver collects and builds a broadcast, besides the stages that compute it."""
+    below = frozenset().union(*(child.stages for child in broadcast.children))
+    collected_ms = max(0, broadcast.metrics.get("time to collect", 0) - execution.wall_ms(below))
+    return collected_ms + sum(broadcast.metrics.get(name, 0) for name in _BUILD_MS)
 
 
 def _between(before: frozenset[int], after: frozenset[int], execution: EndedExecution) -> tuple[int, int]:

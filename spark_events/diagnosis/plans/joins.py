@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.aligned_frames import is_of_one_table
 from spark_events.diagnosis.plans.alternatives import advice_on_or
 from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_broadcast
 from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
@@ -78,9 +79,9 @@ def joins(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
             yield from exploding or tried.issues(node)
         if node.name in _ALL_PAIRS:
             yield from _all_pairs(node, execution, thresholds)
-        if node.name in _ALWAYS_SHUFFLED:
+        if node.name in _ALWAYS_SHUFFLED and not is_of_one_table(node):
             yield from missing_broadcast(node, execution, thresholds)
-        if node.name == BROADCAST:
+        if node.name == BROADCAST and not (node.parent is not None and is_of_one_table(node.parent)):
             yield from large_broadcast(node, execution, thresholds)
 
 
