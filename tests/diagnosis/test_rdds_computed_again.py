@@ -114,6 +114,26 @@ def test_one_that_does_far_more_than_the_other() -> None:
     assert issue.share_ms == 28 * S
 
 
+def test_the_first_for_which_python_starts() -> None:
+    """The second longest says how long is usual, and one that takes far less does not count."""
+    actions = ((15, "count"), (10, "sum"), (9, "max"), (7, "min"), (2, "first"))
+    issue = told(*((stage(f"{name} at a.py:{line}"), line) for line, name in actions[:-1]))
+    assert issue is not None
+    assert (issue.share_ms, issue.evidence["recomputation.times"]) == (26 * S, 4)
+    assert told(*((stage(f"{name} at a.py:{line}"), line) for line, name in actions)) is None
+
+
+def test_the_lines_of_a_file() -> None:
+    """Spark calls their RDD by its path, which says more than a number."""
+    files = [stage(f"count at a.py:{line}") for line in (3, 4)]
+    for info in files:
+        info["RDD Info"][0]["Name"] = "/data/readings"
+    issue = told((files[0], 12), (files[1], 10))
+    assert issue is not None
+    assert "compute what they need of the RDD of /data/readings, each anew" in issue.sentence
+    assert issue.evidence["recomputation.what"] == "the RDD of /data/readings"
+
+
 def test_what_is_sorted_is_told_elsewhere() -> None:
     assert told((stage("sortByKey at a.py:3"), 12), (stage("sortByKey at a.py:3"), 10)) is None
 

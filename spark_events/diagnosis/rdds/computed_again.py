@@ -12,48 +12,57 @@ from spark_events.diagnosis.measured import kept_rdds
 from spark_events.diagnosis.rdds.sorted_again import is_sort, sources
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
-_MOST_SOURCES, _MOST_PLACES = 1_000, 3
+_MOST_SOURCES, _MOST_RUNS, _MOST_PLACES = 1_000, 1_000, 3
 _CHECKPOINT = "ReliableCheckpointRDD"
 _LEAST_SHARE = 0.5
 """Of the longest time: what actions take at least that compute as much as others."""
 
 
-class _Again(NamedTuple):
-    """A stage that computes an RDD which the action before it at the same place has computed, and no more.
+class _Run(NamedTuple):
+    """A stage that has computed RDDs in all of their partitions.
 
     Attributes:
-        rdd: its id.
-        time_ms: how long the shorter of both took.
-        is_added: whether it takes as long as others, so that it is one of those that are added up.
+        place: in the user's code that it was for.
+        rdds: all that it computed, by their ids.
+        time_ms: how long it took.
     """
 
     place: str
-    rdd: int
+    rdds: frozenset[int]
     time_ms: int
-    is_added: bool
 
 
 @dataclass(slots=True)
 class _Computed:
-    """The stages that compute the same RDDs in all of their partitions; times in ms.
+    """The stages that compute the same RDDs.
 
     Attributes:
-        longest_ms: how long the longest took.
-        shorter_ms: how long the others took, in all.
-        times: how many there are.
-        places: in the user's code that they are for; the first few.
-        common: the RDDs that all of them compute, by their ids.
-        again: the latest stage that may have written one of those as a checkpoint.
-        checkpoint: where that is known; empty if it is not.
+        name: of what they begin with, for a sentence.
+        runs: the first of them.
+        again: the latest that may have written as a checkpoint what the action before it at the same place
+            has computed, with how long the shorter of both took.
+        checkpoint: where that is known to be so; empty if it is not.
+        wrote: the one that did.
     """
 
-    longest_ms: int = 0
-    shorter_ms: int = 0
-    times: int = 0
-    places: dict[str, None] = field(default_factory=dict)
-    common: frozenset[int] = frozenset()
-    again: _Again | None = None
+    name: str
+    runs: list[_Run] = field(default_factory=list)
+    again: _Run | None = None
     checkpoint: str = ""
+    wrote: _Run | None = None
+
+    def alike(self) -> list[_Run]:
+        """Return those that take about as long as others, in their order.
+
+        What others compute that take far less is something else, or little of it. The longest may be the
+        first, for which Python starts, or compute more: the next one says how long is usual, if there are
+        three.
+        """
+        times_ms = sorted((run.time_ms for run in self.runs), reverse=True)
+        usual_ms = times_ms[1] if len(times_ms) > 2 else times_ms[0] if times_ms else 0
+        if self.wrote is not None:  # which is one of them, however long its writing takes
+            usual_ms = min(usual_ms, self.wrote.time_ms)
+        return [run for run in self.runs if run.time_ms >= _LEAST_SHARE * usual_ms]
 
 
 class RddsComputedAgain:
@@ -75,28 +84,23 @@ class RddsComputedAgain:
             return None
         if key not in self._computed and len(self._computed) >= _MOST_SOURCES:
             return None
-        known = self._computed.setdefault(key, _Computed())
-        alone_ms = alone() if known.times else wall_ms  # most RDDs are computed once
-        rdds = _parents(info).keys()
-        is_less, is_more = (
-            alone_ms < _LEAST_SHARE * known.longest_ms,
-            known.longest_ms < _LEAST_SHARE * alone_ms,
+        known = self._computed.setdefault(key, _Computed(_name(info, key)))
+        if len(known.runs) >= _MOST_RUNS:
+            return None
+        alone_ms = alone() if known.runs else wall_ms  # most RDDs are computed once
+        run = _Run(place, frozenset(_parents(info)), alone_ms)
+        before = known.alike()
+        common = (
+            frozenset[int]()
+            .union(*(each.rdds for each in before[:1]))
+            .intersection(*(each.rdds for each in before))
         )
-        if place in known.places and max(rdds) in known.common - {max(known.common)}:
-            both_ms = min(alone_ms, known.longest_ms)
-            known.again = _Again(place, max(rdds), both_ms, not is_less and not is_more)
-        if is_less:
-            return None  # it does something else, or little of it
-        if is_more:
-            known.times = known.shorter_ms = known.longest_ms = 0
-            known.places.clear()
-        known.common = known.common & rdds if known.times else frozenset(rdds)
-        known.shorter_ms += min(alone_ms, known.longest_ms)
-        known.longest_ms = max(alone_ms, known.longest_ms)
-        known.times += 1
-        if len(known.places) < _MOST_PLACES:
-            known.places[place] = None
-        return _issue(key, known) if known.times > 1 else None
+        if place in {each.place for each in before} and max(run.rdds) in common - {max(common)}:
+            longest_ms = max(each.time_ms for each in before)
+            known.again = run._replace(time_ms=min(alone_ms, longest_ms))
+        known.runs.append(run)
+        alike = known.alike()
+        return _issue(key, known) if len(alike) > 1 and run in alike else None
 
     def checkpoints(self, info: Mapping[str, Any]) -> Issue | None:
         """Called with each stage that has ended: one that reads a checkpoint tells what it was written of.
@@ -111,14 +115,21 @@ class RddsComputedAgain:
             written = {child for child, parents in _parents(info).items() if number in parents}
             for key, known in self._computed.items():
                 again = known.again
-                if again is None or known.checkpoint or again.place != place or again.rdd not in written:
+                if again is None or known.checkpoint or again.place != place:
                     continue
-                known.checkpoint = place
-                if not again.is_added:
-                    known.times, known.shorter_ms = known.times + 1, known.shorter_ms + again.time_ms
-                    known.places[place] = None
-                return _issue(key, known)
+                if max(again.rdds) in written:
+                    known.checkpoint, known.wrote = place, again
+                    return _issue(key, known)
         return None
+
+
+def _name(info: Mapping[str, Any], key: frozenset[int]) -> str:
+    """Return what stages begin with: the path of a file, if that is an RDD's name, as textFile() calls it."""
+    rdds = [rdd for rdd in info.get("RDD Info") or () if int(rdd.get("RDD ID", -1)) in key]
+    paths = [name for rdd in rdds if "/" in (name := str(rdd.get("Name") or ""))]
+    if len(paths) == len(key) == 1:
+        return f"the RDD of {paths[0]}"
+    return f"RDD {', '.join(map(str, sorted(key)[:_MOST_PLACES]))}"
 
 
 def _parents(info: Mapping[str, Any]) -> dict[int, list[int]]:
@@ -138,6 +149,9 @@ def _is_whole(info: Mapping[str, Any]) -> bool:
 
 def _issue(key: frozenset[int], known: _Computed) -> Issue:
     numbers = ", ".join(map(str, sorted(key)[:_MOST_PLACES]))
+    alike = known.alike()
+    shorter_ms = sum(run.time_ms for run in alike) - max(run.time_ms for run in alike)
+    places = list(dict.fromkeys(run.place for run in alike))[:_MOST_PLACES]
     advice = "If they have functions in common, persist() the RDD that these make, before the first action."
     written = ""
     if known.checkpoint:
@@ -146,14 +160,15 @@ def _issue(key: frozenset[int], known: _Computed) -> Issue:
             "persist() the RDD before checkpoint(): the action then keeps what it computes, and the "
             "checkpoint is written of that."
         )
+    same = "the same RDD" if known.name.startswith("RDD") else known.name
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} of rdd {numbers}",
         None,
         None,
-        f"{known.times:,} stages compute what they need of the same RDD, each anew, for "
-        f"{', '.join(known.places)}: all but the longest take {duration(known.shorter_ms)}{written}",
+        f"{len(alike):,} stages compute what they need of {same}, each anew, for "
+        f"{', '.join(places)}: all but the longest take {duration(shorter_ms)}{written}",
         advice,
-        evidence={"recomputation.times": known.times, "recomputation.what": f"RDD {numbers}"},
-        share_ms=known.shorter_ms,
+        evidence={"recomputation.times": len(alike), "recomputation.what": known.name},
+        share_ms=shorter_ms,
     )
