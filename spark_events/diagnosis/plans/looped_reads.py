@@ -42,7 +42,7 @@ _COLUMNAR, _MOST_KEPT = ("Scan parquet", "Scan orc"), 0.5
 """Scans that leave out what statistics show not to be asked for; and which part of the rest filters keep."""
 _PUTS_TOGETHER = ("Union", "WriteFiles", "Execute", "TakeOrderedAndProject")
 """How the names of nodes begin with which the rows of several scans come together in one stage."""
-_READ_ONCE = (
+READ_ONCE = (
     "Read it once: let one {job} take all rows that the loop wants (isin(), a join or a groupBy on {by}), or "
     "cache() it before the loop. Of a table that is partitioned by {by}, each time reads only its own rows."
 )
@@ -143,7 +143,7 @@ class LoopedReads:
                 f"{loop.place} reads {loop.table} ({loop.files}) {times:,} times"
                 f"{' in one query' * (loop.in_query and _AT in loop.place)}, each time with another filter "
                 f"on {loop.by}",
-                _READ_ONCE.format(job="query" if loop.in_query else "job", by=loop.by),
+                READ_ONCE.format(job="query" if loop.in_query else "job", by=loop.by),
                 evidence={
                     "recomputation.times": times,
                     "recomputation.cached": False,

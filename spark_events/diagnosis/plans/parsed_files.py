@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.looped_reads import files_of, read_apart
+from spark_events.diagnosis.plans.looped_reads import READ_ONCE, files_of, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, columns, without_ids
 from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, above
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
+_EXPRESSION_ID = re.compile(r"#\d+L?", re.ASCII)
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
 _FUNCTIONS = re.compile(
     r"\b(from_json|from_csv|from_xml|from_avro|from_protobuf|parse_json|json_tuple)\(", re.ASCII
@@ -22,7 +23,7 @@ _FUNCTIONS = re.compile(
 """Functions of Spark's own that parse a column, of all of its rows unless something filters before."""
 _NEARLY_ALL = 0.9
 _MOST_FOLDERS, _MOST_TIMES = 1_000, 1_000
-_OFTEN = 5
+_OFTEN, _MANY = 5, 8
 ROWS_OF_TEXT = "the rows of the "
 """How the evidence begins of what is computed again by parsing files."""
 _WRITE_IT = (
@@ -61,6 +62,7 @@ class _Parsed:
         besides_ms: each time in stages that do more which may take long, the first of them: nobody knows how
             much of it parsing took.
         places: in the user's code that these were for; the first few.
+        filters: the conditions of each time, as far as they differ; of the first of them.
     """
 
     by: _By
@@ -72,6 +74,7 @@ class _Parsed:
     longest_ms: int = 0
     besides_ms: list[int] = field(default_factory=list)
     places: dict[str, None] = field(default_factory=dict)
+    filters: set[frozenset[str]] = field(default_factory=set)
 
     @property
     def is_again(self) -> bool:
@@ -91,12 +94,23 @@ class _Parsed:
         """How long parsing them again took at most, in stages that do more.
 
         Each time no longer than the quickest of these stages; but one that is far quicker than most others
-        parses only the first lines.
+        parses only the first lines. Of many, the median says it: the quickest is so by chance.
         """
         quick = sorted(self.besides_ms)
-        half_of_most_ms = quick[len(quick) // 2] // 2 if quick else 0
-        quickest_ms = next((time_ms for time_ms in quick if time_ms >= half_of_most_ms), 0)
-        return min(sum(quick[:-1]), quickest_ms * (len(quick) - 1)) if quick else 0
+        median_ms = quick[len(quick) // 2] if quick else 0
+        usual_ms = next((time_ms for time_ms in quick if time_ms >= median_ms // 2), 0)
+        if len(quick) >= _MANY:
+            usual_ms = median_ms
+        return min(sum(quick[:-1]), usual_ms * (len(quick) - 1)) if quick else 0
+
+    @property
+    def filtered_by(self) -> str:
+        """The columns by which files are filtered otherwise each time, as in a loop; empty if they are not."""
+        if len(self.filters) < _OFTEN or len(self.filters) < _NEARLY_ALL * (self.times - 1):
+            return ""
+        common = frozenset.intersection(*self.filters)
+        by = (set(columns(" ".join(conditions - common))) for conditions in self.filters)
+        return ", ".join(sorted(set.intersection(*by)))
 
     def add(self, time_ms: int, besides_ms: int, place: str) -> None:
         """Count a time that they were parsed."""
@@ -156,7 +170,16 @@ class ParsedFiles:
         parsed.add(time_ms, 0 if time_ms else work.freed_ms(scan.stages), place)
         if len(parsed.plans) < 2:
             parsed.plans.add(without_ids(scan.text))
+        if len(parsed.filters) < _MOST_TIMES and (conditions := _conditions(scan)):
+            parsed.filters.add(conditions)
         return parsed.is_again
+
+
+def _conditions(scan: Node) -> frozenset[str]:
+    """Return what the rows of a scan have to be, before they are shuffled."""
+    texts = (node.text.removeprefix("Filter ") for node in above(scan) if node.name == "Filter")
+    parts = (part.strip("() ") for text in texts for part in text.split(" AND "))
+    return frozenset(_EXPRESSION_ID.sub("#0", part) for part in parts)
 
 
 def _parsed_by(scan: Node) -> _By | None:
@@ -183,12 +206,16 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
     else:
         what, parsed_by, of = f"{ROWS_OF_TEXT}{form} of {parsed.table}", "", f"{form} of {parsed.table}"
         advice = _CACHE_IT if parsed.is_often else _WRITE_IT
+    filtered = ""
+    if not function and (by := parsed.filtered_by):
+        filtered = f", mostly with another filter on {by} each time"
+        advice = f"{READ_ONCE.format(job='query', by=by)} {advice}"
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} text {key}",
         None if is_share else lost_ms,
         None,
-        f"{of} ({parsed.files}) is parsed{parsed_by} {parsed.times:,} times{places}",
+        f"{of} ({parsed.files}) is parsed{parsed_by} {parsed.times:,} times{filtered}{places}",
         advice,
         evidence={
             "recomputation.times": parsed.times,
