@@ -1275,8 +1275,23 @@ def test_functions_that_get_groups_of_few_rows(made: int, rows: int, is_told: bo
     told = explained(issue, executed(plan, s1=(0, 20)).nodes_by_stage()[1])
     assert ("makes 30,000 rows of 900,000, each in 3.0 ms" in told.sentence) == is_told
     assert ("30 rows on average" in told.advice) == is_told
-    assert "fewer rows and columns" in told.advice  # they may be larger, and most rows left out
+    assert "compute with whole columns" in told.advice  # they may be larger, and most rows left out
     assert (told.lost_ms, told.share_ms) == (None, 9 * S)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(30, ": f, 45 µs for each of the 2,000,000 rows it gets"), (9, ": f")]
+)
+@pytest.mark.parametrize(
+    "node", ["FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]", "MapInPandas f(x#1)#2, [y#3]"]
+)
+def test_what_a_function_of_groups_takes_for_a_row(node: str, seconds: int, said: str) -> None:
+    """A loop over the rows of a group takes so long for each, and pandas far less with whole columns."""
+    plan = Plan()(0, node, 1, rows=2_000_000, time_to_run_Python_workers=90 * S)
+    plan(1, "Scan parquet t [x#1]", 1, rows=2_000_000)
+    issue = Issue("python", "python", seconds * S, None, "it runs in", "", evidence={"pythonTimeMs": 90 * S})
+    told = explained(issue, executed(plan, s1=(0, 40)).nodes_by_stage()[1])
+    assert told.sentence == f"it runs in{said}"
 
 
 def test_functions_of_spark_by_which_rows_are_grouped_are_not_python() -> None:
@@ -1338,7 +1353,7 @@ def test_functions_that_take_batches_are_not_called_row_by_row(texts: list[str],
             ", 2.2 ms for each of 4,000 rows",
             "If it prepares",
         ),
-        (4_000, "FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]", "", "It takes whole groups, and pandas"),
+        (4_000, "FlatMapGroupsInPandas [k#4], f(x#1)#2, [y#3]", "", "It takes whole groups. If it goes"),
         (4_000, "FlatMapGroupsInPandasWithState [k#4], f(x#1)#2, [y#3]", "", "It takes whole groups or"),
         (None, "BatchEvalPython [f(x#1)#2], [y#3]", "", "Use Spark's own"),
     ],

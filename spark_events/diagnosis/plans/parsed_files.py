@@ -105,7 +105,7 @@ class _Parsed:
 
     @property
     def filtered_by(self) -> str:
-        """The columns by which files are filtered otherwise each time, as in a loop; empty if they are not."""
+        """The columns by which files are filtered otherwise each time, as in a loop; empty if not."""
         if len(self.filters) < _OFTEN or len(self.filters) < _NEARLY_ALL * (self.times - 1):
             return ""
         common = frozenset.intersection(*self.filters)

@@ -38,13 +38,16 @@ _ONCE_A_TASK = (
     "If it prepares something for each batch (a connection, a model), let it take an iterator of batches "
     f"(Iterator[pd.Series]), and do that once a task. {_FEWER_ROWS}"
 )
-_IN_GROUPS = "It takes whole groups or batches of rows: make it faster, or give it fewer rows and columns."
+_BY_COLUMNS = (
+    "If it goes through rows one by one (a loop, iterrows(), itertuples(), apply(axis=1)), let pandas or "
+    "NumPy compute with whole columns."
+)
+_IN_GROUPS = f"It takes whole groups or batches of rows. {_BY_COLUMNS} Or give it fewer rows and columns."
 _WHOLE_GROUP = (
-    "It takes whole groups, and pandas takes a millisecond or more for each, however few rows it has. Where "
-    "groups are small, window functions (lag, row_number, a sum in the order of time) make differences, "
-    "sessions, ranks and running totals without a call; or group by fewer values, such as pmod(hash(…), 64), "
-    "and let it divide them (DataFrame.groupby in pandas). Where they are large, make it faster, or give it "
-    "fewer rows and columns."
+    f"It takes whole groups. {_BY_COLUMNS} Where groups are small, pandas takes a millisecond or more for "
+    "each, however few rows it has: window functions (lag, row_number, a sum in the order of time) make "
+    "differences, sessions, ranks and running totals without a call; or group by fewer values, such as "
+    "pmod(hash(…), 64), and let it divide them (DataFrame.groupby in pandas)."
 )
 _OF_GROUPS = ("FlatMapGroupsInPandas", "FlatMapGroupsInArrow")
 _LEAST_GROUPS, _FEW_ROWS_EACH, _LONG_FOR_A_GROUP_US = 1_000, 1_000, 300
@@ -53,8 +56,7 @@ _SMALL_GROUPS = (
     "If it returns a row for each group, its groups have {each:,} rows on average, and pandas takes a "
     "millisecond or more for each call, however few rows it gets. Spark's own aggregates (max, sum, "
     "count_if, max_by) need no call. Or group by fewer values, such as pmod(hash(…), 64), so that it gets "
-    "many groups at once, and let it divide them (DataFrame.groupby in pandas). If its groups are larger, "
-    "make it faster, or give it fewer rows and columns."
+    f"many groups at once, and let it divide them (DataFrame.groupby in pandas). {_BY_COLUMNS}"
 )
 _SENT = "data sent to Python workers"
 _WIDE_BYTES, _MANY_BYTES, _MANY_COLUMNS = 400, 32 << 20, 8
@@ -97,7 +99,7 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     if any(node.name.endswith(WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
         advice = _WHOLE_GROUP if all(node.name in _OF_GROUPS for node in in_python) else _IN_GROUPS
         issue = replace(issue, lost_ms=None, share_ms=issue.lost_ms, advice=advice)
-        issue = _of_small_groups(issue, in_python)
+        issue = _of_groups(issue, in_python)
     elif advice := _of_batches(in_python):
         issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
     return _of_small_batches(_of_wide_rows(_for_each_row(issue, in_python), in_python), in_python)
@@ -142,21 +144,29 @@ def _for_each_row(issue: Issue, in_python: Sequence[Node]) -> Issue:
     return replace(issue, sentence=sentence, advice=f"{_ONCE_A_WORKER} {issue.advice}")
 
 
-def _of_small_groups(issue: Issue, in_python: Sequence[Node]) -> Issue:
-    """Say that a function gets groups of few rows, if it seems to return a row for each, or a few."""
+def _of_groups(issue: Issue, in_python: Sequence[Node]) -> Issue:
+    """Say what a function takes for a row that it gets, or for a group of few rows, if these are known.
+
+    It seems to get groups of few rows if it returns a row for each, or a few.
+    """
     node, time_ms = in_python[0], issue.evidence.get("pythonTimeMs")
-    rows, made = node.children[0].rows if len(node.children) == 1 else None, node.metrics.get(ROWS)
-    is_all = len(in_python) == 1 and node.name in _OF_GROUPS
-    if not is_all or not isinstance(time_ms, int) or not rows or not made or made < _LEAST_GROUPS:
+    rows, made = node.children[0].rows if len(node.children) == 1 else None, node.metrics.get(ROWS) or 0
+    if len(in_python) > 1 or not rows or not isinstance(time_ms, int):
         return issue
-    are_small = 2 * made <= rows <= _FEW_ROWS_EACH * made
-    each_us = time_ms * 1_000 / made
-    if not are_small or each_us < _LONG_FOR_A_GROUP_US:
+    are_small = (
+        node.name in _OF_GROUPS and made >= _LEAST_GROUPS and 2 * made <= rows <= _FEW_ROWS_EACH * made
+    )
+    if are_small and (each_us := time_ms * 1_000 / made) >= _LONG_FOR_A_GROUP_US:
+        return replace(
+            issue,
+            sentence=f"{issue.sentence}, which makes {made:,} rows of {rows:,}, each in {micros(each_us)}",
+            advice=_SMALL_GROUPS.format(each=rows // made),
+        )
+    if len(node.measured_in) > 1 or (issue.share_ms or 0) < _LEAST_MS:
         return issue
+    each_us = time_ms * 1_000 / rows
     return replace(
-        issue,
-        sentence=f"{issue.sentence}, which makes {made:,} rows of {rows:,}, each in {micros(each_us)}",
-        advice=_SMALL_GROUPS.format(each=rows // made),
+        issue, sentence=f"{issue.sentence}, {micros(each_us)} for each of the {rows:,} rows it gets"
     )
 
 
