@@ -18,6 +18,7 @@ SHARES = {
     kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
     kinds.EXPANDED_ROWS: "goes to the additional rows that are made of each for an aggregation",
     kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
+    kinds.CROSS_JOIN: "may go to comparing all pairs of rows",
     kinds.NEEDLESS_SHUFFLE: "may go to moving rows that the next step moves again",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",
     kinds.EXPLODING_JOIN: "may go to pairs of rows that the condition of a join throws away",

@@ -268,6 +268,7 @@ def test_a_join_of_all_with_all(name: str) -> None:
         ("body#1 LIKE concat(%, word#2, %)", True),
         ("Contains(body#1, word#2)", True),
         ("(likes#1 < b#2)", False),
+        ("((at#1 >= from#2) AND StartsWith(machine#3, line#4))", False),
     ],
 )
 def test_what_to_do_about_text_in_other_text(condition: str, of_text: bool) -> None:
@@ -275,6 +276,33 @@ def test_what_to_do_about_text_in_other_text(condition: str, of_text: bool) -> N
     name = f"BroadcastNestedLoopJoin BuildRight, Inner, {condition}"
     issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
     assert ("compare its words" in issue.advice) == of_text == ("bucket of the value" not in issue.advice)
+    assert ("left(column, n)" in issue.advice) == ("StartsWith" in condition)
+
+
+@pytest.mark.parametrize(("rows", "is_known"), [(100, True), (900, False)])
+@pytest.mark.parametrize(
+    ("beside", "counts"),
+    [
+        (
+            "ObjectHashAggregate(keys=[k#1], functions=[percentile_approx(v#3, 0.95, ... 2 more fields)])",
+            True,
+        ),
+        ("HashAggregate(keys=[k#1], functions=[partial_sum(v#3)])", False),
+        ("BroadcastHashJoin [k#1], [k#5], Inner, BuildRight", False),
+    ],
+    ids=["what may take long", "a sum", "a look-up"],
+)
+def test_what_is_done_beside_all_pairs(rows: int, is_known: bool, beside: str, counts: bool) -> None:
+    """Where other work in the stage may take as long, nobody knows what the pairs take of it."""
+    plan = Plan()(0, beside, 3, rows=rows)
+    plan(1, "BroadcastNestedLoopJoin BuildRight, Inner, (a#1 < b#2)", 3, rows=rows)
+    for side, of in ((1, 4_000), (2, 1_000)):
+        plan(2, "BroadcastExchange" if side == 2 else "InputAdapter")(
+            2 + (side == 2), "Scan parquet db.t", 3 if side == 1 else 2, rows=of
+        )
+    issue = told(joins, executed(plan, s2=(0, 5), s3=(5, 45)))["cross-join"]
+    is_known = is_known or not counts
+    assert (issue.lost_ms, issue.share_ms) == ((40 * S, None) if is_known else (None, 40 * S))
 
 
 def test_all_pairs_that_functions_in_python_take() -> None:

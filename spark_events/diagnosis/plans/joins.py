@@ -15,7 +15,13 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, has_range, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs, without_ids
 from spark_events.diagnosis.plans.pairs_tried import PairsTried, condition_besides
-from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, freed_besides_ms, over, stages_of_rows
+from spark_events.diagnosis.plans.work_in_stage import (
+    MEASURED_TIMES,
+    freed_besides_ms,
+    is_accounted_for,
+    over,
+    stages_of_rows,
+)
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
 _ALL_PAIRS = ("CartesianProduct", "BroadcastNestedLoopJoin")
@@ -53,6 +59,13 @@ _OF_ITSELF = (
     "{keys} (GROUP BY … ORDER BY count(*) DESC), and leave out those that have most (unknown, shared or "
     "test values), or keep some of their rows only, before the join. To find the row before each, or the "
     "latest value, a window by {keys} (lag, last) makes no pairs."
+)
+_PAIRS_A_ROW = 10_000
+"""As many pairs take about as long as a row for which a function is called that may take long."""
+_COMPARES = re.compile(r"#\d+L? [<>]")
+_OF_PREFIX = (
+    "For a text that begins with another one, join by as many of its first characters (left(column, n)), "
+    "which are equal then."
 )
 _OF_TEXT = re.compile(r"\b(?:LIKE|RLIKE|ILIKE|Contains|StartsWith|EndsWith|instr|locate|levenshtein)\b")
 """How conditions look for a text in another one."""
@@ -181,23 +194,36 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if condition:
         advice, verb = _ON_EQUAL_COLUMNS, "compares"
         because = f", because its condition on {condition} is not an equality"
-    if _OF_TEXT.search(node.text):
+    if _OF_TEXT.search(node.text) and not _COMPARES.search(node.text):
         advice = _ON_PARTS_OF_TEXT
+    if "StartsWith(" in node.text:
+        advice = f"{_OF_PREFIX} {advice}"
     if on_or := advice_on_or(node):
         because, advice = f", because its condition on {condition} is equalities joined by OR", on_or
     if _NOT_IN.search(node.text):
         because = f", because NOT IN on {condition} is no equality where a value may be NULL"
         advice = _NOT_EXISTS
+    beside = _beside(node, execution)
+    took_ms = round(freed_besides_ms(execution, node.stages, beside, _MEASURED))
+    is_known = not any(_may_matter(other, pairs) for other in beside)
     yield Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} {condition}",
-        round(freed_besides_ms(execution, node.stages, _beside(node, execution), _MEASURED)),
+        took_ms if is_known else None,
         None,
         f"the join{of_tables(tables or _sides(node))} {verb} each of {left:,} rows with each of {right:,}: "
         f"{pairs:,} pairs{because}",
         advice,
         evidence={"join.pairs": pairs, "join.leftRows": left, "join.rightRows": right},
+        share_ms=None if is_known else took_ms,
         stages=node.stages,
+    )
+
+
+def _may_matter(other: Node, pairs: int) -> bool:
+    """Return whether what a node does beside a join of all pairs may take a notable part of its stage."""
+    return (
+        not is_accounted_for(other) and other.name not in EQUAL and (other.rows or 0) * _PAIRS_A_ROW >= pairs
     )
 
 
