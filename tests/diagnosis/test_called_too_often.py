@@ -95,7 +95,7 @@ def test_what_is_not_told(executions: tuple[EndedExecution, ...]) -> None:
 def test_two_calls_in_one_execution_are_called_twice() -> None:
     """It is told by the rule about that, of the execution alone."""
     plan = Plan()(
-        0, "BatchEvalPython [clean(text#5)#6], [p#9]", 1, rows=1_000, time_to_run_Python_workers=15 * S
+        0, "BatchEvalPython [clean(text#5)#6], [p#9]", 1, rows=1_000, time_to_run_Python_workers=30 * S
     )
     plan(1, "Filter (length(p#8) > 3)", 1, rows=1_000)
     plan(2, "BatchEvalPython [clean(text#5)#6], [p#8]", 1, rows=1_000, time_to_run_Python_workers=15 * S)

@@ -32,7 +32,7 @@ def told(executions: list[EndedExecution], place: str = "collect at a.py:4") -> 
     recomputation = Recomputation()
     for execution in executions:
         recomputation.take(execution, place)
-    return [issue for issue in recomputation.issues() if "another filter" in issue.sentence]
+    return [issue for issue in recomputation.issues() if " reads " in issue.sentence]
 
 
 def test_a_loop_over_days() -> None:

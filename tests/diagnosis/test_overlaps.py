@@ -32,7 +32,7 @@ def turn(number: int) -> EndedExecution:
         made = number + 1 - depth
         # Each turn makes the same of what the one before has made: only their depths differ.
         text = f"MapInPandas moved(id#{made}), [id#{made}, label#{made}]"
-        plan(depth, text, number, rows=100, time_to_run_Python_workers=8 * S)
+        plan(depth, text, number, rows=100, time_to_run_Python_workers=8 * S * made)
     plan(number + 1, "Range (0, 100, step=1, splits=4)", number, rows=100)
     return executed(plan, **{f"s{number}": (0, 2 * number)})
 
@@ -137,6 +137,15 @@ def test_parts_of_several_stages() -> None:
     assert group.lost_ms == 8
     other = part("other", ({5}, 4), ({6}, 4))
     assert [group.lost_ms for group in groups_of([large, other], {})] == [8, 4]
+
+
+def test_one_pass_is_needed_of_parts_that_contain_each_other() -> None:
+    """Whichever of them need other columns, and so may have another pass that takes longest."""
+    passes = ({7}, 6), ({10}, 5), ({13}, 8)
+    plain, columns = part("plain", *passes), replace(part("columns", *passes), other_columns=True)
+    for parts, lost_ms in (([plain, columns], 13), ([columns, plain], 11)):
+        (group,) = groups_of(parts, {})
+        assert group.lost_ms == lost_ms
 
 
 def test_two_that_are_a_part_of_a_third_later() -> None:

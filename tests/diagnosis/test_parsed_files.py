@@ -19,10 +19,11 @@ def scanned(
     form: str = "csv",
     path: str = "file:/lake/trips",
     above: str = "HashAggregate(keys=[], functions=[partial_sum(fare#1)])",
+    partition: str = "[]",
 ) -> EndedExecution:
     """Return an SQL execution that aggregates a column of files, in stage 1."""
     plan = Plan()(0, above, 1, rows=4)
-    location = {"Location": f"InMemoryFileIndex(1 paths)[{path}]"}
+    location = {"Location": f"InMemoryFileIndex(1 paths)[{path}]", "PartitionFilters": partition}
     files = {"number_of_files_read": 8, "size_of_files_read": 900 << 20}
     plan(1, f"Scan {form} [{column}]", 1, location, rows=500, **files)
     return executed(plan, s1=(0, lasts_s))
@@ -68,6 +69,14 @@ def test_files_that_are_parsed_often_for_more_of_which_nobody_knows_how_long_it_
     assert [(each.lost_ms, each.share_ms) for each in told(*loop, *[scanned("fare#1")] * 4)] == [
         (60 * S, None)
     ]
+
+
+def test_other_partitions_are_other_files() -> None:
+    """However many these are."""
+    days = [scanned("fare#1", 20, partition=f"[(day#9 = {day})]") for day in (1, 2, 3)]
+    assert told(*days) == []
+    assert len(told(days[0], *days)) == 0
+    assert len(told(days[0], days[0], days[0])) == 1
 
 
 def turn(number: int, machine: int) -> EndedExecution:

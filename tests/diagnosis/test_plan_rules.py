@@ -1307,6 +1307,22 @@ def test_functions_that_get_groups_of_few_rows(made: int, rows: int, is_told: bo
     assert (told.lost_ms, told.share_ms) == (None, 9 * S)
 
 
+def test_functions_whose_workers_wait_for_others() -> None:
+    """A node's time in Python has that of the node below in it, of the same stage: 30 s are both, not 50 s."""
+    plan = Plan()(0, "MapInPandas second(y#3)#4, [z#5]", 1, rows=9, time_to_run_Python_workers=30 * S)
+    plan(1, "Project [y#3]", 1)(2, "MapInPandas first(x#1)#2, [y#3]", 1, time_to_run_Python_workers=20 * S)
+    plan(3, "Exchange hashpartitioning(x#1, 8)", 0)
+    plan(4, "MapInPandas before(w#0)#1, [x#1]", 0, time_to_run_Python_workers=7 * S)
+    nodes = executed(plan, s0=(0, 5), s1=(5, 20)).nodes_by_stage()
+    own = [[node.metrics.get("time to run Python workers") for node in nodes[stage]] for stage in (0, 1)]
+    assert [ms for of_stage in own for ms in of_stage if ms] == [7 * S, 10 * S, 20 * S]
+    issue = Issue("python", "python", 12_500, None, "83% of the time", FASTER_FUNCTIONS)
+    issue = replace(issue, evidence={"pythonTimeMs": 50 * S, "runTimeMs": 60 * S})
+    told = explained(issue, nodes[1])
+    assert (told.share_ms, told.evidence["pythonTimeMs"]) == (7_500, 30 * S)
+    assert told.sentence.startswith("50% of the time: second, first")
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"), [(30, ": f, 45 µs for each of the 2,000,000 rows it gets"), (9, ": f")]
 )

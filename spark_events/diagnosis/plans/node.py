@@ -97,7 +97,8 @@ class Node:
         name: its kind, such as ``SortMergeJoin``.
         text: how Spark describes it; cut.
         metadata: what Spark says of a scan: ``Location``, ``PartitionFilters``, ``DataFilters``.
-        metrics: what it measured, by Spark's names; times in ms, sizes in bytes.
+        metrics: what it measured, by Spark's names; times in ms, sizes in bytes. That in Python is its own,
+            without those of nodes below that run in the same stage.
         measured_in: the stages whose tasks measured that.
         children: what it reads from.
         parent: what reads from it; None for the plan's root.
@@ -304,4 +305,24 @@ def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> N
         elif root is None:
             root = node
         path.append((depth, node))
+    if root is not None:
+        _take_off_nested(root)
     return root
+
+
+def _take_off_nested(root: Node) -> None:
+    """Leave each node its own time in Python: Spark counts how long its worker waits for those below, too."""
+    in_python = [node for node in root.walk() if IN_PYTHON in node.metrics]
+    with_nested = {id(node): node.metrics[IN_PYTHON] for node in in_python}
+    for node in in_python:
+        below = [child for child in node.children if not child.is_exchange]
+        nested_ms = 0
+        while below:
+            other = below.pop()
+            if id(other) in with_nested:
+                nested_ms += with_nested[id(other)]
+            else:
+                below += [child for child in other.children if not child.is_exchange]
+        if nested_ms:
+            own_ms = max(0, with_nested[id(node)] - nested_ms)
+            node.metrics = {**node.metrics, IN_PYTHON: own_ms}

@@ -68,6 +68,7 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
     by_stage = {stage: causes[part.digest] for part in known for stage in _stages_again(part)}
     groups: dict[str, PartGroup] = {}
     overlaps = _Overlaps()
+    needed: set[int] = set()
     taken: set[int] = set()
     for part in parts:
         if part.cached or not part.is_known or len(part.passes) < part.times:
@@ -78,7 +79,7 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
             stages = _stages_again(part)
             of_stages = next((by_stage[stage] for stage in stages if stage in by_stage), part.digest)
             cause = causes.setdefault(part.digest, of_stages)
-            lost_ms = overlaps.take(part.again)
+            lost_ms = overlaps.take(_again(part, needed))
             group = groups.setdefault(cause, PartGroup(cause, [], 0))
             group.parts.append(part)
             group.lost_ms += lost_ms
@@ -123,6 +124,21 @@ def _is_alike(leader: PartGroup, other: PartGroup) -> bool:
     is_plain = all(part.is_known and not part.cached and not part.was_released for part in (ours, theirs))
     places = [{place for part in group.parts for place in part.places} for group in (leader, other)]
     return is_plain and ours.sources == theirs.sources != () and bool(places[0] & places[1])
+
+
+def _again(part: PlanPart, needed: set[int]) -> list[Pass]:
+    """Return when a part was computed again, and add the stages of the pass that is needed.
+
+    Of parts that contain each other, one pass gives all of them: not another one for each.
+    """
+    if part.was_released:
+        return part.again
+    kept = next((each for each in part.passes if not needed.isdisjoint(each.stages)), None)
+    if kept is None:
+        again = part.again
+        kept = next((each for each in part.passes if each not in again), None)
+    needed |= kept.stages if kept is not None else set()
+    return [each for each in part.passes if each is not kept]
 
 
 def _stages(part: PlanPart) -> set[int]:

@@ -161,7 +161,8 @@ class ParsedFiles:
 
     def _add(self, scan: Node, by: _By, work: WorkInStages, place: str) -> bool:
         location = scan.metadata.get("Location") or scan.table()
-        key = *by, location, *(str(scan.metrics.get(name)) for name in FILES)
+        of_partitions = without_ids(scan.metadata.get("PartitionFilters", ""))
+        key = *by, location, of_partitions, *(str(scan.metrics.get(name)) for name in FILES)
         if not scan.measured_in or (key not in self._parsed and len(self._parsed) >= _MOST_FOLDERS):
             return False
         parsed = self._parsed.setdefault(key, _Parsed(by, scan.table(), files_of(scan)))

@@ -18,6 +18,7 @@ from spark_events.diagnosis.stages.python_time import (
 )
 from spark_events.diagnosis.thresholds import PYTHON
 
+_PERCENT = re.compile(r"^\d+%", re.ASCII)
 _CALL, _CALLED = re.compile(r"([A-Za-z_<][\w<>]*)\(", re.ASCII), re.compile(r"#\d", re.ASCII)
 _IN_BATCHES = re.compile(r"^ArrowEvalPython .*\], (\d+)$", re.ASCII | re.DOTALL)
 _SERIES, _ITERATORS = ("200", "250"), ("204", "251")
@@ -91,6 +92,7 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     functions = list(dict.fromkeys(name for node in in_python for name in _called(node.text)))[:3]
     if not functions:
         return issue
+    issue = _without_nested(issue, in_python)
     named = ", ".join(functions)
     evidence = {**issue.evidence, "python.functions": named}
     issue = replace(issue, sentence=f"{issue.sentence}: {named}", evidence=evidence)
@@ -103,6 +105,23 @@ def of_functions(issue: Issue, nodes: Sequence[Node]) -> Issue:
     elif advice := _of_batches(in_python):
         issue = replace(issue, advice=issue.advice.replace(FASTER_FUNCTIONS, advice))
     return _of_small_batches(_of_wide_rows(_for_each_row(issue, in_python), in_python), in_python)
+
+
+def _without_nested(issue: Issue, in_python: Sequence[Node]) -> Issue:
+    """Count no time twice: the worker of a node waits for those of nodes below it, which a stage adds up."""
+    time_ms, run_ms = issue.evidence.get("pythonTimeMs"), issue.evidence.get("runTimeMs")
+    own_ms = sum(node.metrics[IN_PYTHON] for node in in_python)
+    of_stage = len(in_python) > 1 and len(frozenset().union(*(node.measured_in for node in in_python))) == 1
+    if not of_stage or not isinstance(time_ms, int) or not isinstance(run_ms, int) or own_ms >= time_ms:
+        return issue
+    share = own_ms / max(1, run_ms)
+    return replace(
+        issue,
+        lost_ms=None if issue.lost_ms is None else issue.lost_ms * own_ms // time_ms,
+        share_ms=None if issue.share_ms is None else issue.share_ms * own_ms // time_ms,
+        sentence=_PERCENT.sub(f"{share:.0%}", issue.sentence, count=1),
+        evidence={**issue.evidence, "pythonTimeMs": own_ms, "pythonShare": round(share, 4)},
+    )
 
 
 def _of_objects(issue: Issue, nodes: Iterable[Node]) -> Issue:
