@@ -198,5 +198,4 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             for name, (host, tasks, run, read) in (statistics.get("Executors") or {}).items()
         },
         without_input=WithoutInput(*statistics.get("Without Input") or ()),
-        cpu_ms=int(statistics.get("Executor CPU Time") or 0) // 1_000_000,
     )

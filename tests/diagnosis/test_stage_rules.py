@@ -149,11 +149,16 @@ def test_garbage_collection(gc_ms: int, severity: Severity | None) -> None:
 )
 def test_garbage_that_is_collected_while_tasks_have_no_cpu(cpu_ms: int, severity: Severity | None) -> None:
     """Tasks run for 400 s, 80 of them for garbage: what they do without a CPU, it hardly holds up."""
-    tasks = measured(
-        [100 * S] * 4, JVM_GC_Time=[0, 20 * S, 20 * S, 80 * S], Executor_CPU_Time=cpu_ms * 1_000_000
-    )
+    tasks = measured([100 * S] * 4, JVM_GC_Time=[0, 20 * S, 20 * S, 80 * S], cpu_ms=cpu_ms)
     found = issues(tasks).get("gc")
     assert (found.severity if found else None) == severity
+
+
+@pytest.mark.parametrize(("cpu_ms", "is_told"), [(60 * S, True), (40 * S, False)])
+def test_much_garbage_on_a_busy_machine(cpu_ms: int, is_told: bool) -> None:
+    """Of 30 % of the tasks' time, collectors may have waited for half; and for all, beside a disk that is slow."""
+    tasks = measured([100 * S] * 4, JVM_GC_Time=[0, 30 * S, 30 * S, 120 * S], cpu_ms=cpu_ms)
+    assert ("gc" in issues(tasks)) is is_told
 
 
 def test_garbage_that_is_collected_while_python_starts() -> None:

@@ -72,6 +72,20 @@ def test_nothing_rests_on_bytes_that_spark_does_not_count() -> None:
     assert advice[1][1].startswith("Spark has not measured how much each task reads, so see whether")
 
 
+@pytest.mark.parametrize(("cpu_s", "is_told"), [(200, True), (20, False)], ids=["a CPU", "none"])
+def test_garbage_of_a_stage_says_at_its_end_whether_tasks_had_a_cpu(cpu_s: int, is_told: bool) -> None:
+    """Collectors wait for one as well as tasks do: that a machine is busy is no lack of memory."""
+    records = list(job(10, [100 * S] * 4, lasted_ms=110 * S))
+    for record in records:
+        if statistics_of := record.get("Task Statistics"):
+            statistics_of["JVM GC Time"] = [40 * S, 40 * S, 40 * S, 160 * S]
+        if record["Event"].endswith("StageCompleted"):
+            cpu = {"ID": 7, "Name": "internal.metrics.executorCpuTime", "Value": cpu_s * 10**9}
+            record["Stage Info"]["Accumulables"] = [cpu]
+    events = issues(Feed()(r.application_start(), r.executor("Added", 0), *records))
+    assert [event.attributes["issue"] for event in events] == ["gc"] * is_told
+
+
 def in_python(rows: str, **info: Any) -> Event:
     """Return what is told of a stage with more information, whose job says how many rows a batch has."""
     records = list(job(10, [90 * S] * 4))

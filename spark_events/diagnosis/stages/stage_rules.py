@@ -26,6 +26,8 @@ from spark_events.diagnosis.thresholds import (
     Thresholds,
 )
 
+_LARGE_GC, _LARGE_GC_COUNTS = 0.25, 0.5
+"""Of so large a share of the time, that collectors waited for a CPU explains half at most."""
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
 _MORE_HEAP = (
@@ -94,7 +96,8 @@ def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | Non
     in_jvm_ms = max(0, run.total - stage.python.run_ms - stage.python.start_ms)
     rest_ms = max(1, in_jvm_ms - gc.total)
     counts = min(1.0, stage.measured.cpu_ms / rest_ms) if stage.measured.cpu_ms else 1.0
-    if share * counts < thresholds.gc_warn or not gc.total:
+    least = thresholds.gc_warn * (_LARGE_GC_COUNTS if share >= _LARGE_GC else 1)
+    if share * counts < least or not gc.total:
         return None
     return Issue(
         GC,

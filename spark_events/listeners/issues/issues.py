@@ -180,6 +180,7 @@ class IssueListener(Timeless):
         python = self._in_python.of_stage(info, stage.measured if stage else None)
         if stage is not None and stage.measured is not None:
             stage.python, stage.repeats = python, repeats
+            stage.measured = replace(stage.measured, cpu_ms=executed.cpu_ms)
             findings = self._of_stages.take_measured(key, stage, stage.measured, info, kept, told_ms, time_ms)
             self._keep(job, findings, time_ms)
         if kept and not info.get("Failure Reason"):
