@@ -123,6 +123,14 @@ def test_the_first_for_which_python_starts() -> None:
     assert told(*((stage(f"{name} at a.py:{line}"), line) for line, name in actions)) is None
 
 
+def test_turns_of_a_loop() -> None:
+    """What takes one turn half as long as another does the same, with a CPU of its own, say."""
+    turns = [(stage("collect at a.py:9"), seconds) for seconds in (4, 9, 3, 8, 2)]
+    issue = told(*turns)
+    assert issue is not None
+    assert (issue.share_ms, issue.evidence["recomputation.times"]) == (17 * S, 5)
+
+
 def test_the_lines_of_a_file() -> None:
     """Spark calls their RDD by its path, which says more than a number."""
     files = [stage(f"count at a.py:{line}") for line in (3, 4)]

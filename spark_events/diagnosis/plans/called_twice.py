@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import EXCHANGE, IN_MEMORY, Node, columns
+from spark_events.diagnosis.plans.node import BROADCAST, EXCHANGE, IN_MEMORY, Node, columns
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_accounted_for
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
@@ -48,7 +48,7 @@ def called_twice(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
 
 def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
     calls = _calls(node)
-    for below in node.within_stage():
+    for below in _below(node):
         again = calls.keys() & _calls(below).keys() if below is not node else set()
         rows, rows_below = node.rows or 0, below.rows or 0
         if not again or not rows or not rows_below or not _is_filtered(below, node):
@@ -59,7 +59,7 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
         yield _issue(
             names,
             node.stages,
-            time.time_ms * rows // (rows + rows_below),
+            time.time_ms * rows // (rows + rows_below * (below.stages == node.stages)),
             known,
             f"{names} is called twice for the same rows, for {rows_below:,} and again for {rows:,}: Spark "
             "calls it for a filter on its result, and again for the result",
@@ -69,6 +69,15 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
             ", ".join(call for call in calls_in([node]) if call.endswith(tuple(again))),
         )
         return
+
+
+def _below(node: Node) -> Iterator[Node]:
+    """Yield the nodes whose rows a node gets, but for those that the driver sends to all executors."""
+    waiting = [node]
+    while waiting:
+        below = waiting.pop()
+        yield below
+        waiting += [child for child in reversed(below.children) if child.name != BROADCAST]
 
 
 def functions_in(nodes: Iterable[Node]) -> list[str]:

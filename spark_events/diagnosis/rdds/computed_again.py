@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _MOST_SOURCES, _MOST_RUNS, _MOST_PLACES = 1_000, 1_000, 3
 _CHECKPOINT = "ReliableCheckpointRDD"
+_LEAST_TURNS = 3
 _LEAST_SHARE = 0.5
 """Of the longest time: what actions take at least that compute as much as others."""
 
@@ -52,7 +54,7 @@ class _Computed:
     wrote: _Run | None = None
 
     def alike(self) -> list[_Run]:
-        """Return those that take about as long as others, in their order.
+        """Return those that take about as long as others, with all turns of loops, in their order.
 
         What others compute that take far less is something else, or little of it. The longest may be the
         first, for which Python starts, or compute more: the next one says how long is usual, if there are
@@ -62,7 +64,10 @@ class _Computed:
         usual_ms = times_ms[1] if len(times_ms) > 2 else times_ms[0] if times_ms else 0
         if self.wrote is not None:  # which is one of them, however long its writing takes
             usual_ms = min(usual_ms, self.wrote.time_ms)
-        return [run for run in self.runs if run.time_ms >= _LEAST_SHARE * usual_ms]
+        alike = [run for run in self.runs if run.time_ms >= _LEAST_SHARE * usual_ms]
+        at = Counter(run.place for run in self.runs)
+        loops = {run.place for run in alike if at[run.place] >= _LEAST_TURNS}
+        return [run for run in self.runs if run in alike or run.place in loops]
 
 
 class RddsComputedAgain:
