@@ -32,14 +32,14 @@ _FEWER_SCANS = (
     "they are still many then, compact the table."
 )
 _FEWER_FOLDERS = (
-    "These are {folders:,} partitions, with a file or two each: leave the column that has so many values "
-    "out of partitionBy, or take a coarser one (a month, a bucket); filters on it then use the statistics of "
-    "files."
+    "These are {folders:,} partitions, with a file or two each. Unless readers need a folder for each value, "
+    "leave the column that has so many out of partitionBy, or take a coarser one (a month, a bucket); "
+    "filters on it then use the statistics of files."
 )
 _FIELDS = (("Read", "reads"), ("Written", "writes"))
 _COARSER_FOLDERS = (
-    " The {folders:,} partitions hold only {each} each, too: leave the column that has most values out of "
-    "partitionBy, or take a coarser one (a month, a bucket)."
+    " The {folders:,} partitions hold only {each} each, too: unless readers need a folder for each value, "
+    "leave the column that has most values out of partitionBy, or take a coarser one (a month, a bucket)."
 )
 _ONE_OF_EACH = (
     "Repartition by the columns of partitionBy before the write, so that one task writes each partition; in "
@@ -104,6 +104,9 @@ def small_files(
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
         of_each = len(tables) if len(nodes) < _MANY_SCANS else 1  # many are folders of one table
         enough = min(number, max(-(-total // _LARGE_BYTES), folders, of_each))
+        of_folders = ", one for each partition" if 1 < folders == enough else ""
+        if field == "Written" and not folders and files.get("Written Parts", 0) > 1:
+            of_folders = " without these partitions"
         saved_bytes = (number - enough) * _OPENING_BYTES
         # The sink of a streaming query is in no plan: it writes what comes out of that of the micro-batch.
         top = nodes or execution.plans[:1]
@@ -125,7 +128,7 @@ def small_files(
             round(min(share_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
-            f"{enough:,} would do{', one for each partition' if 1 < folders == enough else ''}",
+            f"{enough:,} would do{of_folders}",
             advice,
             evidence={
                 "files": number,

@@ -7,6 +7,7 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.plans.node import MetricValue
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
@@ -33,6 +34,35 @@ def test_a_filter_on_the_result(node: str) -> None:
         "urgency is called twice for the same rows, for 10,000 and again for 6,000"
     )
     assert "asNondeterministic()" in issue.advice
+
+
+def test_a_filter_on_the_result_before_a_shuffle() -> None:
+    """The calls after it have a stage of their own, and are made again as a whole."""
+    plan = Plan()(0, "WriteFiles", 2)(1, "BatchEvalPython [zone(at#0)#1], [pythonUDF0#4]", 2, rows=600)
+    plan(2, "AQEShuffleRead")(3, "Exchange RoundRobinPartitioning(8), REPARTITION_BY_NUM", 1)
+    plan(4, "Filter isnotnull(pythonUDF0#3)", 1, rows=600)
+    plan(5, "BatchEvalPython [zone(at#0)#1], [pythonUDF0#3]", 1, rows=10_000)(
+        6, "Range (0, 10000)", 1, rows=10_000
+    )
+    (issue,) = told(executed(plan, s1=(0, 40), s2=(40, 52)))
+    assert (issue.lost_ms, issue.stages) == (12 * S, {2})
+
+
+def test_a_sort_that_the_next_shuffle_undoes() -> None:
+    """That it samples its rows first is a part of what it costs, and is told with it."""
+    plan = Plan()(0, "Window [row_number()]", 4)(1, "Exchange hashpartitioning(shop#1, 8)", 3)
+    plan(2, "Sort [price#2 ASC], true, 0", 3)
+    plan(3, "Exchange rangepartitioning(price#2 ASC NULLS FIRST, 200)", 2, shuffle_records_written=900_000)
+    plan(4, "ArrowEvalPython [offer(id#0L)#1], [price#2]", 2, rows=1_800_000)
+    plan(5, "Scan parquet db.t [id#0L]", 2, rows=1_800_000)
+    for number in plan.measured:
+        if plan.measured[number].value == 1_800_000:
+            plan.measured[number] = replace_stages(plan.measured[number], frozenset((1, 2)))
+    execution = executed(plan, s1=(0, 20), s2=(20, 40), s3=(40, 50))
+    assert told(execution) == []
+    (issue,) = needless_shuffles(execution, Thresholds())
+    assert 1 in issue.stages
+    assert (issue.share_ms or 0) >= 20 * S
 
 
 def test_other_functions_beside_it() -> None:

@@ -19,6 +19,7 @@ BY_RANGE = "Exchange rangepartitioning(buyer#2 ASC NULLS FIRST, 200), REPARTITIO
 SORTED = "Exchange rangepartitioning(paid#3 ASC NULLS FIRST, 200), ENSURE_REQUIREMENTS"
 PARTIAL = "HashAggregate(keys=[shop#1L], functions=[partial_sum(amount#4L)])"
 SUM = "HashAggregate(keys=[shop#1L], functions=[sum(amount#4L)])"
+LENGTHS = "HashAggregate(keys=[shop#1L], functions=[partial_max(length(buyer#2))])"
 DISTINCT = "HashAggregate(keys=[shop#1L], functions=[])"
 
 
@@ -54,6 +55,7 @@ def told(
         ((PARTIAL, "Project [shop#1L, amount#4L]"), {"shuffle": BY_COLUMN}, "repartition() moves"),
         ((PARTIAL,), {"shuffle": BY_RANGE}, "repartitionByRange() moves"),
         ((DISTINCT,), {"last": DISTINCT}, "repartition() moves"),
+        ((LENGTHS,), {}, "repartition() moves"),
         ((), {"last": "SortMergeJoin [shop#1L], [shop#9L], Inner"}, "repartition() moves"),
         (
             ("Sort [paid#3 ASC NULLS FIRST], true, 0",),
@@ -61,7 +63,15 @@ def told(
             "orderBy() sorts",
         ),
     ],
-    ids=["a sum", "by another column", "by ranges", "distinct values", "a join", "sorted before a window"],
+    ids=[
+        "a sum",
+        "by another column",
+        "by ranges",
+        "distinct values",
+        "a quick function",
+        "a join",
+        "sorted before a window",
+    ],
 )
 def test_rows_that_are_moved_again(between: tuple[str, ...], of: dict[str, str], said: str) -> None:
     """How long that takes is not known apart: it is to write them, to read them, and what is done in between."""

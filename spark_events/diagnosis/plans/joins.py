@@ -29,7 +29,9 @@ _NOT_IN = re.compile(r", LeftAnti, .*?(\(.+? = .+?\)) OR isnull\(\1\)", re.DOTAL
 """An equality that is also true where it is neither true nor false."""
 _ON_EQUAL_COLUMNS = (
     "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value (an "
-    "hour of a time, the first bytes of an address), so that only rows of one bucket are compared."
+    "hour of a time, a cell of a grid, the first bytes of an address), so that only rows of one bucket are "
+    "compared; a range that reaches into several buckets has to be there once for each: "
+    "explode(sequence(…))."
 )
 _ON_PARTS_OF_TEXT = (
     "Join by a column that is equal on both sides: where a text is to contain another one, compare its "

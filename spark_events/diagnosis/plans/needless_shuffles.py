@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.join_keys import functions_of
 from spark_events.diagnosis.plans.node import DATA_SIZE, EXCHANGE, Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_light, over
 from spark_events.diagnosis.thresholds import NEEDLESS_SHUFFLE, Thresholds
@@ -16,6 +18,12 @@ _ASKED_FOR, _SORTS = ", REPARTITION_BY_", "rangepartitioning("
 _PASSES = ("AQEShuffleRead", "Sort", "Project", "Filter")
 _AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
 _MOST_NAMES = 4
+_QUICK = re.compile(
+    "count|sum|min|max|avg|first|last|max_by|min_by|count_if|stddev|variance|cast|coalesce|isnotnull|isnull|IN|"
+    "NOT|AND|OR|CASE|if|keys|functions|length|lower|upper|trim|substring|concat|hash|xxhash64|round|abs|pmod|"
+    "year|month|dayofmonth|hour|minute|trunc|date_trunc|struct|named_struct"
+)
+"""Functions that take little for a row, besides those that any rule takes for light."""
 _LEAVE_OUT = (
     "Leave repartition() out where a join, an aggregation or a window follows: that moves the rows in any "
     "case, and repartition() helps only before functions and writes that take long in too few tasks."
@@ -26,23 +34,29 @@ _SORT_LAST = (
 )
 
 
+def is_needless(shuffle: Node, execution: EndedExecution, thresholds: Thresholds) -> bool:
+    """Return whether ``needless_shuffles`` tells of a shuffle."""
+    is_asked_for = shuffle.name == EXCHANGE and (_ASKED_FOR in shuffle.text or _SORTS in shuffle.text)
+    is_large = (shuffle.rows or 0) >= thresholds.explosion_rows
+    return (
+        is_asked_for
+        and is_large
+        and _has_all_cores(shuffle, execution)
+        and _next_shuffle(shuffle) is not None
+    )
+
+
 def needless_shuffles(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each shuffle by ``repartition`` or ``orderBy`` of rows that are only shuffled again after it.
 
-    How long it takes is not measured apart: ``share_ms`` is the time to write them and, besides what the next
-    shuffle takes to write, that of the stage that reads them.
+    How long it takes is not measured apart: ``share_ms`` is the time to write them, to sample them for a
+    sort, and, besides what the next shuffle takes to write, that of the stage that reads them.
     """
     work: WorkInStages | None = None
     for node in execution.nodes():
-        rows = node.rows or 0
-        is_asked_for = node.name == EXCHANGE and (_ASKED_FOR in node.text or _SORTS in node.text)
-        if not is_asked_for or rows < thresholds.explosion_rows or not _has_all_cores(node, execution):
-            continue
-        following = _next_shuffle(node)
-        if following is None:
-            continue
-        work = work or WorkInStages(execution)
-        yield _issue(node, following, execution, work)
+        if is_needless(node, execution, thresholds) and (following := _next_shuffle(node)) is not None:
+            work = work or WorkInStages(execution)
+            yield _issue(node, following, execution, work)
 
 
 def _has_all_cores(shuffle: Node, execution: EndedExecution) -> bool:
@@ -61,10 +75,18 @@ def _next_shuffle(shuffle: Node) -> Node | None:
                 return None
         elif node.name not in _PASSES:
             return None
-        if not is_light(node) and node.name != "AQEShuffleRead":
+        if not _is_quick(node):
             return None
         node = node.parent
     return node
+
+
+def _is_quick(node: Node) -> bool:
+    """Return whether what a node does takes little, whichever task does it."""
+    if node.name == "AQEShuffleRead" or is_light(node):
+        return True
+    functions = (each.removeprefix("partial_") for each in functions_of(node.text.partition(" ")[2]))
+    return not node.is_cut and all(map(_QUICK.fullmatch, functions))
 
 
 def _is_partial(aggregate: Node) -> bool:
@@ -86,6 +108,10 @@ def _issue(shuffle: Node, following: Node, execution: EndedExecution, work: Work
     sorts, by_range = _ASKED_FOR not in shuffle.text, _SORTS in shuffle.text
     method = "orderBy()" if sorts else "repartitionByRange()" if by_range else "repartition()"
     read_in = following.measured_in & execution.stages.keys()
+    written_in = shuffle.measured_in & execution.stages.keys()
+    # To find out which values there are, Spark computes what it sorts once more, for a sample.
+    below = (node.stages for child in shuffle.children for node in child.within_stage())
+    sampled = frozenset().union(*below) & execution.stages.keys() - written_in
     return Issue(
         NEEDLESS_SHUFFLE,
         f"{NEEDLESS_SHUFFLE} {method} {by}",
@@ -99,8 +125,8 @@ def _issue(shuffle: Node, following: Node, execution: EndedExecution, work: Work
             "needlessShuffle.bytes": moved,
             "needlessShuffle.stages": ", ".join(map(str, sorted(read_in))),
         },
-        share_ms=_moved_ms(shuffle.measured_in & execution.stages.keys(), read_in, execution, work),
-        stages=read_in | (shuffle.measured_in & execution.stages.keys()),
+        share_ms=_moved_ms(written_in, read_in, execution, work) + work.freed_ms(sampled),
+        stages=read_in | written_in | sampled,
     )
 
 

@@ -25,8 +25,8 @@ def what_is_still_to_be_paid(work: Work) -> None:
 @case("frames-of-ranges")
 def readings_of_the_last_hours(work: Work) -> None:
     """The average of all readings of some hours before each; the twin subtracts running totals."""
-    rows, sensors = work.random.randrange(200_000, 260_000), work.random.randrange(16, 24)
-    seconds = work.random.randrange(2, 5) * 3_600
+    rows, sensors = work.random.randrange(70_000, 90_000), work.random.randrange(8, 12)
+    seconds = work.random.randrange(3_000, 5_000)
     work.defect("frames-of-ranges", None, "read_at")
     spark = work.begin()
     readings = spark.range(0, rows, 1, work.cores).selectExpr(
