@@ -46,7 +46,7 @@ def readings_of_the_last_hours(work: Work) -> None:
 @case("pages-so-far")
 def pages_before_each(work: Work) -> None:
     """Each page view gets all pages before it; the twin collects a visitor's pages once."""
-    rows, visitors = work.random.randrange(60_000, 80_000), work.random.randrange(8, 12)
+    rows, visitors = work.random.randrange(30_000, 40_000), work.random.randrange(8, 12)
     work.defect("pages-so-far", None, "seen_at")
     spark = work.begin()
     views = spark.range(0, rows, 1, work.cores).selectExpr(
