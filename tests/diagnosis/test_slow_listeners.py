@@ -27,6 +27,14 @@ def test_a_listener_that_does_not_keep_up(dropped: int, waiting: int, said: str)
     assert issue.sentence == f"the listener com.shop.Audit takes 55.0 s to handle Spark's events; {said}"
 
 
+def test_the_listeners_of_another_queue() -> None:
+    """Each queue has a thread of its own: what is slow in one drops nothing in another."""
+    busy_ms = {MINE: 20 * S, "org.apache.spark.status.AppStatusListener": 50 * S}
+    issue = slow_listeners({"shared": 9, "appStatus": 0}, {"shared": 1, "appStatus": 0}, busy_ms, 60 * S)
+    assert issue is not None
+    assert issue.evidence["listener.class"] == MINE
+
+
 @pytest.mark.parametrize(
     ("dropped", "waiting", "busy_ms"),
     [
@@ -55,7 +63,7 @@ def test_listeners_that_keep_up(
     ],
 )
 def test_whose_listener_it_is(name: str, called: str, advice: str) -> None:
-    issue = slow_listeners({"shared": 1}, {"shared": 1}, {name: 50 * S}, 60 * S)
+    issue = slow_listeners({"shared": 1}, {"shared": 1}, {name: 50 * S}, 60 * S)  # of whichever queue
     assert issue is not None
     assert issue.sentence.startswith(called)
     assert advice in issue.advice

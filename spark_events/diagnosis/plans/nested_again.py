@@ -13,7 +13,7 @@ _COLUMN = re.compile(r"[A-Za-z_][\w.]*#\d+", re.ASCII)
 _MADE_OF = re.compile(r"^(.*) AS ([A-Za-z_][\w.]*#\d+)L?$", re.ASCII | re.DOTALL)
 _NAMING = ("Project", "HashAggregate", "SortAggregate", "ObjectHashAggregate")
 _PASSES = (*_NAMING, *MOVES, "Filter")
-_AS_MANY = 0.5
+_AS_MANY = 0.8
 _MOST_NAMES = 4
 
 
@@ -54,7 +54,7 @@ def _said(exploded: str, keys: list[str], made: int, of: int) -> tuple[str, str]
     by = first_of([key.partition("#")[0] for key in keys], _MOST_NAMES)
     return (
         f"explode() makes {made:,} rows of the elements of {what} in {of:,} rows, which are then put "
-        f"together again by {by}, one for each row",
+        f"together again by {by}, about one for each row",
         "Work on the array where it is, without moving rows: transform(), filter(), aggregate(), "
         "array_max(), array_distinct(), array_sort().",
     )

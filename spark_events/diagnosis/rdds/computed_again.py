@@ -64,10 +64,11 @@ class _Computed:
         usual_ms = times_ms[1] if len(times_ms) > 2 else times_ms[0] if times_ms else 0
         if self.wrote is not None:  # which is one of them, however long its writing takes
             usual_ms = min(usual_ms, self.wrote.time_ms)
-        alike = [run for run in self.runs if run.time_ms >= _LEAST_SHARE * usual_ms]
-        at = Counter(run.place for run in self.runs)
-        loops = {run.place for run in alike if at[run.place] >= _LEAST_TURNS}
-        return [run for run in self.runs if run in alike or run.place in loops]
+        least_ms = _LEAST_SHARE * usual_ms
+        turns = Counter(run.place for run in self.runs)
+        places = {run.place for run in self.runs if run.time_ms >= least_ms}
+        loops = {place for place in places if turns[place] >= _LEAST_TURNS}
+        return [run for run in self.runs if run.time_ms >= least_ms or run.place in loops]
 
 
 class RddsComputedAgain:

@@ -8,11 +8,20 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import SLOW_LISTENERS
 
+_QUEUES = {
+    "EventLoggingListener": "eventLog",
+    "AppStatusListener": "appStatus",
+    "StreamingQueryListenerBus": "streams",
+    "ExecutorAllocation": "executorManagement",
+    "HeartbeatReceiver": "executorManagement",
+    "io.sparkevents.": "sparkEvents",
+}
+"""By a part of the names of listeners' classes."""
+_SHARED = "shared"
 _LEAST_BUSY = 0.5
 """Of the application's time, so that events that wait are not a burst."""
 _LEAST_WAITING = 10
-_OF_QUERIES = "StreamingQueryListenerBus"
-_EVENT_LOG = "EventLoggingListener"
+_OF_QUERIES, _EVENT_LOG = "StreamingQueryListenerBus", "EventLoggingListener"
 _OF_PYTHON = ("$Proxy", "jdk.proxy")
 _RETURN = (
     "Let it hand events to a thread of its own and return at once, or handle fewer of them. Spark waits at "
@@ -40,8 +49,8 @@ def slow_listeners(
         busy_ms: how long each listener has handled events so far, in ms, by its class.
         lasted_ms: how long the application runs, in ms.
     """
-    slowest = max(busy_ms, key=lambda name: busy_ms[name], default="")
     fullest = max(waiting, key=lambda name: (dropped.get(name, 0), waiting[name]), default="")
+    slowest = max(busy_ms, key=lambda name: (_queue_of(name) == fullest, busy_ms[name]), default="")
     lost, wait = dropped.get(fullest, 0), waiting.get(fullest, 0)
     is_busy = bool(slowest) and busy_ms[slowest] >= _LEAST_BUSY * lasted_ms
     if not slowest or not (lost or (is_busy and wait >= _LEAST_WAITING)):
@@ -64,6 +73,11 @@ def slow_listeners(
         },
         share_ms=busy_ms[slowest],
     )
+
+
+def _queue_of(listener: str) -> str:
+    """Return the queue in which Spark, or our bridge, puts a listener; those of programs share one."""
+    return next((queue for part, queue in _QUEUES.items() if part in listener), _SHARED)
 
 
 def _named(listener: str) -> str:
