@@ -47,6 +47,48 @@ def test_a_loop_that_begins_again_in_each_turn(turns: int) -> None:
     assert "localCheckpoint()" in issue.advice
 
 
+def joined(number: int, source: str = "Scan parquet db.links") -> EndedExecution:
+    """Return a turn of a loop that joins its rows with what is cached, and does so for all turns before it.
+
+    Each join has a stage of its own, of 2 s.
+    """
+    first = 10 * number
+    plan = Plan()(0, f"HashAggregate(keys=[], functions=[sum(label#{number})])", first, rows=1)
+    for turn in range(number, 0, -1):
+        depth, stage = 2 * (number - turn) + 1, first + turn
+        plan(depth, f"Exchange hashpartitioning(src#{turn}, 8)", stage, shuffle_records_written=50)
+        plan(depth + 1, f"SortMergeJoin [dst#{turn}], [node#{turn + 90}], Inner", stage, rows=50)
+        plan(depth + 2, f"InMemoryTableScan [src#{turn}, dst#{turn + 9}]", stage, rows=100)
+        plan(depth + 3, source, None)
+    plan(2 * number + 1, "Scan parquet db.labels [node#1, label#2]", first + 1, rows=100)
+    stages = {f"s{first + turn}": (2 * turn - 2, 2 * turn) for turn in range(1, number + 1)}
+    return executed(plan, **stages)
+
+
+def test_a_loop_over_what_is_cached() -> None:
+    """Each turn reads the same cache, and computes what the turns before have made of it."""
+    (issue,) = again(*map(joined, range(1, 6)))
+    assert issue.lost_ms == 2 * S * (15 - 5)
+    assert "as in a loop" in issue.sentence
+    assert again(*(joined(number, "Scan ExistingRDD[src#1, dst#2]") for number in range(1, 6))) == []
+
+
+def test_what_only_reads_a_cache() -> None:
+    """However often: that is what it is for."""
+    plans = (
+        Plan()(0, f"HashAggregate(keys=[k#{n}], functions=[])", n, rows=4)(
+            1, "Filter (src#1 > 3)", n, rows=50
+        )(2, "InMemoryTableScan [src#1, dst#2]", n, rows=100)(3, "Scan parquet db.links", None)
+        for n in range(1, 6)
+    )
+    tops = ("max", "min", "avg", "sum", "count")
+    executions = []
+    for number, (plan, top) in enumerate(zip(plans, tops, strict=True), 1):
+        plan.nodes[0][2] = f"HashAggregate(keys=[k#1], functions=[{top}(src#1)])"
+        executions.append(executed(plan, **{f"s{number}": (0, 20)}))
+    assert again(*executions) == []
+
+
 def test_the_issue_of_a_loop_stays_the_same_one() -> None:
     recomputation = Recomputation()
     causes = set()

@@ -111,9 +111,10 @@ def frames_of(groups: list[PartGroup], leaders: dict[str, str]) -> list[PartGrou
         cause = leaders[group.cause] if leaders[group.cause] in by_cause else group.cause
         frame = frames.get(cause)
         if frame is None:
-            frames[cause] = replace(group, cause=cause)
+            frames[cause] = replace(group, cause=cause, differing=set(group.differing))
             continue
         frame.besides_ms += group.lost_ms
+        frame.differing |= group.differing
         frame.lost_ms += group.lost_ms
     return list(frames.values())
 

@@ -66,7 +66,7 @@ def _of_group(group: PartGroup) -> tuple[str, str]:
     part, columns = group.parts[0], ", with other columns" if group.parts[0].other_columns else ""
     sentence = f"{part.title} is computed {part.times} times{columns}{_for(part)}"
     advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
-    if group.besides_ms > _WORTH_A_WORD * group.lost_ms:
+    if group.besides_ms > _WORTH_A_WORD * group.lost_ms and not group.grows:
         sentence += "; so are other parts of the same sources"
         advice += " Do so with those, too, or with what all of them are made of."
     return sentence, advice

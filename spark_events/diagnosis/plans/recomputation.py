@@ -51,16 +51,17 @@ class _Where(NamedTuple):
 
 
 class _Digest(NamedTuple):
-    """What a node and all below it do; it is not comparable if others may have computed a part of it."""
+    """What a node and all below it do; it is not comparable if others may have computed a part of it.
+
+    Attributes:
+        reads_cache: whether it does no more than to read what is cached.
+    """
 
     name: str
     size: int
     comparable: bool = True
     heavy: bool = False
-
-
-_IN_CACHE = _Digest("", 0, comparable=False)
-"""What is above a cache reads it from there."""
+    reads_cache: bool = False
 
 
 class Recomputation:
@@ -75,6 +76,7 @@ class Recomputation:
 
     def __init__(self, with_other_rows: Sequence[str] = OF_PROGRAM) -> None:
         self._not_kept = (*_NOT_KEPT, *with_other_rows)
+        self._with_other_rows = tuple(with_other_rows)
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
         self._causes: dict[str, str] = {}
@@ -173,13 +175,13 @@ class Recomputation:
             if node.name == IN_MEMORY:
                 if computed:
                     self._take_cache(node, digests)
-                digests[id(node)] = _IN_CACHE
+                digests[id(node)] = _digest_of_cache(node, self._with_other_rows)
                 continue
             place = where._replace(cached=cached)
             not_kept = _NOT_KEPT if cached else self._not_kept
             below = [digests[id(child)] for child in node.children]
             digest = digests[id(node)] = _digest(node, place, below, not_kept)
-            is_more = digest.size > 1 or cached  # than reading a table
+            is_more = cached or (digest.size > 1 and not digest.reads_cache)  # than reading a table
             if computed and digest.comparable and is_more and not node.is_exchange:
                 self._add(digest, node, place, parts)
         return {node: digest.name for node, digest in digests.items()}
@@ -191,7 +193,7 @@ class Recomputation:
         for node, cached, computed in _bottom_up(plan):
             columns.take(node)
             if node.name == IN_MEMORY:  # of one that is not filled, nothing below was computed
-                digests[id(node)] = _IN_CACHE
+                digests[id(node)] = _digest_of_cache(node, self._with_other_rows)
                 if computed and node.children and fills_cache(node):
                     kept = digests[id(node.children[0])].name
                     self._released.filled(node.children[0], kept, _kept_by(node, where.execution))
@@ -277,7 +279,21 @@ def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str
         digest.update(part.encode(errors="replace") + b"\n")
     own = not node.name.startswith(not_kept)
     size = 1 + sum(each.size for each in below)
-    return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
+    reads_cache = bool(below) and all(each.reads_cache for each in below) and not is_heavy(node)
+    comparable = own and all(each.comparable for each in below)
+    return _Digest(digest.hexdigest()[:16], size, comparable, reads_cache=reads_cache)
+
+
+def _digest_of_cache(scan: Node, with_other_rows: tuple[str, ...]) -> _Digest:
+    """Return the digest of what is cached, whichever of its columns are read; Spark tells it by its plan."""
+    digest = sha256(
+        f"cache {scan.rows} {without_ids(scan.text.partition('], [')[2])}\n".encode(errors="replace")
+    )
+    for child in scan.children:
+        digest.update(child.signature().encode(errors="replace"))
+    names = (node.name for child in scan.children for node in child.walk())
+    comparable = bool(scan.children) and not any(name.startswith(with_other_rows) for name in names)
+    return _Digest(digest.hexdigest()[:16], 1, comparable, reads_cache=True)
 
 
 def _digest_of_work(
