@@ -122,10 +122,13 @@ def small_files(
         else:  # many files also make many tasks, each of which writes for the shuffle
             share *= max(_share_of_scans(nodes, execution), overhead)
         share_ms = wall_ms * share
+        commits = field == "Written" and not of_query  # of a micro-batch, the driver commits more
+        commit_ms, commit_span = _commit(execution, stages) if commits else (0, (0, 0))
+        commit_ms = commit_ms * (number - enough) // number
         yield Issue(
             SMALL_FILES,
             f"{SMALL_FILES} {verb}",
-            round(min(share_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
+            round(min(share_ms + commit_ms, (number - enough) * _MOST_OPENING_MS)) if wall_ms else None,
             saved_bytes,
             f"{verb} {number:,} files{of_tables}, of {size(total / number)} each on average; "
             f"{enough:,} would do{of_folders}",
@@ -137,7 +140,20 @@ def small_files(
                 **({TABLES: ", ".join(tables)} if tables else {}),
             },
             stages=stages,
+            driver_ms=commit_ms,
+            driver_span_ms=commit_span,
         )
+
+
+def _commit(execution: EndedExecution, stages: frozenset[int]) -> tuple[int, tuple[int, int]]:
+    """Return how long the driver committed files, after the stages that wrote them, and from when until when.
+
+    0 if another stage comes after these: then the driver does more.
+    """
+    last_ms = max((stage.ended_ms for stage in execution.stages.values()), default=0)
+    ended_ms = max((execution.stages[each].ended_ms for each in stages & execution.stages.keys()), default=0)
+    span = last_ms, execution.ended_ms
+    return (max(0, span[1] - span[0]), span) if 0 < ended_ms == last_ms else (0, (0, 0))
 
 
 def _share_of_scans(scans: list[Node], execution: EndedExecution) -> float:

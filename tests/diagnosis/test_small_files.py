@@ -92,8 +92,29 @@ def written(number: int, partitions: int, top: str) -> Issue:
     """Return what is told of so many files in a table's partitions, written in a stage of 30 s."""
     plan = Plan()(0, top, 1, **({"number_of_written_files": number} if "Insert" in top else {"rows": 9}))
     files = {"Written": number, "Written Bytes": 100 * MIB, "Written Parts": partitions}
-    (issue,) = small_files(files, executed(plan, s1=(0, 30)), Thresholds())
+    (issue,) = small_files(files, executed(plan, lasted_ms=30_000, s1=(0, 30)), Thresholds())
     return issue
+
+
+@pytest.mark.parametrize(
+    ("of_query", "reads_after", "lost_s"),
+    [(False, False, 28.5 + 12 * 5_670 / 5_760), (True, False, 28.5), (False, True, 28.5)],
+    ids=["a write", "a micro-batch", "a stage after it"],
+)
+def test_files_that_the_driver_commits_one_after_the_other(
+    of_query: bool, reads_after: bool, lost_s: float
+) -> None:
+    """It does so after the last stage: for 12 s, of all files but one for each partition."""
+    command = "Execute InsertIntoHadoopFsRelationCommand file:/out/t"
+    plan = Plan()(0, command, 1, number_of_written_files=5_760)(1, "Window [n#3]", 1, rows=1_000)
+    files = {"Written": 5_760, "Written Bytes": 50_000_000, "Written Parts": 90}
+    stages = {"s1": (0, 30), **({"s2": (30, 35)} if reads_after else {})}
+    execution = executed(plan, lasted_ms=42_000, **stages)
+    (issue,) = small_files(files, execution, Thresholds(), of_query)
+    assert issue.lost_ms == pytest.approx(lost_s * 1_000, abs=100)
+    commits = not of_query and not reads_after
+    assert issue.driver_ms == (pytest.approx(11_812, abs=1) if commits else 0)
+    assert issue.driver_span_ms == ((30_000, 42_000) if commits else (0, 0))
 
 
 @pytest.mark.parametrize(("number", "size"), [(100, MIB), (500, 1_500 * MIB), (500, 0), (0, 0)])
@@ -178,7 +199,7 @@ def test_what_rows_need_is_not_for_the_files_that_are_written(rows: int, lost_s:
     command = "Execute InsertIntoHadoopFsRelationCommand file:/out/t"
     plan = Plan()(0, command, 1, number_of_written_files=5_760)(1, "Window [n#3]", 1, rows=rows)
     files = {"Written": 5_760, "Written Bytes": 50_000_000, "Written Parts": 90}
-    (issue,) = small_files(files, executed(plan, s1=(0, 30)), Thresholds())
+    (issue,) = small_files(files, executed(plan, lasted_ms=30_000, s1=(0, 30)), Thresholds())
     assert issue.lost_ms == pytest.approx(lost_s * 1_000, abs=100)
 
 
