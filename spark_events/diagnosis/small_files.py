@@ -105,7 +105,8 @@ def small_files(
         of_each = len(tables) if len(nodes) < _MANY_SCANS else 1  # many are folders of one table
         enough = min(number, max(-(-total // _LARGE_BYTES), folders, of_each))
         of_folders = ", one for each partition" if 1 < folders == enough else ""
-        if field == "Written" and not folders and files.get("Written Parts", 0) > 1:
+        one_each = field == "Written" and not folders and files.get("Written Parts", 0) > 1
+        if one_each:  # which readers may need
             of_folders = " without these partitions"
         saved_bytes = (number - enough) * _OPENING_BYTES
         # The sink of a streaming query is in no plan: it writes what comes out of that of the micro-batch.
@@ -122,7 +123,8 @@ def small_files(
         else:  # many files also make many tasks, each of which writes for the shuffle
             share *= max(_share_of_scans(nodes, execution), overhead)
         share_ms = wall_ms * share
-        commits = field == "Written" and not of_query  # of a micro-batch, the driver commits more
+        # Of a micro-batch, the driver commits more; and a file for each partition may be needed.
+        commits = field == "Written" and not of_query and not one_each
         commit_ms, commit_span = _commit(execution, stages) if commits else (0, (0, 0))
         commit_ms = commit_ms * (number - enough) // number
         yield Issue(
