@@ -73,6 +73,16 @@ def test_a_loop_over_what_is_cached() -> None:
     assert again(*(joined(number, "Scan ExistingRDD[src#1, dst#2]") for number in range(1, 6))) == []
 
 
+def test_a_cache_that_is_filled_each_time() -> None:
+    """What reads it takes as long as to fill it: that it keeps too little is told of the cache."""
+    turns = list(map(joined, range(1, 6)))
+    for number, turn_of in enumerate(turns, 1):
+        for node in turn_of.nodes():
+            if node.name == "InMemoryTableScan":
+                node.children[0].measured_in = frozenset((10 * number + 1,))
+    assert [issue.sentence for issue in again(*turns) if "SortMergeJoin" in issue.sentence] == []
+
+
 def test_what_only_reads_a_cache() -> None:
     """However often: that is what it is for."""
     plans = (

@@ -62,8 +62,8 @@ _OF_ITSELF = (
     "test values), or keep some of their rows only, before the join. To find the row before each, or the "
     "latest value, a window by {keys} (lag, last) makes no pairs."
 )
-_PAIRS_A_ROW = 10_000
-"""As many pairs take about as long as a row for which a function is called that may take long."""
+_FEW_KEPT, _PAIRS_A_ROW = 100, 10_000
+"""If a join keeps one pair of so many, that is many. So many take as long as a row of a slow function."""
 _COMPARES = re.compile(r"#\d+L? [<>]")
 _OF_PREFIX = (
     "For a text that begins with another one, join by as many of its first characters (left(column, n)), "
@@ -207,7 +207,9 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         advice = _NOT_EXISTS
     beside = _beside(node, execution)
     took_ms = round(freed_besides_ms(execution, node.stages, beside, _MEASURED))
-    is_known = not any(_may_matter(other, pairs) for other in beside)
+    # What is done with the pairs themselves is for these, too, if most are kept.
+    keeps = (node.rows or 0) * _FEW_KEPT >= pairs
+    is_known = keeps or not any(_may_matter(other, pairs) for other in beside)
     yield Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} {condition}",

@@ -292,7 +292,9 @@ def _digest_of_cache(scan: Node, with_other_rows: tuple[str, ...]) -> _Digest:
     for child in scan.children:
         digest.update(child.signature().encode(errors="replace"))
     names = (node.name for child in scan.children for node in child.walk())
-    comparable = bool(scan.children) and not any(name.startswith(with_other_rows) for name in names)
+    # While it is filled, or again because it keeps too little, the time of its stage is that of the cache.
+    reads = bool(scan.children) and not fills_cache(scan)
+    comparable = reads and not any(name.startswith(with_other_rows) for name in names)
     return _Digest(digest.hexdigest()[:16], 1, comparable, reads_cache=True)
 
 
