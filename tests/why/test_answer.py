@@ -24,6 +24,7 @@ COST_NO_TIME = {
     "stream-behind",
     "cache-never-read",
     "expanded-rows",
+    "slow-listeners",
 }
 
 
