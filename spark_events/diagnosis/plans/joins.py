@@ -50,7 +50,8 @@ _FEWER_ROWS = (
 _ONE_ROW_OF_EACH = (
     "Many rows of one side have the same {keys}: keep one of them before the join (dropDuplicates, or a "
     "filter on the row that is valid), instead of dropping the copies of the other side's rows after it. If "
-    "you need no column of that side, a left semi join adds no rows."
+    "which one it is depends on both sides (the nearest, the best), join by a finer bucket. If you need no "
+    "column of that side, a left semi join adds no rows."
 )
 _DROPS_FIRST = (
     "Many rows of both sides have the same {keys}: look which values these are (unknown, default, empty), "
