@@ -62,6 +62,8 @@ _BY_STREAM = (
 )
 _PLAIN, _OF_SINK = ("InMemoryFileIndex", "CatalogFileIndex"), "MetadataLogFileIndex"
 """How Spark finds files of a folder or a table of its own, and those that a streaming query has written."""
+_OF_FILES = ("Execute InsertIntoHadoopFsRelationCommand", "Execute InsertIntoHiveTable")
+"""How the names of writes begin whose files the driver moves to their places, one by one."""
 TABLES = "fileTables"
 """The evidence of which tables or paths the files are."""
 
@@ -124,9 +126,9 @@ def small_files(
             share *= max(_share_of_scans(nodes, execution), overhead)
         share_ms = wall_ms * share
         # Of a micro-batch, the driver commits more; and a file for each partition may be needed.
-        commits = field == "Written" and not of_query and not one_each
-        commit_ms, commit_span = _commit(execution, stages) if commits else (0, (0, 0))
-        commit_ms = commit_ms * (number - enough) // number
+        may_commit = field == "Written" and not of_query and not one_each
+        commit_span = _commit(execution, stages) if may_commit else (0, 0)
+        commit_ms = (commit_span[1] - commit_span[0]) * (number - enough) // number
         yield Issue(
             SMALL_FILES,
             f"{SMALL_FILES} {verb}",
@@ -147,15 +149,16 @@ def small_files(
         )
 
 
-def _commit(execution: EndedExecution, stages: frozenset[int]) -> tuple[int, tuple[int, int]]:
-    """Return how long the driver committed files, after the stages that wrote them, and from when until when.
+def _commit(execution: EndedExecution, stages: frozenset[int]) -> tuple[int, int]:
+    """Return from when until when the driver committed files one by one, after the stages that wrote them.
 
-    0 if another stage comes after these: then the driver does more.
+    Both are 0 if another stage comes after these, and for formats whose commit is a single entry of a log.
     """
     last_ms = max((stage.ended_ms for stage in execution.stages.values()), default=0)
     ended_ms = max((execution.stages[each].ended_ms for each in stages & execution.stages.keys()), default=0)
-    span = last_ms, execution.ended_ms
-    return (max(0, span[1] - span[0]), span) if 0 < ended_ms == last_ms else (0, (0, 0))
+    one_by_one = any(node.name.startswith(_OF_FILES) for node in execution.nodes())
+    is_last = 0 < ended_ms == last_ms <= execution.ended_ms
+    return (last_ms, execution.ended_ms) if one_by_one and is_last else (0, 0)
 
 
 def _share_of_scans(scans: list[Node], execution: EndedExecution) -> float:

@@ -65,6 +65,19 @@ def test_frames_that_the_driver_sends_to_all(tables: tuple[str, ...], kinds: dic
     assert {kind: costs.get(kind) for kind in kinds} == kinds
 
 
+def test_a_broadcast_that_is_built_while_other_frames_are_read() -> None:
+    """The time of those stages counts as it is, and not once more: all of it is no more than the execution took."""
+    plan = Plan()(0, "HashAggregate(keys=[g#1L])", 9, rows=9)
+    plan(1, JOIN.replace("SortMergeJoin", "BroadcastHashJoin"), 8, rows=900)
+    plan(2, NUMBERED, 1, rows=900)(3, "Scan parquet lab.sensor [hum#9]", 1, rows=900)
+    plan(2, "BroadcastExchange HashedRelationBroadcastMode", None, rows=900, time_to_build=40 * S)
+    plan(3, NUMBERED, 2, rows=900)(4, "Scan parquet lab.sensor [hum#9]", 2, rows=900)
+    stages = {"s1": (0, 50), "s2": (0, 15), "s8": (53, 60), "s9": (60, 65)}
+    (issue,) = aligned_frames(executed(plan, lasted_ms=65 * S, **stages), Thresholds())
+    assert issue.driver_ms == 3 * S
+    assert issue.lost_ms == (57 + 3 - 15) * S
+
+
 def test_frames_of_two_tables_have_to_be_joined() -> None:
     assert told(frames("lab.sensor", "lab.rooms")) == []
 

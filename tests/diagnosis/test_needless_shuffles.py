@@ -24,12 +24,18 @@ DISTINCT = "HashAggregate(keys=[shop#1L], functions=[])"
 
 
 def told(
-    *between: str, shuffle: str = EVEN, last: str = SUM, rows: int = ROWS, tasks: int = 8, by: str = "shop#1L"
+    *between: str,
+    shuffle: str = EVEN,
+    last: str = SUM,
+    rows: int = ROWS,
+    tasks: int = 8,
+    by: str = "shop#1L",
+    beside: str = "",
 ) -> list[Issue]:
     """Return what is told of a shuffle, what is done until the next one, and what is after that.
 
     Its rows are written in the 30 s of stage 1, of which a tenth is for that, and read in the 40 s of stage 2,
-    of which a fifth writes them again.
+    of which a fifth writes them again. Beside all that may be another branch of the plan.
     """
     plan = Plan()(0, last, 3)(
         1, f"Exchange hashpartitioning({by}, 200), ENSURE_REQUIREMENTS", 2, shuffle_records_written=9
@@ -39,6 +45,8 @@ def told(
     depth = 2 + len(between)
     plan(depth, "AQEShuffleRead coalesced")(depth + 1, shuffle, 1, shuffle_records_written=rows)
     plan(depth + 2, "Scan parquet db.purchases [shop#1L]", 1, rows=rows)
+    if beside:
+        plan(1, beside, 2)
     execution = executed(plan, s1=(0, 30), s2=(30, 70), s3=(70, 75))
     stages = {
         **execution.stages,
@@ -80,6 +88,13 @@ def test_rows_that_are_moved_again(between: tuple[str, ...], of: dict[str, str],
     assert issue.sentence.startswith(f"{said} 2,000,000 rows of db.purchases, and the next step moves them")
     assert issue.sentence.endswith(" again, by shop")
     assert issue.stages == {1, 2}
+
+
+def test_a_shuffle_that_another_branch_reads_too() -> None:
+    """It spares computing what is below it once more."""
+    assert told(PARTIAL) != []
+    assert told(PARTIAL, beside=f"ReusedExchange [shop#21L, amount#24L], {EVEN}, [plan_id=40]") == []
+    assert told(PARTIAL, beside="ReusedExchange [id#1L], BroadcastExchange HashedRelation") != []
 
 
 @pytest.mark.parametrize(

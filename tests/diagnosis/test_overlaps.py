@@ -83,6 +83,17 @@ def test_a_cache_that_is_filled_each_time() -> None:
     assert [issue.sentence for issue in again(*turns) if "SortMergeJoin" in issue.sentence] == []
 
 
+@pytest.mark.parametrize("again_filled", [True, False])
+def test_a_cache_that_is_filled_anew_has_other_rows(again_filled: bool) -> None:
+    """Tables that it was made of may have been written in between: nothing says that they were not."""
+    filling = joined(1)
+    for node in filling.nodes():
+        if node.name == "InMemoryTableScan":
+            node.children[0].measured_in = frozenset((11,))
+    between = [filling] if again_filled else []
+    assert bool(again(filling, joined(2), *between, joined(3))) is not again_filled
+
+
 def test_what_only_reads_a_cache() -> None:
     """However often: that is what it is for."""
     plans = (
@@ -236,6 +247,33 @@ def test_parts_of_one_frame(other: PartGroup, told: dict[str, int]) -> None:
     frames = frames_of(groups, {})
     assert {each.cause: each.lost_ms for each in frames} == told
     assert frames[0].besides_ms == told["a"] - 9
+
+
+def turns_of(*of_parts: tuple[int, int, str]) -> list[PartGroup]:
+    """Return groups of one part each, by how often that was computed, its size, and the place that it was for."""
+    groups = []
+    for number, (times, size, place) in enumerate(of_parts):
+        group = frame(f"p{number}", "t", "x.py:4", 5)
+        places = {"x.py:4": None, place: None}
+        group.parts[0] = replace(group.parts[0], times=times, size=size, places=places)
+        groups.append(replace(group, differing={times}))
+    return groups
+
+
+@pytest.mark.parametrize(
+    ("groups", "grows"),
+    [
+        (turns_of((4, 3, "x.py:4"), (3, 6, "x.py:4"), (2, 9, "x.py:4")), True),
+        (turns_of((4, 9, "x.py:4"), (3, 3, "x.py:4"), (2, 6, "x.py:4")), False),
+        (turns_of((4, 3, "x.py:4"), (3, 6, "y.py:7"), (2, 9, "z.py:9")), False),
+    ],
+    ids=["each is made of the one before", "some are smaller", "for other places as well"],
+)
+def test_parts_of_one_frame_that_are_no_loop(groups: list[PartGroup], grows: bool) -> None:
+    """However often each is computed: only what a loop makes grows by as much with each turn, at one place."""
+    (one_frame,) = frames_of(groups, {})
+    assert one_frame.lost_ms == 15
+    assert one_frame.grows is grows
 
 
 def test_a_part_stays_where_it_was_told_first() -> None:

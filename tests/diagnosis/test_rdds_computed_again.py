@@ -131,6 +131,18 @@ def test_turns_of_a_loop() -> None:
     assert (issue.share_ms, issue.evidence["recomputation.times"]) == (17 * S, 5)
 
 
+def test_more_turns_than_are_kept() -> None:
+    """All count, but for what takes far less at another place."""
+    turns = [(stage("collect at a.py:9"), 2 + number % 2) for number in range(150)]
+    issue = told(*turns)
+    assert issue is not None
+    assert (issue.share_ms, issue.evidence["recomputation.times"]) == ((150 * 5 // 2 - 3) * S, 150)
+    assert told(*turns, (stage("first at a.py:11"), 1)) is None
+    longest = told(*turns, (stage("collect at a.py:9"), 7))
+    assert longest is not None
+    assert (longest.share_ms, longest.evidence["recomputation.times"]) == (150 * 5 // 2 * S, 151)
+
+
 def test_the_lines_of_a_file() -> None:
     """Spark calls their RDD by its path, which says more than a number."""
     files = [stage(f"count at a.py:{line}") for line in (3, 4)]

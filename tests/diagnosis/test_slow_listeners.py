@@ -27,6 +27,14 @@ def test_a_listener_that_does_not_keep_up(dropped: int, waiting: int, said: str)
     assert issue.sentence == f"the listener com.shop.Audit takes 55.0 s to handle Spark's events; {said}"
 
 
+@pytest.mark.parametrize(("busy_ms", "advice"), [(4 * S, "came in a burst"), (31 * S, "return at once")])
+def test_events_that_were_dropped_in_a_burst(busy_ms: int, advice: str) -> None:
+    """A listener that mostly waits for events is not too slow for them."""
+    issue = slow_listeners({"shared": 9}, {"shared": 0}, {MINE: busy_ms}, 60 * S)
+    assert issue is not None
+    assert advice in issue.advice
+
+
 def test_the_listeners_of_another_queue() -> None:
     """Each queue has a thread of its own: what is slow in one drops nothing in another."""
     busy_ms = {MINE: 20 * S, "org.apache.spark.status.AppStatusListener": 50 * S}

@@ -28,9 +28,11 @@ def aligned_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
             if len(tables) == 1 and (stages := _stages(join) & execution.stages.keys()):
                 frames = 1 + sum(1 for node in join.walk() if _aligns(node))
                 reading_ms = min((_run_ms(execution, read) for read in _reading(join) if read), default=0)
-                sent_ms = sum(driver_ms(node, execution) for node in join.walk() if node.name == BROADCAST)
+                sent = (driver_ms(node, execution) for node in join.walk() if node.name == BROADCAST)
+                # Stages of other frames may run meanwhile, whose time counts as it is.
+                sent_ms = min(sum(sent), execution.lasted_ms - execution.wall_ms(execution.stages))
                 lost_ms = execution.wall_ms(stages) + sent_ms - reading_ms // max(1, execution.cores)
-                issue = _issue(tables[0], frames, min(max(0, lost_ms), execution.lasted_ms), stages)
+                issue = _issue(tables[0], frames, max(0, lost_ms), stages)
                 span_ms = execution.begun_ms, execution.ended_ms
                 yield replace(issue, driver_ms=sent_ms, driver_span_ms=span_ms)
 

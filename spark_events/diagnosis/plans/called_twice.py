@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.needless_shuffles import is_needless
+from spark_events.diagnosis.plans.needless_shuffles import undone_by
 from spark_events.diagnosis.plans.node import BROADCAST, EXCHANGE, IN_MEMORY, Node, columns
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_accounted_for
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
@@ -44,7 +44,7 @@ def called_twice(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
         if node.name.endswith(CALLING):
             yield from _for_filter(node, work)
         elif node.name == EXCHANGE and (sorts := _RANGES.search(node.text)):
-            if is_needless(node, execution, thresholds):
+            if undone_by(node, execution, thresholds) is not None:
                 continue  # the sample is a part of what that costs
             yield from _for_sample(node, sorts[1], work)
 

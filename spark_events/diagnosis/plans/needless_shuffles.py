@@ -9,14 +9,14 @@ from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import functions_of
-from spark_events.diagnosis.plans.node import DATA_SIZE, EXCHANGE, Node, columns, first_of
+from spark_events.diagnosis.plans.node import AGGREGATES, DATA_SIZE, EXCHANGE, Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_light, over
 from spark_events.diagnosis.thresholds import NEEDLESS_SHUFFLE, Thresholds
 
 _ASKED_FOR, _SORTS = ", REPARTITION_BY_", "rangepartitioning("
 """How texts of exchanges say that the program has asked for them, and that they are a sort's first step."""
+_REUSED = "ReusedExchange"
 _PASSES = ("AQEShuffleRead", "Sort", "Project", "Filter")
-_AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
 _MOST_NAMES = 4
 _QUICK = re.compile(
     "count|sum|min|max|avg|first|last|max_by|min_by|count_if|stddev|variance|cast|coalesce|isnotnull|isnull|IN|"
@@ -34,16 +34,17 @@ _SORT_LAST = (
 )
 
 
-def is_needless(shuffle: Node, execution: EndedExecution, thresholds: Thresholds) -> bool:
-    """Return whether ``needless_shuffles`` tells of a shuffle."""
+def undone_by(shuffle: Node, execution: EndedExecution, thresholds: Thresholds) -> Node | None:
+    """Return the next shuffle of the same rows, if it undoes one of the program's; None if that is of use.
+
+    One that other branches of the plan read, too, spares computing what is below it again.
+    """
     is_asked_for = shuffle.name == EXCHANGE and (_ASKED_FOR in shuffle.text or _SORTS in shuffle.text)
     is_large = (shuffle.rows or 0) >= thresholds.explosion_rows
-    return (
-        is_asked_for
-        and is_large
-        and _has_all_cores(shuffle, execution)
-        and _next_shuffle(shuffle) is not None
-    )
+    if not (is_asked_for and is_large and _has_all_cores(shuffle, execution)):
+        return None
+    following = _next_shuffle(shuffle)
+    return None if following is None or _is_reused(shuffle, execution) else following
 
 
 def needless_shuffles(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
@@ -52,11 +53,16 @@ def needless_shuffles(execution: EndedExecution, thresholds: Thresholds) -> Iter
     How long it takes is not measured apart: ``share_ms`` is the time to write them, to sample them for a
     sort, and, besides what the next shuffle takes to write, that of the stage that reads them.
     """
-    work: WorkInStages | None = None
     for node in execution.nodes():
-        if is_needless(node, execution, thresholds) and (following := _next_shuffle(node)) is not None:
-            work = work or WorkInStages(execution)
-            yield _issue(node, following, execution, work)
+        following = undone_by(node, execution, thresholds)
+        if following is not None:
+            yield _issue(node, following, execution)
+
+
+def _is_reused(shuffle: Node, execution: EndedExecution) -> bool:
+    """Return whether another branch of the plan reads what a shuffle has written, whose text it has."""
+    text = shuffle.text.partition(", [plan_id")[0]
+    return any(node.name.startswith(_REUSED) and text in node.text for node in execution.nodes())
 
 
 def _has_all_cores(shuffle: Node, execution: EndedExecution) -> bool:
@@ -69,7 +75,7 @@ def _next_shuffle(shuffle: Node) -> Node | None:
     """Return the next shuffle of the same rows; None if something before it uses how they are divided."""
     node, aggregates = shuffle.parent, 0
     while node is not None and node.name != EXCHANGE:
-        if node.name in _AGGREGATES:
+        if node.name in AGGREGATES:
             aggregates += 1
             if aggregates > 1 or not _is_partial(node):
                 return None
@@ -97,11 +103,12 @@ def _is_partial(aggregate: Node) -> bool:
     return (
         aggregate.parent is not None
         and aggregate.parent.name == EXCHANGE
-        and (final is not None and final.name in _AGGREGATES)
+        and (final is not None and final.name in AGGREGATES)
     )
 
 
-def _issue(shuffle: Node, following: Node, execution: EndedExecution, work: WorkInStages) -> Issue:
+def _issue(shuffle: Node, following: Node, execution: EndedExecution) -> Issue:
+    work = WorkInStages(execution)
     rows, moved = shuffle.rows or 0, shuffle.metrics.get(DATA_SIZE, 0)
     of = first_of(shuffle.tables(), _MOST_NAMES)
     by = first_of(columns(following.text), _MOST_NAMES)

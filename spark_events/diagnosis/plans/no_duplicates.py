@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import CUT, MOVES, ROWS, Node, columns, first_of
+from spark_events.diagnosis.plans.node import AGGREGATES, CUT, MOVES, ROWS, Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import above, freed_besides_ms, over
 from spark_events.diagnosis.thresholds import NO_DUPLICATES, Thresholds
 
-_AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
 _BY = re.compile(r"\(keys?=\[(.+)\], functions=\[(.*?)\]", re.ASCII | re.DOTALL)
 _FIRST = re.compile(r"^(?:(?:partial_|merge_)?first\([^()]*\)(?:, |$))*$", re.ASCII)
 """How Spark keeps the other columns of ``dropDuplicates``."""
@@ -28,7 +27,7 @@ def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator
     the stage that compares them.
     """
     for node in execution.nodes():
-        partial = _next_aggregate(node) if node.name in _AGGREGATES else None
+        partial = _next_aggregate(node) if node.name in AGGREGATES else None
         if partial is None or len(partial.children) != 1:
             continue
         rows, of = node.metrics.get(ROWS) or 0, partial.children[0].rows
@@ -63,7 +62,7 @@ def _next_aggregate(node: Node) -> Node | None:
     below = node.children
     while len(below) == 1 and below[0].name in (*MOVES, "Project"):
         below = below[0].children
-    return below[0] if len(below) == 1 and below[0].name in _AGGREGATES else None
+    return below[0] if len(below) == 1 and below[0].name in AGGREGATES else None
 
 
 def _keys(node: Node) -> str:
@@ -85,4 +84,4 @@ def _is_of_sets(node: Node) -> bool:
 def _is_counted(node: Node) -> bool:
     """Return whether what is left of rows is counted: that has to find out whether there are duplicates."""
     above = over(node, ("Project",))
-    return above is not None and above.name in _AGGREGATES and _COUNTED in above.text
+    return above is not None and above.name in AGGREGATES and _COUNTED in above.text

@@ -73,6 +73,7 @@ _OTHER_ROWS = ("Generate", "Expand", "Sample")
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
 MOVES = (EXCHANGE, "AQEShuffleRead", "Sort")
 """Nodes that only move rows, as between the two steps of an aggregation."""
+AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
 EXISTING_RDD = "Scan ExistingRDD"
 OF_PROGRAM = (EXISTING_RDD, "LocalTableScan")
 """How the names of scans begin whose rows the program has made: two that look alike may have other rows."""
@@ -283,6 +284,7 @@ def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -
 def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> Node | None:
     root: Node | None = None
     path: list[tuple[int, Node]] = []
+    in_python: list[Node] = []
     for depth, name, text, metadata, metrics in plan:
         name = _NUMBER.sub("", name)
         while path and path[-1][0] >= depth:
@@ -305,24 +307,22 @@ def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> N
         elif root is None:
             root = node
         path.append((depth, node))
-    if root is not None:
-        _take_off_nested(root)
+        if IN_PYTHON in node.metrics:
+            in_python.append(node)
+    _take_off_nested(in_python)
     return root
 
 
-def _take_off_nested(root: Node) -> None:
-    """Leave each node its own time in Python: Spark counts how long its worker waits for those below, too."""
-    in_python = [node for node in root.walk() if IN_PYTHON in node.metrics]
-    with_nested = {id(node): node.metrics[IN_PYTHON] for node in in_python}
+def _take_off_nested(in_python: Sequence[Node]) -> None:
+    """Leave nodes their own time in Python: Spark counts how long a worker waits for those below, too."""
+    nested_ms: dict[int, int] = {}
     for node in in_python:
-        below = [child for child in node.children if not child.is_exchange]
-        nested_ms = 0
-        while below:
-            other = below.pop()
-            if id(other) in with_nested:
-                nested_ms += with_nested[id(other)]
-            else:
-                below += [child for child in other.children if not child.is_exchange]
-        if nested_ms:
-            own_ms = max(0, with_nested[id(node)] - nested_ms)
+        above = node.parent
+        while above is not None and not above.is_exchange and IN_PYTHON not in above.metrics:
+            above = above.parent
+        if above is not None and not above.is_exchange:
+            nested_ms[id(above)] = nested_ms.get(id(above), 0) + node.metrics[IN_PYTHON]
+    for node in in_python:
+        if id(node) in nested_ms:
+            own_ms = max(0, node.metrics[IN_PYTHON] - nested_ms[id(node)])
             node.metrics = {**node.metrics, IN_PYTHON: own_ms}

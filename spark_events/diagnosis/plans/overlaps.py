@@ -99,32 +99,44 @@ def frames_of(groups: list[PartGroup], leaders: dict[str, str]) -> list[PartGrou
         leaders: by the cause of each group that was here before, that of the one it is in: it stays there,
             for what it has cost was told. The groups' are added.
     """
-    by_cause = {group.cause: group for group in groups}
     for group in groups:
         if group.cause not in leaders:
-            leads = (
-                each for each in groups if leaders.get(each.cause) == each.cause and _is_alike(each, group)
-            )
-            leaders[group.cause] = next((each.cause for each in leads), group.cause)
-    frames: dict[str, PartGroup] = {}
+            leads = (each for each in groups if leaders.get(each.cause) == each.cause)
+            leaders[group.cause] = next((each.cause for each in leads if _is_alike(each, group)), group.cause)
+    here = {group.cause for group in groups}
+    frames: dict[str, list[PartGroup]] = {}
     for group in groups:
-        cause = leaders[group.cause] if leaders[group.cause] in by_cause else group.cause
-        frame = frames.get(cause)
-        if frame is None:
-            frames[cause] = replace(group, cause=cause, differing=set(group.differing))
-            continue
-        frame.besides_ms += group.lost_ms
-        frame.differing |= group.differing
-        frame.lost_ms += group.lost_ms
-    return list(frames.values())
+        leader = leaders[group.cause]
+        frames.setdefault(leader if leader in here else group.cause, []).append(group)
+    return [_as_one(cause, of_frame) for cause, of_frame in frames.items()]
+
+
+def _as_one(cause: str, groups: list[PartGroup]) -> PartGroup:
+    """Return the first of some groups with what all of them have cost."""
+    first, *others = groups
+    besides_ms = sum(group.lost_ms for group in others)
+    turns = [group for group in groups if _places(group) == _places(first)]
+    sizes: dict[int, int] = {}
+    for group in turns:
+        sizes.setdefault(group.parts[0].times, group.parts[0].size)
+    in_turn = [sizes[times] for times in sorted(sizes, reverse=True)]
+    # What is made of others is larger, and was computed less often.
+    are_turns = in_turn == sorted(set(in_turn))
+    differing = set[int]().union(*(group.differing for group in turns)) if are_turns else first.differing
+    lost_ms = first.lost_ms + besides_ms
+    return replace(first, cause=cause, lost_ms=lost_ms, besides_ms=besides_ms, differing=differing)
 
 
 def _is_alike(leader: PartGroup, other: PartGroup) -> bool:
     """Return whether groups read the same sources for the same places, and their costs are known."""
     ours, theirs = leader.parts[0], other.parts[0]
     is_plain = all(part.is_known and not part.cached and not part.was_released for part in (ours, theirs))
-    places = [{place for part in group.parts for place in part.places} for group in (leader, other)]
-    return is_plain and ours.sources == theirs.sources != () and bool(places[0] & places[1])
+    is_here = not _places(leader).isdisjoint(_places(other))
+    return is_plain and ours.sources == theirs.sources != () and is_here
+
+
+def _places(group: PartGroup) -> set[str]:
+    return {place for part in group.parts for place in part.places}
 
 
 def _again(part: PlanPart, needed: set[int]) -> list[Pass]:

@@ -15,7 +15,6 @@ from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, above
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
-_EXPRESSION_ID = re.compile(r"#\d+L?", re.ASCII)
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")
 _FUNCTIONS = re.compile(
     r"\b(from_json|from_csv|from_xml|from_avro|from_protobuf|parse_json|json_tuple)\(", re.ASCII
@@ -62,7 +61,7 @@ class _Parsed:
         besides_ms: each time in stages that do more which may take long, the first of them: nobody knows how
             much of it parsing took.
         places: in the user's code that these were for; the first few.
-        filters: the conditions of each time, as far as they differ; of the first of them.
+        filters: the conditions of each time, with their columns, as far as they differ; of the first of them.
     """
 
     by: _By
@@ -74,7 +73,7 @@ class _Parsed:
     longest_ms: int = 0
     besides_ms: list[int] = field(default_factory=list)
     places: dict[str, None] = field(default_factory=dict)
-    filters: set[frozenset[str]] = field(default_factory=set)
+    filters: set[frozenset[tuple[str, ...]]] = field(default_factory=set)
 
     @property
     def is_again(self) -> bool:
@@ -109,7 +108,7 @@ class _Parsed:
         if len(self.filters) < _OFTEN or len(self.filters) < _NEARLY_ALL * (self.times - 1):
             return ""
         common = frozenset.intersection(*self.filters)
-        by = (set(columns(" ".join(conditions - common))) for conditions in self.filters)
+        by = ({name for _, *names in conditions - common for name in names} for conditions in self.filters)
         return ", ".join(sorted(set.intersection(*by)))
 
     def add(self, time_ms: int, besides_ms: int, place: str) -> None:
@@ -176,11 +175,10 @@ class ParsedFiles:
         return parsed.is_again
 
 
-def _conditions(scan: Node) -> frozenset[str]:
-    """Return what the rows of a scan have to be, before they are shuffled."""
-    texts = (node.text.removeprefix("Filter ") for node in above(scan) if node.name == "Filter")
-    parts = (part.strip("() ") for text in texts for part in text.split(" AND "))
-    return frozenset(_EXPRESSION_ID.sub("#0", part) for part in parts)
+def _conditions(scan: Node) -> frozenset[tuple[str, ...]]:
+    """Return what rows of a scan have to be before they are shuffled, each with the columns it is about."""
+    parts = (part for node in above(scan) if node.name == "Filter" for part in node.text.split(" AND "))
+    return frozenset((without_ids(part.strip("() ")), *columns(part)) for part in parts)
 
 
 def _parsed_by(scan: Node) -> _By | None:

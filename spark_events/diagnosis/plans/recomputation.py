@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import sha256
 from typing import NamedTuple
@@ -40,16 +41,6 @@ _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
 
 
-class _Where(NamedTuple):
-    """Where a part of a plan stands."""
-
-    execution: EndedExecution
-    work: WorkInStages
-    place: str
-    whole: str
-    cached: bool = False
-
-
 class _Digest(NamedTuple):
     """What a node and all below it do; it is not comparable if others may have computed a part of it.
 
@@ -62,6 +53,17 @@ class _Digest(NamedTuple):
     comparable: bool = True
     heavy: bool = False
     reads_cache: bool = False
+
+
+class _Where(NamedTuple):
+    """Where a part of a plan stands; ``caches`` has the digests of scans of caches, by their ids."""
+
+    execution: EndedExecution
+    work: WorkInStages
+    place: str
+    whole: str
+    caches: dict[int, _Digest]
+    cached: bool = False
 
 
 class Recomputation:
@@ -77,6 +79,7 @@ class Recomputation:
     def __init__(self, with_other_rows: Sequence[str] = OF_PROGRAM) -> None:
         self._not_kept = (*_NOT_KEPT, *with_other_rows)
         self._with_other_rows = tuple(with_other_rows)
+        self._fills: Counter[str] = Counter()
         self._parts: dict[str, PlanPart] = {}
         self._again: dict[str, PlanPart] = {}
         self._causes: dict[str, str] = {}
@@ -120,7 +123,7 @@ class Recomputation:
         digests = []
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
-            where = _Where(execution, work, place, whole)
+            where = _Where(execution, work, place, whole, {})
             digests.append(self._take(plan, where, parts))
             if other_columns:
                 self._take_work(plan, where, parts)
@@ -175,7 +178,7 @@ class Recomputation:
             if node.name == IN_MEMORY:
                 if computed:
                     self._take_cache(node, digests)
-                digests[id(node)] = _digest_of_cache(node, self._with_other_rows)
+                digests[id(node)] = where.caches[id(node)] = self._digest_of_cache(node)
                 continue
             place = where._replace(cached=cached)
             not_kept = _NOT_KEPT if cached else self._not_kept
@@ -193,7 +196,7 @@ class Recomputation:
         for node, cached, computed in _bottom_up(plan):
             columns.take(node)
             if node.name == IN_MEMORY:  # of one that is not filled, nothing below was computed
-                digests[id(node)] = _digest_of_cache(node, self._with_other_rows)
+                digests[id(node)] = where.caches[id(node)]
                 if computed and node.children and fills_cache(node):
                     kept = digests[id(node.children[0])].name
                     self._released.filled(node.children[0], kept, _kept_by(node, where.execution))
@@ -205,6 +208,23 @@ class Recomputation:
                 digest = digests[id(node)] = _digest_of_work(node, columns, below, self._not_kept)
                 if computed and not cached and digest.comparable and digest.heavy:
                     self._add(digest, node, where, parts)
+
+    def _digest_of_cache(self, scan: Node) -> _Digest:
+        """Return the digest of what the scan of a cache reads, whichever of its columns these are.
+
+        Spark tells what is cached by its plan. Once it is filled anew, its tables may have other rows. While
+        it is filled, or again because it keeps too little, the time of its stage is that of the cache.
+        """
+        digest = sha256("\n".join(child.signature() for child in scan.children).encode(errors="replace"))
+        cached, is_filled = digest.hexdigest(), fills_cache(scan)
+        if cached in self._fills or len(self._fills) < _MOST_PARTS:
+            self._fills[cached] += is_filled
+        filters = without_ids(scan.text.partition("], [")[2])
+        digest.update(f"\n{self._fills[cached]} {scan.rows} {filters}".encode(errors="replace"))
+        below = [node.name for child in scan.children for node in child.walk()]
+        is_the_same = bool(below) and not any(name.startswith(self._with_other_rows) for name in below)
+        comparable = is_the_same and cached in self._fills and not is_filled
+        return _Digest(digest.hexdigest()[:16], 1, comparable, reads_cache=True)
 
     def _take_cache(self, scan: Node, digests: Mapping[int, _Digest]) -> None:
         """Take how much a cache has of what is below its scan."""
@@ -282,20 +302,6 @@ def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str
     reads_cache = bool(below) and all(each.reads_cache for each in below) and not is_heavy(node)
     comparable = own and all(each.comparable for each in below)
     return _Digest(digest.hexdigest()[:16], size, comparable, reads_cache=reads_cache)
-
-
-def _digest_of_cache(scan: Node, with_other_rows: tuple[str, ...]) -> _Digest:
-    """Return the digest of what is cached, whichever of its columns are read; Spark tells it by its plan."""
-    digest = sha256(
-        f"cache {scan.rows} {without_ids(scan.text.partition('], [')[2])}\n".encode(errors="replace")
-    )
-    for child in scan.children:
-        digest.update(child.signature().encode(errors="replace"))
-    names = (node.name for child in scan.children for node in child.walk())
-    # While it is filled, or again because it keeps too little, the time of its stage is that of the cache.
-    reads = bool(scan.children) and not fills_cache(scan)
-    comparable = reads and not any(name.startswith(with_other_rows) for name in names)
-    return _Digest(digest.hexdigest()[:16], 1, comparable, reads_cache=True)
 
 
 def _digest_of_work(

@@ -13,7 +13,7 @@ from spark_events.diagnosis.measured import kept_rdds
 from spark_events.diagnosis.rdds.sorted_again import is_sort, sources
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
-_MOST_SOURCES, _MOST_RUNS, _MOST_PLACES = 1_000, 1_000, 3
+_MOST_SOURCES, _MOST_RUNS, _MOST_PLACES = 1_000, 100, 3
 _CHECKPOINT = "ReliableCheckpointRDD"
 _LEAST_TURNS = 3
 _LEAST_SHARE = 0.5
@@ -36,11 +36,12 @@ class _Run(NamedTuple):
 
 @dataclass(slots=True)
 class _Computed:
-    """The stages that compute the same RDDs.
+    """The stages that compute the same RDDs; times in ms.
 
     Attributes:
         name: of what they begin with, for a sentence.
         runs: the first of them.
+        more, more_ms, longest_ms: how many later ones are like these, how long they took, and the longest.
         again: the latest that may have written as a checkpoint what the action before it at the same place
             has computed, with how long the shorter of both took.
         checkpoint: where that is known to be so; empty if it is not.
@@ -49,12 +50,30 @@ class _Computed:
 
     name: str
     runs: list[_Run] = field(default_factory=list)
+    more: int = 0
+    more_ms: int = 0
+    longest_ms: int = 0
     again: _Run | None = None
     checkpoint: str = ""
     wrote: _Run | None = None
 
+    def add(self, run: _Run) -> bool:
+        """Count a stage; return whether it is like others."""
+        is_kept = len(self.runs) < _MOST_RUNS
+        if is_kept:
+            self.runs.append(run)
+        is_alike = self._tells()(run)
+        if is_alike and not is_kept:
+            self.more, self.more_ms = self.more + 1, self.more_ms + run.time_ms
+            self.longest_ms = max(self.longest_ms, run.time_ms)
+        return is_alike
+
     def alike(self) -> list[_Run]:
-        """Return those that take about as long as others, with all turns of loops, in their order.
+        """Return the first that take about as long as others, with all turns of loops, in their order."""
+        return list(filter(self._tells(), self.runs))
+
+    def _tells(self) -> Callable[[_Run], bool]:
+        """Return what tells stages that are alike.
 
         What others compute that take far less is something else, or little of it. The longest may be the
         first, for which Python starts, or compute more: the next one says how long is usual, if there are
@@ -68,7 +87,7 @@ class _Computed:
         turns = Counter(run.place for run in self.runs)
         places = {run.place for run in self.runs if run.time_ms >= least_ms}
         loops = {place for place in places if turns[place] >= _LEAST_TURNS}
-        return [run for run in self.runs if run.time_ms >= least_ms or run.place in loops]
+        return lambda run: run.time_ms >= least_ms or run.place in loops
 
 
 class RddsComputedAgain:
@@ -91,22 +110,12 @@ class RddsComputedAgain:
         if key not in self._computed and len(self._computed) >= _MOST_SOURCES:
             return None
         known = self._computed.setdefault(key, _Computed(_name(info, key)))
-        if len(known.runs) >= _MOST_RUNS:
-            return None
         alone_ms = alone() if known.runs else wall_ms  # most RDDs are computed once
         run = _Run(place, frozenset(_parents(info)), alone_ms)
-        before = known.alike()
-        common = (
-            frozenset[int]()
-            .union(*(each.rdds for each in before[:1]))
-            .intersection(*(each.rdds for each in before))
-        )
-        if place in {each.place for each in before} and max(run.rdds) in common - {max(common)}:
-            longest_ms = max(each.time_ms for each in before)
-            known.again = run._replace(time_ms=min(alone_ms, longest_ms))
-        known.runs.append(run)
-        alike = known.alike()
-        return _issue(key, known) if len(alike) > 1 and run in alike else None
+        if (both_ms := _writes_again(run, known.alike())) is not None:
+            known.again = run._replace(time_ms=both_ms)
+        is_alike = known.add(run)
+        return _issue(key, known) if is_alike and len(known.alike()) > 1 else None
 
     def checkpoints(self, info: Mapping[str, Any]) -> Issue | None:
         """Called with each stage that has ended: one that reads a checkpoint tells what it was written of.
@@ -127,6 +136,19 @@ class RddsComputedAgain:
                     known.checkpoint, known.wrote = place, again
                     return _issue(key, known)
         return None
+
+
+def _writes_again(run: _Run, before: list[_Run]) -> int | None:
+    """Return how long a stage or the longest before took, in ms, the shorter, if it may write a checkpoint.
+
+    That computes an RDD out of which the action at the same place has made another one.
+    """
+    if run.place not in {each.place for each in before}:
+        return None
+    common = before[0].rdds.intersection(*(each.rdds for each in before))
+    if max(run.rdds) not in common - {max(common)}:
+        return None
+    return min(run.time_ms, max(each.time_ms for each in before))
 
 
 def _name(info: Mapping[str, Any], key: frozenset[int]) -> str:
@@ -156,7 +178,8 @@ def _is_whole(info: Mapping[str, Any]) -> bool:
 def _issue(key: frozenset[int], known: _Computed) -> Issue:
     numbers = ", ".join(map(str, sorted(key)[:_MOST_PLACES]))
     alike = known.alike()
-    shorter_ms = sum(run.time_ms for run in alike) - max(run.time_ms for run in alike)
+    times, all_ms = len(alike) + known.more, sum(run.time_ms for run in alike) + known.more_ms
+    shorter_ms = all_ms - max(known.longest_ms, *(run.time_ms for run in alike))
     places = list(dict.fromkeys(run.place for run in alike))[:_MOST_PLACES]
     advice = "If they have functions in common, persist() the RDD that these make, before the first action."
     written = ""
@@ -172,9 +195,9 @@ def _issue(key: frozenset[int], known: _Computed) -> Issue:
         f"{RECOMPUTATION} of rdd {numbers}",
         None,
         None,
-        f"{len(alike):,} stages compute what they need of {same}, each anew, for "
+        f"{times:,} stages compute what they need of {same}, each anew, for "
         f"{', '.join(places)}: all but the longest take {duration(shorter_ms)}{written}",
         advice,
-        evidence={"recomputation.times": len(alike), "recomputation.what": known.name},
+        evidence={"recomputation.times": times, "recomputation.what": known.name},
         share_ms=shorter_ms,
     )

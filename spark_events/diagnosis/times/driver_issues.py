@@ -98,8 +98,6 @@ _MADE_IN_A_LOOP = (
     "call analyzes the whole plan again, which takes the driver longer each time; one select() or "
     "withColumns() does it once. If that is not it,"
 )
-
-
 _OF_ROWS = (
     "Python may still unpack the rows of that result, or the program works on them: do that in Spark, or "
     "aggregate or filter there, so that fewer rows come."

@@ -29,6 +29,11 @@ _RETURN = (
     "that queue show and decide, such as Spark's UI; a larger "
     "spark.scheduler.listenerbus.eventqueue.capacity only helps against bursts."
 )
+_BURST = (
+    "It works for less than half of the time, so that events came in a burst: a larger "
+    "spark.scheduler.listenerbus.eventqueue.capacity (10,000 by default) keeps them. Those that were dropped "
+    "are missing in what the listeners of that queue show and decide, such as Spark's UI."
+)
 _FASTER_LOG = (
     "Spark's event log is written more slowly than events come: write it to faster storage "
     "(spark.eventLog.dir), and leave out spark.eventLog.logBlockUpdates.enabled and "
@@ -63,7 +68,7 @@ def slow_listeners(
         None,
         f"{_named(slowest)} takes {duration(busy_ms[slowest])} to handle Spark's events; the queue {fullest} "
         f"{so_far}",
-        _FASTER_LOG if _EVENT_LOG in slowest else _RETURN,
+        _BURST if not is_busy else _FASTER_LOG if _EVENT_LOG in slowest else _RETURN,
         evidence={
             "listener.class": slowest,
             "listener.busyMs": busy_ms[slowest],

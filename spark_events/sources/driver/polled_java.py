@@ -50,22 +50,25 @@ class PolledJava:
         Raises:
             py4j.protocol.Py4JNetworkError: the JVM is gone.
         """
-        from py4j.protocol import Py4JJavaError  # comes with PySpark
-
         if (now := time.monotonic()) < self._due_s:
             return ()
         self._due_s = now + self._every_s
-        try:
-            if self._java is None:
+        from py4j.protocol import Py4JJavaError, Py4JNetworkError  # comes with PySpark
+
+        if self._java is None:
+            try:
                 self._java = self._compiled()
+            except Py4JNetworkError:
+                raise
+            except Exception as error:  # whatever Janino says of Spark's internals: all else goes on
+                self._due_s = math.inf
+                self._log.error((self._name,), f"{self._without}: {self._what} cannot be read here: {error}")
+                return ()
+        try:
             text = self._java.read()
             return [load(text)] if text else ()
         except (Py4JJavaError, ValueError) as error:
-            if self._java is None:  # whatever Janino says of Spark's internals
-                self._due_s = math.inf
-                self._log.error((self._name,), f"{self._without}: {self._what} cannot be read here: {error}")
-            else:
-                self._log.error((self._what,), f"could not read {self._what}: {error}")
+            self._log.error((self._what,), f"could not read {self._what}: {error}")
             return ()
 
     def _compiled(self) -> Any:

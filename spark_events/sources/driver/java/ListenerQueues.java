@@ -36,31 +36,23 @@ public class ListenerQueues {
         LinkedHashMap record = new LinkedHashMap();
         record.put("Event", "SparkEventsListenerQueues");
         record.put("Time", Long.valueOf(System.currentTimeMillis()));
-        record.put("Dropped", dropped(registry));
-        record.put("Waiting", waiting(registry));
+        record.put("Dropped", queues(registry.getCounters(), DROPPED));
+        record.put("Waiting", queues(registry.getGauges(), WAITING));
         record.put("Listeners", listeners(registry));
         return mapper.writeValueAsString(record);
     }
 
-    private static LinkedHashMap dropped(MetricRegistry registry) {
+    /** Returns the figures of queues whose names end so, by the names of the queues. */
+    private static LinkedHashMap queues(Map metrics, String end) {
         LinkedHashMap queues = new LinkedHashMap();
-        for (Iterator each = registry.getCounters().entrySet().iterator(); each.hasNext();) {
-            Map.Entry counter = (Map.Entry) each.next();
-            String queue = between((String) counter.getKey(), DROPPED);
-            if (queue != null) {
-                queues.put(queue, Long.valueOf(((Counter) counter.getValue()).getCount()));
-            }
-        }
-        return queues;
-    }
-
-    private static LinkedHashMap waiting(MetricRegistry registry) {
-        LinkedHashMap queues = new LinkedHashMap();
-        for (Iterator each = registry.getGauges().entrySet().iterator(); each.hasNext();) {
-            Map.Entry gauge = (Map.Entry) each.next();
-            String queue = between((String) gauge.getKey(), WAITING);
-            if (queue != null) {
-                queues.put(queue, ((Gauge) gauge.getValue()).getValue());
+        for (Iterator each = metrics.entrySet().iterator(); each.hasNext();) {
+            Map.Entry metric = (Map.Entry) each.next();
+            String name = (String) metric.getKey();
+            if (name.startsWith(QUEUE) && name.endsWith(end)) {
+                Object value = metric.getValue();
+                queues.put(
+                    name.substring(QUEUE.length(), name.length() - end.length()),
+                    value instanceof Counter ? Long.valueOf(((Counter) value).getCount()) : ((Gauge) value).getValue());
             }
         }
         return queues;
@@ -86,10 +78,5 @@ public class ListenerQueues {
             }
         }
         return listeners;
-    }
-
-    private static String between(String name, String end) {
-        return name.startsWith(QUEUE) && name.endsWith(end)
-            ? name.substring(QUEUE.length(), name.length() - end.length()) : null;
     }
 }
