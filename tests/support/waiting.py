@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
+import os
+import random
 import socket
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import cycle
 from typing import Any
 
 
@@ -22,10 +24,25 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 120.0
     raise AssertionError(f"not within {timeout_s} s: {what}")
 
 
+def _ports_of_this_worker() -> Iterator[int]:
+    """Yield ports in any order, none twice before all were there, and none that another worker of pytest yields."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    ports = range(10_000 + worker, 32_000, workers)
+    # The kernel's randomness, since tests seed that of `random`.
+    return cycle(random.SystemRandom().sample(ports, len(ports)))
+
+
+_PORTS = _ports_of_this_worker()
+
+
 def free_port() -> int:
-    """Return a port that nobody listens on, and that no outgoing connection gets: those are above 32767."""
+    """Return a port that nobody listens on, and that no outgoing connection gets: those are above 32767.
+
+    A test may listen there much later, so that no other test gets it in the meantime.
+    """
     while True:
-        port = 10_000 + secrets.randbelow(22_000)
+        port = next(_PORTS)
         with socket.socket() as candidate:
             try:
                 candidate.bind(("127.0.0.1", port))
