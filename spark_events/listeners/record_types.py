@@ -60,6 +60,7 @@ StageInfo = TypedDict(
         "Stage ID": int,
         "Stage Attempt ID": int,
         "Stage Name": str,
+        "Details": str,
         "Number of Tasks": int,
         "Parent IDs": list[int],
         "RDD Info": list[dict[str, Any]],

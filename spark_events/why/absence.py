@@ -59,6 +59,10 @@ def share_of(issue: FoundIssue) -> str:
     """Return what takes time that may be lost as a whole, for issues of the kinds of ``SHARES``."""
     if WRITTEN in issue.evidence:
         return f"may go to the additional data that functions make in {in_words(issue.about)}"
+    if issue.kind == kinds.CROSS_JOIN and (array := issue.evidence.get("array.column")):
+        return (
+            f"may go to pairing the elements of {array}, an array, with each other in {in_words(issue.about)}"
+        )
     return SHARES[issue.kind].format(what=what_of(issue))
 
 

@@ -64,11 +64,10 @@ def answer(
         to_first_work_ms: how long it took until its first job or query began.
     """
     first = issues[0] if issues else None
-    if first and not first.lost_ms and first.kind in SHARES and (share_ms := first.number("shareMs")):
-        share_ms = min(share_ms, duration_ms)  # stages that run at the same time each count
+    if first and not first.lost_ms and first.kind in SHARES and first.number("shareMs"):
+        share_ms = min(_shares_ms(share_of(first), issues), duration_ms)  # some run at the same time
         share = whole_percent(100 * share_ms / max(1, duration_ms))
-        goes_to = share_of(first)
-        return f"Of its time, {share}, {duration(share_ms)}, {goes_to}."
+        return f"Of its time, {share}, {duration(share_ms)}, {share_of(first)}."
     costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
     if costly is None:
         grows = next((issue for issue in issues if issue.kind == kinds.STATE_GROWTH), None)
@@ -82,6 +81,17 @@ def answer(
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
     whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)
     return _of_costliest(whole, duration_ms, ended, elsewhere) + _far_longer(whole, duration_ms, longest)
+
+
+def _shares_ms(goes_to: str, issues: Sequence[FoundIssue]) -> int:
+    """Return what may be lost to the same, in ms: of several issues of one subject, which may be of the same
+    stages, the largest.
+    """
+    shares: dict[str, int] = {}
+    for issue in issues:
+        if issue.kind in SHARES and not issue.lost_ms and share_of(issue) == goes_to:
+            shares[issue.about] = max(shares.get(issue.about, 0), issue.number("shareMs") or 0)
+    return sum(shares.values())
 
 
 def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:

@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import is_light
 from spark_events.diagnosis.queries.streams import flow_of
+from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.covered import covered_ms
 from spark_events.listeners import spark_records
@@ -27,8 +28,8 @@ from spark_events.listeners.run import Job, Run
 from spark_events.why.places import in_words, with_article, with_ends_of_paths
 
 MOST_SHOWN = 3
-_LEAST_SHARE = 0.1
-"""Of the run: what the stages of one place took at least, to be shown."""
+_LEAST_SHARE, _SMALL_SHARE = 0.1, 0.02
+"""Of the run: what the stages of one place took at least, to be shown; and if none took that."""
 _LONGEST = 300
 _QUERY = "query "
 _MOST_NODES, _MOST_COLUMNS, _MOST_PLACES = 3, 4, 10_000
@@ -121,7 +122,7 @@ class LongestStages(Timeless):
     def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
         """Handle StageCompleted."""
         info = record["Stage Info"]
-        stage, name = read_stage(info, time_ms), str(info.get("Stage Name") or "")
+        stage, name = read_stage(info, time_ms), place_of_stage(info)
         job = self.run.job_of(stage.id) if self.run is not None else None
         execution = self.run.execution_of(job) if self.run is not None and job is not None else None
         if job is None or execution is None:
@@ -153,7 +154,9 @@ class LongestStages(Timeless):
             flow = self._flows.get(place.name.removeprefix(_QUERY))
             place.name = in_words(f"{place.name} ({flow})") if flow else place.name
         by_time = sorted(self._places.values(), key=lambda place: -place.wall_ms)
-        return [each for each in by_time[:MOST_SHOWN] if each.wall_ms >= _LEAST_SHARE * duration_ms]
+        longest = by_time[:MOST_SHOWN]
+        large = [each for each in longest if each.wall_ms >= _LEAST_SHARE * duration_ms]
+        return large or [each for each in longest if each.wall_ms >= _SMALL_SHARE * duration_ms]
 
     def _add_all(self, stages: list[tuple[str, Job, ExecutedStage]], ended: EndedExecution | None) -> None:
         nodes = ended.nodes_by_stage() if ended is not None else {}

@@ -44,6 +44,26 @@ def test_a_table_that_is_summed_in_each_batch() -> None:
     assert issue.advice.startswith("If the table does not change while the query runs, cache()")
 
 
+@pytest.mark.parametrize(
+    ("scan", "share_s"), [("Scan json [id#5L, spent#6]", 27), ("Scan parquet [id#5L, spent#6]", None)]
+)
+def test_lines_that_are_parsed_in_each_batch(scan: str, share_s: int | None) -> None:
+    """Spark measures what it takes to read columns; what it takes to parse lines may be all of a stage."""
+
+    def parsed(number: int) -> Plan:
+        at = 10 * number + 2
+        plan = Plan()(0, "BroadcastHashJoin [id#1L], [id#5L], Inner, BuildLeft", at, rows=50)
+        come = {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}.json]"}
+        plan(1, "BroadcastExchange …", at - 1, data_size=1)(2, KAFKA, at - 1, come, rows=50)
+        time = {} if share_s else {"scan_time": 20}
+        return plan(1, "Filter isnotnull(id#5L)", at, rows=900)(2, scan, at, AT, rows=900, **time)
+
+    issues = told(*(parsed(number) for number in range(10)))
+    assert [(issue.lost_ms, issue.share_ms) for issue in issues if issue.time_ms > S] == (
+        [(None, share_s * S)] if share_s else []
+    )
+
+
 def in_halves(number: int) -> Plan:
     """Return a micro-batch's plan: a window of a table, whose rows are divided by a shuffle, and then joined."""
     first, second = 10 * number + 1, 10 * number + 2

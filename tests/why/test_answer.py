@@ -196,6 +196,26 @@ def test_what_may_be_needed_in_part() -> None:
     )
 
 
+def test_the_same_at_several_places() -> None:
+    """What is written again by several executions adds up; of one execution, it may be the same stages."""
+    issues = [
+        issue("rewrite-whole-files", None, f"SQL execution {number}", shareMs=share_s * S)
+        for number, share_s in ((1, 9), (1, 8), (2, 7))
+    ]
+    others = [issue("rewrite-whole-files", 5 * S), issue("window", None, "SQL execution 3", shareMs=6 * S)]
+    assert answer([*issues, *others], 40 * S, {}) == (
+        "Of its time, 40 %, 16.0 s, may go to writing rows again that have not changed."
+    )
+
+
+def test_the_elements_of_an_array() -> None:
+    pairs = issue("cross-join", None, shareMs=30 * S, **{"array.column": "h"})
+    assert answer([pairs], 40 * S, {}) == (
+        "Of its time, 75 %, 30.0 s, may go to pairing the elements of h, an array, with each other in the "
+        "count at a.py:1 (stage 3.0)."
+    )
+
+
 def test_stages_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
     told = answer([issue("cache-never-read", None, shareMs=50 * S)], 40 * S, {})
     assert told == "Of its time, 100 %, 40.0 s, goes to stages that fill a cache which nothing reads."

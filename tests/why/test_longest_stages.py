@@ -38,6 +38,15 @@ def test_those_of_one_place_count_together() -> None:
     assert (first.title, second.title) == ("2 stages of the count at a.py:3", "a stage of the sum at a.py:9")
 
 
+@pytest.mark.parametrize(("run_s", "places"), [(50, [4, 3]), (100, [4, 3]), (160, [4]), (300, [])])
+def test_where_all_are_short(run_s: int, places: list[int]) -> None:
+    """Where no stage takes a tenth of a run, the longest are shown that take a part worth looking at."""
+    stages = LongestStages()
+    for number, seconds in enumerate((4, 3)):
+        stages.on_stage_completed(completed(number, f"count at a.py:{number}", seconds), 0)
+    assert [place.wall_ms for place in stages.longest(run_s * S)] == [each * S for each in places]
+
+
 def test_those_that_run_at_the_same_time_take_no_longer_than_the_run() -> None:
     stages = LongestStages()
     for number in range(3):

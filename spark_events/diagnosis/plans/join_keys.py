@@ -34,6 +34,17 @@ def join_keys(node: Node) -> str:
     return sides[0] if sides[0] == sides[1] else f"{sides[0]} = {sides[1]}"
 
 
+def compared_keys(node: Node) -> tuple[list[str], list[str]] | None:
+    """Return the keys of both sides of a join, such as ``k#4L``; None if nothing says them all."""
+    match = _KEYS.match(node.text)
+    if match is None or CUT in match[0]:
+        return None
+    left, right = (items(side) for side in match.groups())
+    return (
+        ([key.strip() for key in left], [key.strip() for key in right]) if len(left) == len(right) else None
+    )
+
+
 def has_further_condition(node: Node) -> bool:
     """Return whether a join compares more than keys, or nothing says that it does not."""
     match = _KEYS.match(node.text)

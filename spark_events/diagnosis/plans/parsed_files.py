@@ -166,7 +166,8 @@ class ParsedFiles:
             return False
         parsed = self._parsed.setdefault(key, _Parsed(by, scan.table(), files_of(scan)))
         # Nothing where the stage does more that may take long.
-        time_ms = 0 if by.function else work.time(scan).time_ms
+        time = work.time(scan)
+        time_ms = time.time_ms if time.is_known and not by.function else 0
         parsed.add(time_ms, 0 if time_ms else work.freed_ms(scan.stages), place)
         if len(parsed.plans) < 2:
             parsed.plans.add(without_ids(scan.text))

@@ -23,6 +23,7 @@ _CALLING = ("Project", "Filter", "HashAggregate", "SortAggregate", _OBJECTS)
 _GENERATES_ONE = re.compile(r"Generate (?:pos)?explode\(array\(\w[\w.]*#\d+L?\)\)", re.ASCII)
 """A node that makes one row of each, of one of its columns, as for ``approxQuantile``."""
 _SCANS = ("Scan ", "BatchScan", "Range", "LocalTableScan", "AQEShuffleRead")
+_PARSES = re.compile(r"Scan (?:json|csv|xml|text)\b", re.ASCII)
 
 
 class WorkTime(NamedTuple):
@@ -77,9 +78,14 @@ def is_accounted_for(node: Node) -> bool:
     return (
         node.is_exchange
         or is_light(node)
-        or node.name.startswith(_SCANS)
+        or (node.name.startswith(_SCANS) and not parses(node))
         or any(name in node.metrics for name in MEASURED_TIMES)
     )
+
+
+def parses(node: Node) -> bool:
+    """Return whether it reads files line by line: Spark does not measure how long that takes."""
+    return _PARSES.match(node.name) is not None and SCAN_TIME not in node.metrics
 
 
 def freed_besides_ms(
@@ -107,17 +113,20 @@ class _Done(NamedTuple):
         measured_ms: how long that took, as far as Spark measures it.
         is_accounted_for: whether the rest takes next to nothing.
         only_calls: whether the rest, if any, only calls functions for each row.
+        only_parses: whether the rest, if any, only parses files.
     """
 
     measured_ms: int = 0
     is_accounted_for: bool = True
     only_calls: bool = True
+    only_parses: bool = True
 
     def plus(self, other: _Done) -> _Done:
         return _Done(
             self.measured_ms + other.measured_ms,
             self.is_accounted_for and other.is_accounted_for,
             self.only_calls and other.only_calls,
+            self.only_parses and other.only_parses,
         )
 
 
@@ -146,7 +155,7 @@ class WorkInStages:
             return WorkTime(freed_ms - others_ms, True)
         within = self._done_within(node)
         if not within.is_accounted_for:
-            return WorkTime(freed_ms - others_ms, above.only_calls)
+            return WorkTime(freed_ms - others_ms, above.only_calls and not within.only_parses)
         return WorkTime(freed_ms * min(within.measured_ms, run_ms) // run_ms if run_ms else 0, True)
 
     def freed_ms(self, stages: Collection[int]) -> int:
@@ -188,7 +197,8 @@ class WorkInStages:
             if unknown:
                 waiting += unknown
                 continue
-            done = _Done(_measured_ms(here), is_accounted_for(here))
+            is_quick = is_accounted_for(here)
+            done = _Done(_measured_ms(here), is_quick, only_parses=is_quick or parses(here))
             for child in below:
                 done = done.plus(self._within[id(child)])
             self._within[id(here)] = done

@@ -11,6 +11,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import kept_rdds
 from spark_events.diagnosis.rdds.sorted_again import is_sort, sources
+from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _MOST_SOURCES, _MOST_RUNS, _MOST_PLACES = 1_000, 100, 3
@@ -104,7 +105,7 @@ class RddsComputedAgain:
             wall_ms: how long it took.
             alone: returns for how long it ran, and no other stage did, in ms.
         """
-        place, key = str(info.get("Stage Name") or ""), sources(info)
+        place, key = place_of_stage(info), sources(info)
         if not key or is_sort(place) or kept_rdds(info) or not _is_whole(info):
             return None
         if key not in self._computed and len(self._computed) >= _MOST_SOURCES:

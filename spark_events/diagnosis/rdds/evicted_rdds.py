@@ -9,6 +9,7 @@ from typing import Any
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_TASKS, TaskRun, TasksMeasured, WithoutInput, kept_rdds
+from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _MOST_RDDS = 1_000
@@ -72,7 +73,7 @@ class EvictedRdds:
         ended_ms = int(info.get("Completion Time") or measured.last_ms)
         known = self._cached.get(int(last["RDD ID"]))
         if known is None:
-            self._add(rdds, measured, ended_ms, str(info.get("Stage Name") or ""))
+            self._add(rdds, measured, ended_ms, place_of_stage(info))
             return None
         again = measured.without_input if measured.without_input.tasks else _from_files(known, measured)
         if begun_ms < known.whole_ms or not again.tasks:

@@ -17,11 +17,14 @@ from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.plans.no_duplicates import no_duplicates
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.plans.paired_elements import paired_elements
 from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.projections import projections
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
+from spark_events.diagnosis.plans.self_joins import self_joins
 from spark_events.diagnosis.plans.sliding_frames import sliding_frames
+from spark_events.diagnosis.plans.upserts import upserts
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.issues.python_calls import WHOLE_GROUPS, of_functions
@@ -62,7 +65,10 @@ _RULES = (
     full_scans,
     windows_over_all,
     sliding_frames,
+    paired_elements,
+    self_joins,
     rewrites,
+    upserts,
     parsed_again,
     called_twice,
     projections,

@@ -15,6 +15,7 @@ from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.queries.python_again import without_python_again
 from spark_events.diagnosis.rdds.listed_again import listing
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
+from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.small_files import WRITES, small_files
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.thresholds import PYTHON
@@ -143,7 +144,7 @@ class IssueListener(Timeless):
         """Handle StageSubmitted."""
         info = record["Stage Info"]
         job = self._run.job_of(int(info["Stage ID"]))
-        name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
+        name = place_of_stage(info)[:LONGEST_TITLE]
         of_job = self._jobs.get(job.id) if job else None
         self._stages[stage_attempt(info)] = WatchedStage(of_job, name, time_ms)
         self._of_stages.begun(stage_attempt(info), name, time_ms)

@@ -80,6 +80,29 @@ def the_dearest_item_of_each_order(work: Work) -> None:
     sums.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("paired-elements")
+def spent_within_a_day(work: Work) -> None:
+    """What a buyer spent in the day before each purchase, of arrays of purchases; the twin has a window."""
+    rows, buyers = work.random.randrange(1_800_000, 2_200_000), work.random.randrange(4_000, 5_000)
+    work.defect("paired-elements", None, "history", costed=False)
+    spark = work.begin()
+    purchases = spark.range(0, rows, 1, 2 * work.cores).selectExpr(
+        f"pmod(hash(id), {buyers}) AS buyer",
+        "pmod(hash(id, 1), 2592000) AS at",
+        "pmod(hash(id, 2), 900) AS price",
+    )
+    if work.bad:
+        histories = purchases.groupBy("buyer").agg(_sql("collect_list(struct(at, price)) AS history"))
+        within = "filter(history, y -> y.at <= x.at AND y.at > x.at - 86400)"
+        spent = histories.selectExpr(
+            "buyer", f"transform(history, x -> aggregate({within}, 0L, (sum, y) -> sum + y.price)) AS spent"
+        )
+    else:
+        frame = "OVER (PARTITION BY buyer ORDER BY at RANGE BETWEEN 86399 PRECEDING AND CURRENT ROW)"
+        spent = purchases.selectExpr("buyer", f"sum(price) {frame} AS spent")
+    spent.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("repartitioned-for-nothing")
 def purchases_divided_twice(work: Work) -> None:
     """Purchases are spread evenly, and then summed up by shop, for which they are moved again."""

@@ -219,3 +219,33 @@ def listed_in_each_turn(work: Work) -> None:
         again_s += (time.monotonic() - begun) * bool(day)
         sales.where(f"day = {day}").agg({"amount": "sum"}).collect()
     work.defect("listed-again", 1_000 * again_s, "sales")
+
+
+@case("upsert-by-union")
+def a_table_written_again_each_night(work: Work) -> None:
+    """A few rows of one day are replaced, and all days are written; the twin writes the partition of that day."""
+    rows, new, days = work.random.randrange(900_000, 1_300_000), work.random.randrange(3_000, 6_000), 20
+    work.defect("upsert-by-union", None, "accounts", "account", costed=False)
+    spark = work.begin()
+    made = ("id AS account", f"id % {days} AS day", "sha2(cast(id AS string), 256) AS owner")
+    table = str(work.folder / "accounts-0")
+    spark.range(0, rows, 1, work.cores).selectExpr(*made).write.partitionBy("day").parquet(table)
+    for night in range(1, 4):
+        changes = spark.range(0, new).selectExpr(
+            f"id * {days} AS account", "0L AS day", f"'owner of night {night}' AS owner"
+        )
+        changes.write.parquet(str(work.folder / f"changes-{night}"))
+        changes = spark.read.parquet(str(work.folder / f"changes-{night}"))
+        old = spark.read.parquet(table) if work.bad else spark.read.parquet(table).where("day = 0")
+        kept = old.join(changes.select("account"), "account", "left_anti").selectExpr(
+            "account", "day", "owner"
+        )
+        table = str(work.folder / f"accounts-{night if work.bad else 0}")
+        both = kept.selectExpr("account", "cast(day AS bigint) AS day", "owner").unionByName(changes)
+        if work.bad:
+            both.write.partitionBy("day").parquet(table)  # slow
+        else:
+            both.write.parquet(str(work.folder / f"day-0-of-{night}"))
+            spark.read.parquet(str(work.folder / f"day-0-of-{night}")).drop("day").write.mode(
+                "overwrite"
+            ).parquet(f"{table}/day=0")

@@ -195,3 +195,26 @@ def shuffled_for_a_few_rows(work: Work) -> None:
     few = spark.read.schema("country_code long, region long").parquet(str(table)).where(f"region = {region}")
     both = parcels.join(few if work.bad else few.hint("broadcast"), "country_code")  # slow
     both.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("joined-with-itself")
+def days_before(work: Work) -> None:
+    """The values of the days before are joined to each day, one join for each; the twin has a window."""
+    series, days, lags = work.random.randrange(3_000, 4_000), 150, work.random.randrange(9, 12)
+    work.defect("joined-with-itself", None, "sales", "day", costed=False)
+    spark = work.begin()
+    made = spark.range(0, series * days, 1, 2 * work.cores)
+    made.selectExpr(
+        f"id % {series} AS article", f"cast(id / {series} AS int) AS day", "hash(id) AS sold"
+    ).write.parquet(str(work.folder / "sales"))
+    sales = spark.read.parquet(str(work.folder / "sales"))
+    if work.bad:
+        with_lags = sales
+        for lag in range(1, lags + 1):
+            before = sales.selectExpr("article", f"day + {lag} AS day", f"sold AS before_{lag}")
+            with_lags = with_lags.join(before, ["article", "day"], "left")
+    else:
+        over = "OVER (PARTITION BY article ORDER BY day)"
+        columns = [f"lag(sold, {lag}) {over} AS before_{lag}" for lag in range(1, lags + 1)]
+        with_lags = sales.selectExpr("*", *columns)
+    with_lags.write.format("noop").mode("overwrite").save()  # slow

@@ -136,6 +136,25 @@ def sums_of_a_table_for_each_batch(work: Work) -> None:
     query.trigger(availableNow=True).start().awaitTermination()  # slow
 
 
+@case("text-in-batches")
+def lines_parsed_for_each_batch(work: Work) -> None:
+    """A stream is joined with a table of JSON, which each micro-batch parses; the twin's is cached."""
+    batches, rows = 6, work.random.randrange(700_000, 900_000)
+    json_files(work.folder / "calls", batches, 100)
+    work.defect("static-side", None, "clients", costed=False)
+    spark = work.begin()
+    made = spark.range(0, rows, 1, work.cores).selectExpr(
+        "id AS client", "sha2(cast(id AS string), 512) AS note"
+    )
+    made.write.json(str(work.folder / "clients"))
+    clients = spark.read.schema("client long, note string").json(str(work.folder / "clients"))
+    if not work.bad:
+        clients.cache().count()
+    calls = file_by_file(spark, work.folder / "calls").selectExpr("value AS client", "at")
+    query = checkpointed(calls.join(clients, "client").writeStream.format("noop"), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
+
+
 @case("complete-mode", conf={"spark.sql.shuffle.partitions": "8"})
 def the_whole_result_for_each_batch(work: Work) -> None:
     """Complete mode puts out all rows of a result, of which a few have changed; to send a row takes 4 ms."""
