@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from spark_events.api.toolkit.formatting import micros
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, read_stage
 from spark_events.diagnosis.plans.node import Node, columns, first_of
+from spark_events.diagnosis.plans.slow_functions import SLOW
 from spark_events.diagnosis.plans.work_in_stage import is_light
 from spark_events.diagnosis.queries.streams import flow_of
 from spark_events.diagnosis.rdds.stage_place import place_of_stage
@@ -40,16 +41,6 @@ _WARM_MS = 30_000
 _COMPUTE, _MOST_CALLS = ("Project", "Filter"), 3
 _CALLED = re.compile(r"(?<![\w`.])(\w+)\(", re.ASCII)
 _CODEC = re.compile(r"\bcompression=(bzip2|xz|lzma|brotli)\b", re.ASCII)
-_SLOW = frozenset((
-    "regexp_extract", "regexp_extract_all", "regexp_replace", "regexp_count", "regexp_instr",
-    "regexp_substr", "rlike", "split", "from_json", "to_json", "get_json_object", "json_tuple",
-    "parse_json", "from_xml", "to_xml", "xpath", "xpath_string", "from_csv", "parse_url", "sha", "sha1",
-    "sha2", "md5", "aes_encrypt", "aes_decrypt", "reflect", "java_method", "levenshtein", "soundex",
-    "transform", "filter", "exists", "aggregate", "array_sort", "sort_array", "array_distinct",
-    "array_intersect", "array_except", "arrays_overlap", "sequence", "date_format", "unix_timestamp",
-    "gettimestamp", "from_utc_timestamp", "to_utc_timestamp", "format_number",
-))  # fmt: skip
-"""Functions of Spark's that may take long for a row. Others are not named: a text may look like a call."""
 _OF_NO_INTEREST = ("Exchange", "BroadcastExchange", "AQEShuffleRead", "Execute", "WriteFiles", "Reused")
 
 
@@ -209,7 +200,7 @@ def _what(nodes: Sequence[Node]) -> str:
         if is_light(node) or node.name.startswith(_OF_NO_INTEREST):
             continue
         of = columns(node.text)
-        calls = list(dict.fromkeys(name for name in _CALLED.findall(node.text) if name.lower() in _SLOW))
+        calls = list(dict.fromkeys(name for name in _CALLED.findall(node.text) if name.lower() in SLOW))
         calling = f"; {', '.join(calls[:_MOST_CALLS])}" if node.name in _COMPUTE and calls else ""
         does.append(f"{node.name} ({first_of(of, _MOST_COLUMNS)}{calling})" if of else node.name)
     return " ← ".join(dict.fromkeys(does[:_MOST_NODES]))

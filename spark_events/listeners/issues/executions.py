@@ -24,6 +24,7 @@ from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.self_joins import self_joins
 from spark_events.diagnosis.plans.sliding_frames import sliding_frames
+from spark_events.diagnosis.plans.slow_patterns import slow_patterns
 from spark_events.diagnosis.plans.upserts import upserts
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
@@ -62,6 +63,7 @@ _RULES = (
     expanded,
     no_duplicates,
     needless_shuffles,
+    slow_patterns,
     full_scans,
     windows_over_all,
     sliding_frames,

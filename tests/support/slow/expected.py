@@ -89,6 +89,7 @@ KINDS: dict[str, frozenset[str]] = {
         "nested-again": "expanded-rows",
         "cartesian-of-rdds": "python",
         "joined-with-itself": "recomputation",
+        "slow-pattern": "slow-pattern",
         "paired-elements": "cross-join",
         "upsert-by-union": "rewrite-whole-files",
         "needless-shuffle": "needless-shuffle",
