@@ -50,11 +50,19 @@ class ApplicationInfo:
         name: ``spark.app.name``.
         id: ``spark.app.id``.
         attempt_id: YARN's attempt; empty elsewhere.
+        attachment: 2 for the second ``attach`` to it, after the first was closed, and so on.
     """
 
     name: str = ""
     id: str = ""
     attempt_id: str = ""
+    attachment: int = 1
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells its events and spans from those of other applications, and of its other attachments."""
+        again = (f"attachment {self.attachment}",) if self.attachment > 1 else ()
+        return self.id, self.attempt_id, *again
 
 
 @dataclass(frozen=True)

@@ -230,13 +230,21 @@ def _parse_ports(text: str) -> range:
     return range(first, last + 1)
 
 
+def _absolute(path: Path) -> Path:
+    """Return a path as it is now: the program may change its current folder, as notebooks do."""
+    try:
+        return path.absolute()
+    except FileNotFoundError:
+        raise ValueError("is relative to the current folder, which is gone") from None
+
+
 def _parse_local_path(text: str) -> Path:
     if not text or "\0" in text:  # nothing would be the folder in which the driver happens to run
         raise ValueError
     if text.removeprefix("file:").startswith("~"):  # it would be a folder of that name
         raise ValueError("~ is not expanded; write out which folder it means")
     if "://" not in text and not text.startswith("file:"):
-        return Path(text)
+        return _absolute(Path(text))
     url = urlsplit(text)
     if url.scheme != "file" or url.netloc not in ("", "localhost") or not url.path:
         raise ValueError(f"{url.scheme}: is not a local file system")

@@ -84,8 +84,7 @@ class Emitter:
 
     def digest(self, size: int, entity: Entity, *occasion: str) -> str:
         """Return ``size`` bytes in hexadecimal digits that are the same in every replay."""
-        application = self.application
-        return digest(size, application.id, application.attempt_id, entity.kind, entity.id, *occasion)
+        return digest(size, *self.application.identity, entity.kind, entity.id, *occasion)
 
     def forget(self, query_name: str) -> None:
         """Called when the metrics of a query are gone: the counters of its events go with them."""

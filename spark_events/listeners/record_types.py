@@ -21,6 +21,8 @@ ApplicationStartRecord = TypedDict(
         "Timestamp": int,
         "SparkEventsInteractive": bool,
         "SparkEventsQueriesOnly": bool,
+        "SparkEventsAttachment": int,
+        "SparkEventsAttached": int,
     },
     total=False,
 )

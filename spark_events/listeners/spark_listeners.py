@@ -92,7 +92,7 @@ class SparkListeners:
         settings = self._settings
         link = DriverLink(
             accumulator=-1,
-            application=(application.id, application.attempt_id),
+            application=application.identity,
             sampling_ratio=settings.sampling_ratio,
             stages_of_queries=settings.detailed(AND_STAGES),
             task_spans=settings.task_spans,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections import Counter as Counts
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Histogram, Severity, SpanBuilder
@@ -45,6 +46,7 @@ _NESTED = (
 _lock = threading.RLock()  # see _NESTED
 _attaching = False
 _attachments: dict[str, Attachment] = {}
+_times_attached: Counts[str] = Counts()
 
 
 def _place_of(worker: Worker) -> str:
@@ -290,7 +292,7 @@ class _Attachable:
 def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
     if off := turned_off(conf):
         return Attachment(Registry(()), None, target.key, conf, off=off)
-    application = target.application(conf)
+    application = replace(target.application(conf), attachment=_times_attached[target.key] + 1)
     configuration = read_checked(conf, application, strict)
     configuration.log_problems()
     unknown = map(configuration.redactor.text, unknown_keys_of_ours(conf))
@@ -317,6 +319,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
     except BaseException:  # including Ctrl-C, and what the program's own signal handlers raise
         assembly.close()
         raise
+    _times_attached[target.key] += 1
     own = OwnSignals(assembly.registry, application, configuration.settings)
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems, own=own)
 
@@ -348,7 +351,7 @@ def _spark_context(spark: Any) -> _Attachable:
         lambda conf: application,
         lambda: str(context.version),
         True,
-        lambda application, assembly: DriverSource(context, assembly),
+        lambda application, assembly: DriverSource(context, assembly, application.attachment),
     )
 
 

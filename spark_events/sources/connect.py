@@ -16,6 +16,7 @@ from spark_events.listeners.long_texts import cut_texts
 from spark_events.listeners.record_fields import APP_ID, APP_NAME, RUN_ID, TIMESTAMP
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
+from spark_events.sources.attached_again import again_of
 from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats
 from spark_events.sources.interactive import is_interactive
@@ -87,6 +88,7 @@ class ConnectSource:
             APP_ID: self._application.id,
             spark_records.QUERIES_ONLY: True,
             spark_records.INTERACTIVE: is_interactive(),
+            **again_of(self._application.attachment),
         }
         self._listeners.on_record(start)
         self._failed_starts.begin_connect()

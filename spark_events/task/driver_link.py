@@ -15,7 +15,7 @@ class DriverLink:
 
     Attributes:
         accumulator: the number of PySpark's accumulator that carries the reports of tasks.
-        application: its id, and that of its attempt, from which ids of spans are computed.
+        application: its ``identity``, from which ids of spans are computed.
         trace_id, span_id: of the application's span; empty if no spans are reported.
         sampled: whether the application's trace is reported.
         sampling_ratio: the share of the traces of micro-batches that is reported.
@@ -28,7 +28,7 @@ class DriverLink:
     """
 
     accumulator: int
-    application: tuple[str, str] = ("", "")
+    application: tuple[str, ...] = ("", "")
     trace_id: str = ""
     span_id: str = ""
     sampled: bool = False

@@ -97,6 +97,21 @@ def test_wrong_value(option_type: option_types.OptionType[object], text: str, al
     assert allowed in str(caught.value)
 
 
+def test_a_relative_path_is_of_the_folder_in_which_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook changes its folder later; one that is gone has no paths."""
+    monkeypatch.chdir(tmp_path)
+    path = Option.must("path", option_types.LOCAL_PATH)
+    assert config(path="events").get(path) == tmp_path / "events"
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match="is relative to the current folder, which is gone"):
+        config(path="events").get(path)
+
+
 def test_a_secret_whose_file_is_being_renewed_is_the_last_one(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from spark_events.cli.main import app
 from tests.support.applications import App
 from tests.support.file_log import file_events, statuses
 from tests.support.waiting import free_port
@@ -59,6 +62,28 @@ def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     assert all("sparkEventsLineage" in line and line.endswith(" 1") for line in lines[:3])
     assert lines[3:] == ["True 0"]
+
+
+def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
+    """An application that was attached to before is up again, and its end is not taken for that of before."""
+    ended = run(
+        tmp_path,
+        "for number in range(2):",
+        "    with spark_events.attach(spark, conf=conf, strict=True):",
+        "        spark.range(10).count()",
+        "spark_events.attach(spark, conf=conf, strict=True)",
+        "spark.range(10).count()",
+        "raise ValueError('of the third')",
+    ).end()
+
+    assert ended.code == 1, ended.err[-3000:]
+    events = file_events(tmp_path / "events")
+    of_application = ["CREATED", "RUNNING", "FINISHED", "RUNNING", "FINISHED", "RUNNING", "FAILED"]
+    assert statuses(events, "application") == of_application
+    ids = [event["eventId"] for event in events]
+    assert len(ids) == len({*ids})
+    status = CliRunner().invoke(app, ["status", str(tmp_path / "events"), "--json"])
+    assert [each["status"] for each in json.loads(status.stdout)] == ["FAILED"]
 
 
 @pytest.mark.extended

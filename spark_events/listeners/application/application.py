@@ -22,7 +22,14 @@ from spark_events.listeners.record_types import (
     ApplicationEndRecord,
     ApplicationStartRecord,
 )
-from spark_events.listeners.spark_records import EXIT_SIGNAL, INTERACTIVE, OUTCOME_ASSUMED, RESTARTED
+from spark_events.listeners.spark_records import (
+    ATTACHED,
+    ATTACHMENT,
+    EXIT_SIGNAL,
+    INTERACTIVE,
+    OUTCOME_ASSUMED,
+    RESTARTED,
+)
 
 
 class ApplicationListener(Timeless):
@@ -71,7 +78,15 @@ class ApplicationListener(Timeless):
         }
 
     def on_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
-        """Handle ApplicationStart: a started driver counts as up, even while it waits for executors."""
+        """Handle ApplicationStart: a started driver counts as up, even while it waits for executors.
+
+        To what was attached before, that attachment's end was the application's.
+        """
+        attached_ms = record.get(ATTACHED)
+        if attached_ms is not None:
+            self._start_ms = attached_ms
+            self.tracker.begin_again(attached_ms)
+            return
         self._start_ms = time_ms
         self.tracker.change(JobStatus.CREATED, time_ms)
         self.tracker.change(JobStatus.RUNNING, time_ms)
@@ -130,7 +145,8 @@ def register_interactive(context: ListenerContext, record: ApplicationStartRecor
 
 def application_of(record: ApplicationStartRecord) -> ApplicationInfo:
     """Return the application that an ApplicationStart begins."""
-    return application_info(record.get(APP_NAME), record.get(APP_ID), record.get("App Attempt ID"))
+    info = application_info(record.get(APP_NAME), record.get(APP_ID), record.get("App Attempt ID"))
+    return replace(info, attachment=record.get(ATTACHMENT, 1))
 
 
 def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:

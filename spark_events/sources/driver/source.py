@@ -52,9 +52,10 @@ class DriverSource:
     Args:
         spark_context: PySpark's SparkContext.
         assembly: takes the records; its reporters are closed at the end.
+        attachment: 2 for the second attachment to its application, and so on.
     """
 
-    def __init__(self, spark_context: Any, assembly: Assembly) -> None:
+    def __init__(self, spark_context: Any, assembly: Assembly, attachment: int = 1) -> None:
         self._context = spark_context
         self._registry = assembly.registry
         self._listeners = assembly.listeners
@@ -66,7 +67,7 @@ class DriverSource:
         self._follows = False
         self._at_exit = False
         self._was_short = False
-        self._driver = DriverState(spark_context)
+        self._driver = DriverState(spark_context, attachment)
         self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._wants_plans else None)
         self._exit_mark = ExitMark()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)

@@ -35,6 +35,7 @@ from spark_events.listeners.spark_records import (
     record_time_ms,
 )
 from spark_events.runtime.log_once import logger
+from spark_events.sources.attached_again import again_of
 from spark_events.sources.interactive import is_interactive
 from spark_events.task.local_properties import JOB_GROUP
 
@@ -54,9 +55,15 @@ def environment_of(conf: Mapping[str, str]) -> Record:
 
 
 class DriverState:
-    """Asks a live driver, through PySpark's SparkContext, for what its listener events do not say."""
+    """Asks a live driver, through PySpark's SparkContext, for what its listener events do not say.
 
-    def __init__(self, spark_context: Any) -> None:
+    Args:
+        spark_context: it.
+        attachment: 2 for the second attachment to its application, and so on.
+    """
+
+    def __init__(self, spark_context: Any, attachment: int) -> None:
+        self._again = again_of(attachment)
         self._python_context = spark_context
         self._jvm = spark_context._jvm
         self._gateway = spark_context._gateway
@@ -77,6 +84,7 @@ class DriverState:
             "User": self._scala_context.sparkUser(),
             "App Attempt ID": attempt_id(self._scala_context),
             INTERACTIVE: is_interactive(),
+            **self._again,
         }
 
     def executors(self) -> Iterator[Record]:
