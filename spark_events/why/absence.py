@@ -42,6 +42,7 @@ _EXECUTOR = "executorId"
 SPECIAL = {
     "repeats": "making again what had been written and was gone",
     "window.frameRows": "the sliding frames of the window in {about}",
+    "window.frame": "the frames of the window in {about}",
     "task.cpus": "the cores that tasks of SQL hold and do not use",
     "cached.executorId": "the wait for the executor that has the cached partitions",
     "collect.place": "bringing the result of {result} to the driver",

@@ -78,6 +78,19 @@ def test_frames_of_a_range(frame: str) -> None:
     )
 
 
+def test_a_window_whose_text_is_cut() -> None:
+    """The list of the columns that order it may be gone; each function names them, too."""
+    many = ", ".join(
+        f"sum(v#5L) windowspecdefinition(a#1, b#2, c#3 DESC NULLS LAST) AS s_{at}#7" for at in range(9)
+    )
+    text = WINDOW.format("RangeFrame, -9, 0").replace("[sensor#4]", f"{many}, [sensor#4]")[:500]
+    assert "], [sensor" not in text
+    plan = Plan()(0, text, 2, rows=1_000_000)
+    (issue,) = sliding_frames(executed(plan, s2=(0, 40)), Thresholds())
+    assert "a window ordered by at aggregates" in issue.sentence
+    assert issue.evidence["window.frame"] == "ranges"
+
+
 @pytest.mark.parametrize(
     ("function", "frame", "is_told"),
     [

@@ -208,6 +208,13 @@ def test_the_same_at_several_places() -> None:
     )
 
 
+def test_frames_are_not_one_task() -> None:
+    frames = issue("window", 30 * S, **{"window.rows": 9, "window.frame": "ranges"})
+    assert answer([frames], 40 * S, {}).endswith(
+        "without the frames of the window in the count at a.py:1 (stage 3.0)."
+    )
+
+
 def test_the_elements_of_an_array() -> None:
     pairs = issue("cross-join", None, shareMs=30 * S, **{"array.column": "h"})
     assert answer([pairs], 40 * S, {}) == (

@@ -18,6 +18,8 @@ from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
 _BOUND = r"(-?\d+|currentrow\$\(\))"
 _FRAME = re.compile(rf"specifiedwindowframe\(RowFrame, {_BOUND}, {_BOUND}\)", re.ASCII)
+_SPECIFIED = re.compile(r"windowspecdefinition\((.*?), specifiedwindowframe\(", re.ASCII)
+_ORDERED = re.compile(r"(\S+) (?:ASC|DESC)\b", re.ASCII)
 _QUICK, _CALLING = ("Window", "WindowGroupLimit"), ("Project", "Filter", "HashAggregate", "SortAggregate")
 _LEAST_ROWS = 100
 _STEP_NS = 20
@@ -129,7 +131,7 @@ def _of_unknown_rows(node: Node, rows: int, execution: EndedExecution) -> Issue 
         None,
         f"for each of {rows:,} rows, {_window(node)} {frames.done}",
         frames.advice,
-        evidence={"window.rows": rows},
+        evidence={"window.rows": rows, "window.frame": frames.cause},
         share_ms=took_ms if unknown else None,
         stages=node.stages,
     )
@@ -149,8 +151,10 @@ def _issue(node: Node, frame_rows: int, rows: int, lost_ms: int) -> Issue:
 
 
 def _window(node: Node) -> str:
-    """Return what a sentence calls a window."""
-    by = ", ".join(columns(node.text.rpartition("[")[2]))
+    """Return what a sentence calls a window: by the columns that order the rows of its partitions."""
+    specified = _SPECIFIED.search(node.text)
+    ordered = _ORDERED.findall(specified[1]) if specified is not None else []
+    by = ", ".join(name for text in ordered for name in columns(text)[-1:])
     return f"a window{f' ordered by {by}' if by else ''}"
 
 

@@ -115,8 +115,8 @@ _OF_ARROW = (
     f"{_ON_ALL_CORES}"
 )
 _IN_SPARK = (
-    "Spark's driver plans, lists files or commits in that time: fewer and larger files, fewer partitions, "
-    "and a plan that is not built up in a loop make it shorter."
+    "Spark's driver plans, lists files, deletes those that an overwrite replaces, or commits in that time: "
+    "fewer and larger files, fewer partitions, and a plan that is not built up in a loop make it shorter."
 )
 _ELSEWHERE = (
     "The program computes, waits or calls something else there: move that work into Spark, run it beside the "
