@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
-from spark_events.diagnosis.plans.node import PLAN_METRICS, MetricValue, Node, read_plans
+from spark_events.diagnosis.plans.node import PLAN_METRICS, MetricValue, Node
+from spark_events.diagnosis.plans.recorded_plans import read_plans
 
 S = 1_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 PLAN_METRICS = (
     "number of output rows",
@@ -52,9 +52,6 @@ UPDATED_STATE_ROWS = "number of updated state rows"
 FILES = ("number of files read", "size of files read")
 """By which the files of a table differ from those of another time."""
 _SHUFFLED_ROWS = "shuffle records written"
-_AROUND = ("WholeStageCodegen", "InputAdapter", "AdaptiveSparkPlan", "ColumnarToRow", "RowToColumnar")
-_AROUND_ENDS = "QueryStage"
-_NUMBER = re.compile(r"(?: \(\d+\))?\s*$", re.ASCII)
 _EXPRESSION_ID = re.compile(r"#\d+L?", re.ASCII)
 _PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
 _ONE_LOCATION = re.compile(r"\[([^\],]*)")
@@ -65,7 +62,7 @@ _NAMED = re.compile(r"[A-Za-z_][\w.]*#\d+L?", re.ASCII)
 _OUTPUT = re.compile(r"([A-Za-z_][\w.]*)#\d+L?(?=[,\]])", re.ASCII)
 _TABLE = re.compile(r"[\w.$-]+")
 _JDBC_TABLE = re.compile(r"JDBCRelation\(([\w.$\"`-]+)\) \[numPartitions=\d+\]")
-_CACHED_TABLE = "Scan In-memory table "
+CACHED_TABLE = "Scan In-memory table "
 IN_MEMORY = "InMemoryTableScan"
 """The scan of a cache; of one that has a table's name, Spark calls it by that."""
 _OTHER_ROWS = ("Generate", "Expand", "Sample")
@@ -182,7 +179,7 @@ class Node:
     def table(self) -> str:
         """Return the table or the path that a scan reads, or a write writes; empty if it does neither."""
         if self.name == IN_MEMORY:
-            return self.text.removeprefix(_CACHED_TABLE).split(" ")[0] if _CACHED_TABLE in self.text else ""
+            return self.text.removeprefix(CACHED_TABLE).split(" ")[0] if CACHED_TABLE in self.text else ""
         if self.name.startswith("Scan ") and (table := _scanned(self.name.removeprefix("Scan "))):
             return table
         if self.name.startswith("BatchScan "):
@@ -259,70 +256,3 @@ def items(text: str) -> list[str]:
         depth += (letter in "([") - (letter in ")]")
         item += letter
     return parts
-
-
-def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -> list[Node]:
-    """Return the roots of the plans in the record of an SQL execution's end, each once.
-
-    Spark may run a plan as an execution within another one of the same plan, such as a micro-batch's: what
-    its nodes measured, in accumulators that both have, has been measured once.
-
-    Args:
-        record: an SQLExecutionEnd.
-        measured: the accumulators to which tasks of the execution's stages have added.
-    """
-    values = dict(measured)
-    for number, value in (record.get("Driver Metrics") or {}).items():
-        values.setdefault(int(number), MetricValue(max(0, int(value))))
-    plans: list[Sequence[Sequence[Any]]] = []
-    for plan in record.get("Plans") or ():
-        if plan not in plans or not any(node[-1] for node in plan):
-            plans.append(plan)
-    return [root for plan in plans if (root := _tree(plan, values)) is not None]
-
-
-def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> Node | None:
-    root: Node | None = None
-    path: list[tuple[int, Node]] = []
-    in_python: list[Node] = []
-    for depth, name, text, metadata, metrics in plan:
-        name = _NUMBER.sub("", name)
-        while path and path[-1][0] >= depth:
-            path.pop()
-        if name in _AROUND or name.endswith(_AROUND_ENDS):
-            continue
-        if name.startswith(_CACHED_TABLE):
-            name = IN_MEMORY
-        known = [(PLAN_METRICS[index], values[number]) for index, number in metrics if number in values]
-        node = Node(
-            name,
-            text,
-            metadata,
-            {metric: value.value for metric, value in known},
-            frozenset().union(*(value.stages for _, value in known)),
-            path[-1][1] if path else None,
-        )
-        if path:
-            path[-1][1].children.append(node)
-        elif root is None:
-            root = node
-        path.append((depth, node))
-        if IN_PYTHON in node.metrics:
-            in_python.append(node)
-    _take_off_nested(in_python)
-    return root
-
-
-def _take_off_nested(in_python: Sequence[Node]) -> None:
-    """Leave nodes their own time in Python: Spark counts how long a worker waits for those below, too."""
-    nested_ms: dict[int, int] = {}
-    for node in in_python:
-        above = node.parent
-        while above is not None and not above.is_exchange and IN_PYTHON not in above.metrics:
-            above = above.parent
-        if above is not None and not above.is_exchange:
-            nested_ms[id(above)] = nested_ms.get(id(above), 0) + node.metrics[IN_PYTHON]
-    for node in in_python:
-        if id(node) in nested_ms:
-            own_ms = max(0, node.metrics[IN_PYTHON] - nested_ms[id(node)])
-            node.metrics = {**node.metrics, IN_PYTHON: own_ms}

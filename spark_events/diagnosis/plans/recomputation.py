@@ -15,7 +15,6 @@ from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
 from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import (
-    FILES,
     IN_MEMORY,
     OF_PROGRAM,
     Node,
@@ -25,9 +24,10 @@ from spark_events.diagnosis.plans.node import (
 from spark_events.diagnosis.plans.overlaps import frames_of, groups_of
 from spark_events.diagnosis.plans.parsed_files import ParsedFiles
 from spark_events.diagnosis.plans.part_issues import computed_again, never_read
+from spark_events.diagnosis.plans.plan_digests import Digest, digest_of, digest_of_work
 from spark_events.diagnosis.plans.plan_part import MOST_PASSES, MOST_PLACES, Pass, PlanPart
 from spark_events.diagnosis.plans.released_caches import ReleasedCaches
-from spark_events.diagnosis.plans.shared_work import is_heavy, only_hands_on, work_of
+from spark_events.diagnosis.plans.shared_work import only_hands_on
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 
 _MOST_PARTS = 5_000
@@ -41,20 +41,6 @@ _NOT_KEPT = ("Reused", "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
 
 
-class _Digest(NamedTuple):
-    """What a node and all below it do; it is not comparable if others may have computed a part of it.
-
-    Attributes:
-        reads_cache: whether it does no more than to read what is cached.
-    """
-
-    name: str
-    size: int
-    comparable: bool = True
-    heavy: bool = False
-    reads_cache: bool = False
-
-
 class _Where(NamedTuple):
     """Where a part of a plan stands; ``caches`` has the digests of scans of caches, by their ids."""
 
@@ -62,7 +48,7 @@ class _Where(NamedTuple):
     work: WorkInStages
     place: str
     whole: str
-    caches: dict[int, _Digest]
+    caches: dict[int, Digest]
     cached: bool = False
 
 
@@ -171,7 +157,7 @@ class Recomputation:
 
     def _take(self, plan: Node, where: _Where, parts: list[PlanPart]) -> dict[int, str]:
         """Take a plan, node after node, add what was computed to the parts, and return all digests."""
-        digests: dict[int, _Digest] = {}
+        digests: dict[int, Digest] = {}
         columns = ColumnMeanings()
         for node, cached, computed in _bottom_up(plan):
             columns.take(node)
@@ -183,7 +169,7 @@ class Recomputation:
             place = where._replace(cached=cached)
             not_kept = _NOT_KEPT if cached else self._not_kept
             below = [digests[id(child)] for child in node.children]
-            digest = digests[id(node)] = _digest(node, place, below, not_kept)
+            digest = digests[id(node)] = digest_of(node, cached, below, not_kept)
             is_more = cached or (digest.size > 1 and not digest.reads_cache)  # than reading a table
             if computed and digest.comparable and is_more and not node.is_exchange:
                 self._add(digest, node, place, parts)
@@ -191,7 +177,7 @@ class Recomputation:
 
     def _take_work(self, plan: Node, where: _Where, parts: list[PlanPart]) -> None:
         """Take what a plan does, whatever columns it needs; what is below a cache has all of them."""
-        digests: dict[int, _Digest] = {}
+        digests: dict[int, Digest] = {}
         columns = ColumnMeanings()
         for node, cached, computed in _bottom_up(plan):
             columns.take(node)
@@ -205,11 +191,11 @@ class Recomputation:
             if only_hands_on(node):
                 digests[id(node)] = below[0]
             else:
-                digest = digests[id(node)] = _digest_of_work(node, columns, below, self._not_kept)
+                digest = digests[id(node)] = digest_of_work(node, columns, below, self._not_kept)
                 if computed and not cached and digest.comparable and digest.heavy:
                     self._add(digest, node, where, parts)
 
-    def _digest_of_cache(self, scan: Node) -> _Digest:
+    def _digest_of_cache(self, scan: Node) -> Digest:
         """Return the digest of what the scan of a cache reads, whichever of its columns these are.
 
         Spark tells what is cached by its plan. Once it is filled anew, its tables may have other rows. While
@@ -224,9 +210,9 @@ class Recomputation:
         below = [node.name for child in scan.children for node in child.walk()]
         is_the_same = bool(below) and not any(name.startswith(self._with_other_rows) for name in below)
         comparable = is_the_same and cached in self._fills and not is_filled
-        return _Digest(digest.hexdigest()[:16], 1, comparable, reads_cache=True)
+        return Digest(digest.hexdigest()[:16], 1, comparable, reads_cache=True)
 
-    def _take_cache(self, scan: Node, digests: Mapping[int, _Digest]) -> None:
+    def _take_cache(self, scan: Node, digests: Mapping[int, Digest]) -> None:
         """Take how much a cache has of what is below its scan."""
         for child in scan.children:
             part = self._parts.get(digests[id(child)].name)
@@ -235,7 +221,7 @@ class Recomputation:
             if part is not None and "], [" not in scan.text:  # which would be a filter
                 part.kept_rows = max(part.kept_rows, scan.rows or 0)
 
-    def _add(self, digest: _Digest, node: Node, where: _Where, parts: list[PlanPart]) -> None:
+    def _add(self, digest: Digest, node: Node, where: _Where, parts: list[PlanPart]) -> None:
         stages = tuple(sorted(node.stages & where.execution.stages.keys()))
         part = self._parts.get(digest.name)
         if not stages or (part is None and len(self._parts) >= _MOST_PARTS):
@@ -287,35 +273,6 @@ def _kept_by(scan: Node, execution: EndedExecution) -> set[int]:
     """Return the RDDs that are kept by the stages that fill a cache."""
     stages = {stage for below in scan.walk() for stage in below.stages} & execution.stages.keys()
     return {rdd for stage in stages for rdd in execution.stages[stage].kept}
-
-
-def _digest(node: Node, where: _Where, below: list[_Digest], not_kept: tuple[str, ...]) -> _Digest:
-    """Return the digest of a node, from those of its children."""
-    digest = sha256()
-    parts = [without_ids(node.text), node.metadata.get("Location", ""), str(where.cached)]
-    if not node.children and not where.cached:  # each time, a cache computes what it lacks
-        parts += [str(node.rows), *(str(node.metrics.get(name)) for name in FILES)]
-    for part in (*parts, *(each.name for each in below)):
-        digest.update(part.encode(errors="replace") + b"\n")
-    own = not node.name.startswith(not_kept)
-    size = 1 + sum(each.size for each in below)
-    reads_cache = bool(below) and all(each.reads_cache for each in below) and not is_heavy(node)
-    comparable = own and all(each.comparable for each in below)
-    return _Digest(digest.hexdigest()[:16], size, comparable, reads_cache=reads_cache)
-
-
-def _digest_of_work(
-    node: Node, columns: ColumnMeanings, below: list[_Digest], not_kept: tuple[str, ...]
-) -> _Digest:
-    """Return the digest of what a node does, from those of its children."""
-    digest = sha256(b"work\n")
-    if node.is_cut:  # what is cut may differ
-        digest.update(f"{node.rows} rows\n".encode())
-    for part in (work_of(node, columns), *(each.name for each in below)):
-        digest.update(part.encode(errors="replace") + b"\n")
-    comparable = not node.name.startswith(not_kept) and all(each.comparable for each in below)
-    heavy = is_heavy(node) or any(each.heavy for each in below)
-    return _Digest(digest.hexdigest()[:16], 1 + sum(each.size for each in below), comparable, heavy)
 
 
 def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:

@@ -15,11 +15,12 @@ from spark_events.diagnosis.plans.expanded import expanded
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.plans.no_duplicates import no_duplicates
-from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
+from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.paired_elements import paired_elements
 from spark_events.diagnosis.plans.parsed_again import parsed_again
 from spark_events.diagnosis.plans.projections import projections
+from spark_events.diagnosis.plans.recorded_plans import read_plans
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.self_joins import self_joins
