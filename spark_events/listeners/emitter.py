@@ -54,6 +54,7 @@ class Emitter:
 
     def __init__(self, series: ScopeGroup, application: ApplicationInfo) -> None:
         self.application = application
+        self._identity = application.identity
         self.series = series
         self.status_observer: StatusObserver | None = None
         self._counters: dict[tuple[str, ...], tuple[Counter, ScopeGroup]] = {}
@@ -84,7 +85,7 @@ class Emitter:
 
     def digest(self, size: int, entity: Entity, *occasion: str) -> str:
         """Return ``size`` bytes in hexadecimal digits that are the same in every replay."""
-        return digest(size, *self.application.identity, entity.kind, entity.id, *occasion)
+        return digest(size, *self._identity, entity.kind, entity.id, *occasion)
 
     def forget(self, query_name: str) -> None:
         """Called when the metrics of a query are gone: the counters of its events go with them."""
