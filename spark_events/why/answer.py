@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from spark_events.api.toolkit.formatting import duration, size
+from spark_events.api.toolkit.formatting import counted, duration, size
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.queries.state_parts import PARTS
 from spark_events.diagnosis.stages.python_time import SMALL_TASKS
@@ -38,7 +38,6 @@ _MOST_OF_IT = 0.5
 """Such a share of the run makes stages what is told first where no issue is known."""
 _WITHOUT_STAGES = frozenset({WAITING, DRIVER, QUERY, BATCH, STREAM})
 """The accounts of time in which no stage runs."""
-_NOTHING = "No known cause made it slow. "
 WAITED_FOR = "disks, other systems, or a CPU that other programs used"
 
 
@@ -50,6 +49,7 @@ def answer(
     ended: bool = True,
     had_cpu: str = "",
     to_first_work_ms: int = 0,
+    unread: int = 0,
 ) -> str:
     """Return the answer.
 
@@ -62,6 +62,7 @@ def answer(
         had_cpu: for how much of the time in which tasks read, compute and write they had a CPU, such as
             ``at most 16 %``, where that is little; else empty.
         to_first_work_ms: how long it took until its first job or query began.
+        unread: how many records of its log could not be used: with these, more might be known.
     """
     first = issues[0] if issues else None
     if first and not first.lost_ms and first.kind in SHARES and first.number("shareMs"):
@@ -76,11 +77,17 @@ def answer(
         most = _of_python(issues, duration_ms) or _most(
             duration_ms, parts, longest, had_cpu, to_first_work_ms
         )
-        nothing = _NOTHING if most and not issues else ""
+        nothing = _nothing(unread) if most and not issues else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
     whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)
     return _of_costliest(whole, duration_ms, ended, elsewhere) + _far_longer(whole, duration_ms, longest)
+
+
+def _nothing(unread: int) -> str:
+    """Return that no cause is known."""
+    records = f", but {counted(unread, 'record')} of its log could not be used" if unread else ""
+    return f"No known cause made it slow{records}. "
 
 
 def _shares_ms(goes_to: str, issues: Sequence[FoundIssue]) -> int:

@@ -58,6 +58,7 @@ class Explanation:
         longest: the stages that took longest, by place; empty as above.
         unfinished: how many tasks ran when their stage ended; None if some did where the log ends.
         to_first_work_ms: how long it took until its first job or query began; 0 if unknown.
+        unread: how many records of its log could not be used.
     """
 
     app_name: str
@@ -77,6 +78,7 @@ class Explanation:
     longest: Sequence[StagesOfPlace] = ()
     unfinished: int | None = 0
     to_first_work_ms: int = 0
+    unread: int = 0
 
     @property
     def answer(self) -> str:
@@ -89,6 +91,7 @@ class Explanation:
             self.ended,
             self._little_cpu,
             self.to_first_work_ms,
+            self.unread,
         )
 
     @property
@@ -202,6 +205,7 @@ def explain(
     issues: Iterable[Event],
     worth_ms: int,
     failures: Iterable[str],
+    unread: int,
 ) -> Explanation:
     """Return the explanation of an application whose event log was read.
 
@@ -215,6 +219,7 @@ def explain(
         issues: the events of its issues.
         worth_ms: what an issue costs at least that is told, in ms; all stages of one place count as one.
         failures: the bodies of the events of its failures, in order.
+        unread: how many records of its log could not be used.
     """
     timeline.end()
     figures.end(timeline)
@@ -241,5 +246,6 @@ def explain(
         longest=longest.longest(timeline.ended_ms - timeline.begun_ms),
         unfinished=timeline.unfinished,
         to_first_work_ms=timeline.to_first_work_ms,
+        unread=unread,
     )
     return replace(explanation, issues=without_held_up_starts(explanation.issues, explanation.cpu_share))

@@ -143,6 +143,7 @@ class _Reading:
             self._events,
             self._worth_ms,
             sentences(self._failures),
+            sum(result.counts.skipped.values()),
         )
 
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:

@@ -208,6 +208,15 @@ def test_the_same_at_several_places() -> None:
     )
 
 
+def test_a_log_that_could_not_be_read_as_a_whole() -> None:
+    """What is missing may have been the cause; what is known stays."""
+    parts = {"reading, computing and writing": 30 * S}
+    assert answer([], 40 * S, parts, unread=3).startswith(
+        "No known cause made it slow, but 3 records of its log could not be used. The largest part"
+    )
+    assert "could not be used" not in answer([issue("skew", 20 * S)], 40 * S, parts, unread=3)
+
+
 def test_frames_are_not_one_task() -> None:
     frames = issue("window", 30 * S, **{"window.rows": 9, "window.frame": "ranges"})
     assert answer([frames], 40 * S, {}).endswith(

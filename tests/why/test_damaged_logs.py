@@ -40,6 +40,7 @@ def test_an_id_that_is_none_in_a_stage_that_never_ends(tmp_path: Path) -> None:
     ((explained,), notes) = explain_logs([str(tmp_path)], {})
 
     assert sum((explained.parts or {}).values()) == explained.duration_ms
+    assert explained.unread == 1
     assert [note for note in notes if "app-1: 1 lines skipped" in note] == notes != []
 
 
