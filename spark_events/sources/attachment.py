@@ -8,21 +8,18 @@ import threading
 from collections import Counter as Counts
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Histogram, Severity, SpanBuilder
-from spark_events.listeners.application.application import application_info
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.worker import Worker
 from spark_events.sources import driver_log
-from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked, watch_wrong_values
-from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
+from spark_events.sources.assembly import StartUp, assemble, read_checked, watch_wrong_values
+from spark_events.sources.attach_targets import AttachTarget, Source, target_of
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
-from spark_events.sources.driver.source import DriverSource
-from spark_events.sources.driver.state import attempt_id
 from spark_events.sources.own_signals import DriverGauge, OwnSignals
 from spark_events.sources.unknown_keys import unknown_keys_of_ours
 from spark_events.spark.conf import as_texts
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
 _NO_REPORTER = (
     "no reporter is configured: set spark.events.reporter.<name>.factory.class (to file_log, for example) in "
@@ -236,7 +232,7 @@ def attach_to(spark: SparkSession | SparkContext, strict: bool, conf: Mapping[st
         raise ConfigError.of_all(problems)
     for problem in problems:
         logger.error("%s", problem)
-    target = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
+    target = target_of(spark)
     global _attaching
     with _lock:
         if _attaching:
@@ -255,7 +251,7 @@ def _nothing_attached(why: str, strict: bool) -> Attachment:
     return Attachment(Registry(()), None)
 
 
-def _attach(target: _Attachable, given: Mapping[str, str], strict: bool) -> Attachment:
+def _attach(target: AttachTarget, given: Mapping[str, str], strict: bool) -> Attachment:
     attachment = _attachments.get(target.key)
     if attachment is not None and attachment.active:
         attachment._check_asked_for(given, strict)
@@ -277,19 +273,7 @@ def _attach(target: _Attachable, given: Mapping[str, str], strict: bool) -> Atta
     return attachment
 
 
-@dataclass(frozen=True, slots=True)
-class _Attachable:
-    """Something that can be attached to; it is not queried before an attachment begins."""
-
-    key: str
-    conf: Callable[[], Mapping[str, str]]
-    application: Callable[[Mapping[str, str]], ApplicationInfo]
-    version: Callable[[], str]
-    with_plans: bool
-    make_source: Callable[[ApplicationInfo, Assembly], Source]
-
-
-def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
+def _start(target: AttachTarget, conf: Mapping[str, str], strict: bool) -> Attachment:
     if off := turned_off(conf):
         return Attachment(Registry(()), None, target.key, conf, off=off)
     application = replace(target.application(conf), attachment=_times_attached[target.key] + 1)
@@ -322,37 +306,6 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
     _times_attached[target.key] += 1
     own = OwnSignals(assembly.registry, application, configuration.settings)
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems, own=own)
-
-
-def _connect_session(session: Any) -> _Attachable:
-    return _Attachable(
-        f"session {session.session_id}",
-        lambda: configuration_of(session),
-        lambda conf: application_info(conf.get("spark.app.name"), conf.get("spark.app.id")),
-        lambda: str(session.version),
-        False,
-        lambda application, assembly: ConnectSource(session, application, assembly),
-    )
-
-
-def _spark_context(spark: Any) -> _Attachable:
-    # Of the class: each name is an attribute of a Column, and the name of one of a DataFrame's.
-    context = spark.sparkContext if hasattr(type(spark), "sparkContext") else spark
-    if "_jsc" not in getattr(context, "__dict__", ()):
-        raise TypeError(
-            f"attach takes a SparkSession or a SparkContext, and was given: {type(spark).__name__}"
-        )
-    if context._jsc is None:
-        raise TypeError("this SparkContext has been stopped; attach to a running one")
-    application = application_info(context.appName, context.applicationId, attempt_id(context._jsc.sc()))
-    return _Attachable(
-        application.id,
-        lambda: dict(context.getConf().getAll()),
-        lambda conf: application,
-        lambda: str(context.version),
-        True,
-        lambda application, assembly: DriverSource(context, assembly, application.attachment),
-    )
 
 
 def _at_exit() -> None:

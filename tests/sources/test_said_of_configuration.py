@@ -10,6 +10,7 @@ import pytest
 
 from spark_events.api import ApplicationInfo
 from spark_events.sources import attachment
+from spark_events.sources.attach_targets import AttachTarget, Source
 from spark_events.sources.unknown_keys import unknown_keys_of_ours
 
 SLAA = "spark.events.checkpoint.slaa: unknown key; did you mean 'spark.events.checkpoint.sla'?"
@@ -18,12 +19,10 @@ SLAA = "spark.events.checkpoint.slaa: unknown key; did you mean 'spark.events.ch
 def start(conf: dict[str, str]) -> attachment.Attachment:
     """Attach without Spark, and so without reporters."""
 
-    def never(*_: object) -> attachment.Source:
+    def never(*_: object) -> Source:
         raise AssertionError
 
-    target = attachment._Attachable(
-        "app-1", lambda: conf, lambda _: ApplicationInfo(), lambda: "4", False, never
-    )
+    target = AttachTarget("app-1", lambda: conf, lambda _: ApplicationInfo(), lambda: "4", False, never)
     return attachment._start(target, conf, strict=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from spark_events.api.toolkit.formatting import duration, percent, size
@@ -11,14 +11,8 @@ from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.batches import OF_BATCH
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
-from spark_events.diagnosis.queries.complete_mode import CompleteMode
-from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches, batch_work
-from spark_events.diagnosis.queries.state_parts import ManyStateParts
-from spark_events.diagnosis.queries.state_rules import StateGrowth, StateRowsGrow
-from spark_events.diagnosis.queries.static_sides import StaticSides
+from spark_events.diagnosis.queries.small_batches import SmallBatches, batch_work
 from spark_events.diagnosis.queries.streams import (
-    SlowSource,
     SourceStopped,
     StreamBehind,
     flow_of,
@@ -30,6 +24,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
+from spark_events.listeners.issues.watched_query import WatchedQuery
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.record_fields import RUN_ID
@@ -57,54 +52,6 @@ _COLLECT_NOTHING = (
 )
 
 
-@dataclass(slots=True)
-class _Query:
-    """A run of a streaming query, and what it has lost, by cause and the name of what lost it.
-
-    Attributes:
-        first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
-            micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
-        collected_bytes, most_collected_bytes: the size of the rows that stages of the micro-batch that runs
-            have sent to the driver, and of those of one at most.
-        flow: where its rows come from and go; empty if unknown.
-        of_plans: what the plans of all its micro-batches say so far.
-        has_written: whether the code of ``foreach`` has written rows.
-        files: that the micro-batch whose progress is not there yet has written many small files, and where.
-    """
-
-    query_id: str
-    name: str
-    growing: GrowingIssues
-    source: SourceStopped
-    behind: StreamBehind
-    small: SmallBatches
-    sources: str = ""
-    flow: str = ""
-    busy_ms: int = 0
-    batches_ms: int = 0
-    jobs_ms: int = 0
-    own_ms: int = 0
-    first_code_ms: int | None = None
-    most_code_ms: int | None = None
-    later_code_ms: int = 0
-    collected_bytes: int = 0
-    most_collected_bytes: int = 0
-    lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
-    times: dict[tuple[str, str], int] = field(default_factory=dict)
-    state_growth: StateGrowth = field(default_factory=StateGrowth)
-    state_rows: StateRowsGrow = field(default_factory=StateRowsGrow)
-    slow_source: SlowSource = field(default_factory=SlowSource)
-    state_parts: ManyStateParts = field(default_factory=ManyStateParts)
-    rewrites: BatchRewrites = field(default_factory=BatchRewrites)
-    complete: CompleteMode = field(default_factory=CompleteMode)
-    static: StaticSides = field(default_factory=StaticSides)
-    of_plans: list[Issue] = field(default_factory=list)
-    work: BatchWork | None = None
-    copied_ms: int = 0
-    has_written: bool = False
-    files: list[tuple[Issue, str]] = field(default_factory=list)
-
-
 class QueryIssues(Timeless):
     """The issues of the streaming queries of one application, each told as its cost grows.
 
@@ -118,7 +65,7 @@ class QueryIssues(Timeless):
         self._context = context
         self._cores = cores
         self._events = events
-        self._queries: dict[str, _Query] = {}
+        self._queries: dict[str, WatchedQuery] = {}
 
     def __contains__(self, run_id: object) -> bool:
         return run_id in self._queries
@@ -142,7 +89,9 @@ class QueryIssues(Timeless):
         source = SourceStopped(self._context.settings.thresholds)
         behind = StreamBehind(record.get("triggerIntervalMs"), bool(record.get("bounded")))
         small = SmallBatches(self._context.settings.thresholds)
-        self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing, source, behind, small))
+        self._queries.setdefault(
+            run_id, WatchedQuery(str(record["id"]), name, growing, source, behind, small)
+        )
 
     def on_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
         """Handle QueryTerminated: what the query lost is told as a whole."""
@@ -187,7 +136,9 @@ class QueryIssues(Timeless):
         query.files += [each for each in named if each[0].cause == WRITES]
         self._add(query, run_id, [each for each in named if each[0].cause != WRITES], time_ms)
 
-    def _add(self, query: _Query, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
+    def _add(
+        self, query: WatchedQuery, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int
+    ) -> None:
         changed = set()
         for issue, name in issues:
             if issue.kind == FOREACH_BATCH and not query.has_written:
@@ -229,7 +180,7 @@ class QueryIssues(Timeless):
             subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
             query.growing.take(issue, subject, time_ms)
 
-    def _of_state(self, query: _Query, progress: Mapping[str, Any]) -> Iterator[Issue | None]:
+    def _of_state(self, query: WatchedQuery, progress: Mapping[str, Any]) -> Iterator[Issue | None]:
         yield from query.state_growth.take(progress)
         yield from query.state_rows.take(progress)
         cores = self._cores()
@@ -237,7 +188,7 @@ class QueryIssues(Timeless):
         query.files = [each for each in query.files if each not in of_parts]
         yield query.state_parts.take(progress, cores, [issue for issue, _ in of_parts])
 
-    def _take_files(self, query: _Query, run_id: str, time_ms: int) -> None:
+    def _take_files(self, query: WatchedQuery, run_id: str, time_ms: int) -> None:
         files, query.files = query.files, []
         self._add(query, run_id, files, time_ms)
 
@@ -257,7 +208,7 @@ class QueryIssues(Timeless):
         query.growing.close(time_ms)
 
     def _take_batch(
-        self, query: _Query, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
+        self, query: WatchedQuery, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
     ) -> None:
         """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
         query.batches_ms += add_ms
@@ -272,7 +223,7 @@ class QueryIssues(Timeless):
         code_ms = min(query.first_code_ms, query.most_code_ms) + query.later_code_ms
         self._take_code(query, run_id, code_ms, time_ms)
 
-    def _take_code(self, query: _Query, run_id: str, code_ms: int, time_ms: int) -> None:
+    def _take_code(self, query: WatchedQuery, run_id: str, code_ms: int, time_ms: int) -> None:
         share = code_ms / max(1, query.batches_ms)
         if share < _LEAST_SHARE:
             return
@@ -295,13 +246,15 @@ class QueryIssues(Timeless):
         subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
         query.growing.take(issue, subject, time_ms)
 
-    def _take(self, query: _Query, run_id: str, issues: Iterable[Issue | None], time_ms: int) -> None:
+    def _take(self, query: WatchedQuery, run_id: str, issues: Iterable[Issue | None], time_ms: int) -> None:
         """Take issues of the query as a whole."""
         for issue in issues:
             if issue is not None:
                 query.growing.take(issue, self._subject(query, run_id, "", query.batches_ms, {}), time_ms)
 
-    def _tell(self, query: _Query, run_id: str, issue: Issue, name: str, times: int, time_ms: int) -> None:
+    def _tell(
+        self, query: WatchedQuery, run_id: str, issue: Issue, name: str, times: int, time_ms: int
+    ) -> None:
         attributes = {"stageName": name or None, "stagesSeen": times}
         subject = self._subject(query, run_id, "the time of its jobs", query.busy_ms, attributes)
         of = "micro-batches" if issue.cause == OF_BATCH else "stages"
@@ -313,7 +266,7 @@ class QueryIssues(Timeless):
         query.growing.take(reported, subject, time_ms)
 
     def _subject(
-        self, query: _Query, run_id: str, whole: str, whole_ms: int, attributes: Mapping[str, Any]
+        self, query: WatchedQuery, run_id: str, whole: str, whole_ms: int, attributes: Mapping[str, Any]
     ) -> Subject:
         # Nobody knows a query by its id: what it reads and writes stands beside that.
         flow = f" ({query.flow})" if query.flow and query.name == query.query_id else ""
@@ -327,7 +280,7 @@ class QueryIssues(Timeless):
 
 
 def _of_batches(
-    query: _Query, progress: Mapping[str, Any], rows: int, begun_ms: int | None
+    query: WatchedQuery, progress: Mapping[str, Any], rows: int, begun_ms: int | None
 ) -> Iterator[tuple[Issue, int] | None]:
     """Yield what all micro-batches have lost, and how long they took; None where that is little."""
     yield query.slow_source.take(progress, rows, query.sources)
