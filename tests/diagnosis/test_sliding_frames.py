@@ -78,6 +78,18 @@ def test_frames_of_a_range(frame: str) -> None:
     )
 
 
+def test_what_has_no_running_totals() -> None:
+    """The largest value of a frame is no difference of two others."""
+    text = WINDOW.format("RangeFrame, -9, 0")
+    for window, begins in (
+        (text, "For sums, counts"),
+        (text.replace("sum(v", "max(v"), "Aggregate by a coarser"),
+    ):
+        plan = Plan()(0, window, 2, rows=1_000_000)
+        (issue,) = sliding_frames(executed(plan, s2=(0, 40)), Thresholds())
+        assert issue.advice.startswith(begins)
+
+
 def test_a_window_whose_text_is_cut() -> None:
     """The list of the columns that order it may be gone; each function names them, too."""
     many = ", ".join(

@@ -53,6 +53,13 @@ _TOTALS = (
     "For sums, counts and averages, subtract running totals: sum() from UNBOUNDED PRECEDING to the row, "
     "minus the same as of the row before the frame{before}. Or aggregate by a coarser time before."
 )
+_OF_RANGES = _TOTALS.format(before="")
+_NO_TOTALS = re.compile(r"\b(?:max|min)(?:_by)?\(", re.ASCII)
+_COARSER = (
+    "Aggregate by a coarser value before (an hour, a day), so that a frame has fewer rows: its largest and "
+    "smallest values are those of these rows. Windows of sums, counts and averages alone may subtract running "
+    "totals instead."
+)
 _OF_UNKNOWN_ROWS = (
     _Frames(
         re.compile(
@@ -71,7 +78,7 @@ _OF_UNKNOWN_ROWS = (
         ),
         "ranges",
         "aggregates all of its range anew",
-        _TOTALS.format(before=""),
+        _OF_RANGES,
     ),
     _Frames(
         re.compile(
@@ -130,7 +137,7 @@ def _of_unknown_rows(node: Node, rows: int, execution: EndedExecution) -> Issue 
         None if unknown else took_ms,
         None,
         f"for each of {rows:,} rows, {_window(node)} {frames.done}",
-        frames.advice,
+        _COARSER if frames.advice is _OF_RANGES and _NO_TOTALS.search(node.text) else frames.advice,
         evidence={"window.rows": rows, "window.frame": frames.cause},
         share_ms=took_ms if unknown else None,
         stages=node.stages,

@@ -17,8 +17,9 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 _MOST_SOURCES, _MOST_RUNS, _MOST_PLACES = 1_000, 100, 3
 _CHECKPOINT = "ReliableCheckpointRDD"
 _LEAST_TURNS = 3
-_LEAST_SHARE = 0.5
-"""Of the longest time: what actions take at least that compute as much as others."""
+_LEAST_SHARE = 0.15
+"""Of what is usual: what actions take at least that may compute what others do. What they do not share, such
+as the functions that each of them adds, may take far longer than what they do."""
 
 
 class _Run(NamedTuple):
