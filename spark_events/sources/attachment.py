@@ -19,7 +19,7 @@ from spark_events.runtime.worker import Worker
 from spark_events.sources import driver_log
 from spark_events.sources.assembly import StartUp, assemble, read_checked, watch_wrong_values
 from spark_events.sources.attach_targets import AttachTarget, Source, target_of
-from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, raised_here
 from spark_events.sources.own_signals import DriverGauge, OwnSignals
 from spark_events.sources.unknown_keys import unknown_keys_of_ours
 from spark_events.spark.conf import as_texts
@@ -53,7 +53,7 @@ def _place_of(worker: Worker) -> str:
 class Attachment:
     """The framework attached to one Spark application.
 
-    As a context manager, it closes itself at the end of the block, whether that raises or not.
+    As a context manager, it closes itself at the end of the block; if that raises, it has failed.
 
     Attributes:
         registry: the reporters and the scope tree.
@@ -110,8 +110,8 @@ class Attachment:
     def __enter__(self) -> Attachment:
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> None:
+        self._close(raised=raised)
 
     @property
     def active(self) -> bool:
@@ -195,13 +195,14 @@ class Attachment:
     def close(self) -> None:
         """Deliver what is pending and end; the application counts as ended.
 
-        A later ``attach`` to the same application starts afresh, with whatever configuration it is given.
+        It counts as failed if the main thread raises or handles an exception meanwhile, as in ``finally``. A
+        later ``attach`` to the same application starts afresh, with whatever configuration it is given.
         """
-        self._close()
+        self._close(raised=raised_here())
 
-    def _close(self, *, at_exit: bool = False) -> None:
+    def _close(self, *, at_exit: bool = False, raised: BaseException | None = None) -> None:
         if self._source is not None:
-            self._source.stop(at_exit=at_exit)
+            self._source.stop(at_exit=at_exit, raised=raised)
 
     def _check_asked_for(self, conf: Mapping[str, str], strict: bool) -> None:
         """Warn, or raise, if another ``attach`` to the same application asks for something else.

@@ -100,11 +100,11 @@ class ConnectSource:
         """Whether the session is still being followed."""
         return self._thread.is_alive()
 
-    def stop(self, *, at_exit: bool = False) -> None:
+    def stop(self, *, at_exit: bool = False, raised: BaseException | None = None) -> None:
         """End for good; return when everything is delivered or the time is over.
 
         Args:
-            at_exit: not used: the server's application does not end with this process.
+            at_exit, raised: not used: the server's application does not end with this process.
         """
         self._stopping.set()
         self.join()

@@ -65,21 +65,36 @@ def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
 
 
 def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
-    """An application that was attached to before is up again, and its end is not taken for that of before."""
+    """An application that was attached to before is up again, and its end is not taken for that of before.
+
+    What leaves a block, or carries the program to where it closes its attachment, is a failure.
+    """
     ended = run(
         tmp_path,
-        "for number in range(2):",
-        "    with spark_events.attach(spark, conf=conf, strict=True):",
-        "        spark.range(10).count()",
-        "spark_events.attach(spark, conf=conf, strict=True)",
+        "for number in range(3):",
+        "    try:",
+        "        with spark_events.attach(spark, conf=conf, strict=True):",
+        "            spark.range(10).count()",
+        "            if number:",
+        "                raise (ValueError('of a block'), KeyboardInterrupt)[number - 1]",
+        "    except BaseException:",
+        "        pass",
+        "attachment = spark_events.attach(spark, conf=conf, strict=True)",
         "spark.range(10).count()",
-        "raise ValueError('of the third')",
+        "try:",
+        "    raise ValueError('of the fourth')",
+        "finally:",
+        "    attachment.close()",
     ).end()
 
     assert ended.code == 1, ended.err[-3000:]
     events = file_events(tmp_path / "events")
-    of_application = ["CREATED", "RUNNING", "FINISHED", "RUNNING", "FINISHED", "RUNNING", "FAILED"]
-    assert statuses(events, "application") == of_application
+    ends = ["FINISHED", "FAILED", "FAILED", "FAILED"]
+    each = [status for end in ends for status in ("RUNNING", end)]
+    assert statuses(events, "application") == ["CREATED", *each]
+    failures = [event["body"] for event in events if event["eventName"] == "JobFailureEvent"]
+    causes = ("ValueError: of a block", "SIGINT (Ctrl-C)", "ValueError: of the fourth")
+    assert [cause in failure for cause, failure in zip(causes, failures, strict=True)] == [True] * 3
     ids = [event["eventId"] for event in events]
     assert len(ids) == len({*ids})
     status = CliRunner().invoke(app, ["status", str(tmp_path / "events"), "--json"])

@@ -81,6 +81,8 @@ _OF_LATEST = (
 )
 _MEASURED = (*MEASURED_TIMES, "time to start Python workers", "time to initialize Python workers")
 _FEW_ROWS, _FEW_OF_ALL = 10, 0.1
+_FEW_FOR_EACH, _MOST_PAIR_US = 100, 2
+"""So few rows are meant to be there for each; and what a pair takes of a CPU at most, with no condition."""
 _SOME_TASKS, _FAR_LONGER = 4, 5
 """Of as many tasks, one has most to do that runs for so many times as long as each other, on average."""
 _ALWAYS_SHUFFLED = ("SortMergeJoin", "ShuffledHashJoin")
@@ -193,6 +195,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if pairs < thresholds.explosion_rows or min(left, right) < _FEW_ROWS:
         return
     tables, condition = node.tables(), _condition(node)
+    if not condition and min(left, right) < _FEW_FOR_EACH:
+        return  # such as the weeks of a forecast, which each row is to have
     because, advice, verb = ", without a condition", f"{_IF_NOT_ALL} {_ON_EQUAL_COLUMNS}", "pairs"
     if condition:
         advice, verb = _ON_EQUAL_COLUMNS, "compares"
@@ -207,7 +211,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         because = f", because NOT IN on {condition} is no equality where a value may be NULL"
         advice = _NOT_EXISTS
     beside = _beside(node, execution)
-    took_ms = round(freed_besides_ms(execution, node.stages, beside, _MEASURED))
+    took_ms = freed_besides_ms(execution, node.stages, beside, _MEASURED)
+    took_ms = round(took_ms if condition else took_ms * _share_of_pairs(node, pairs, execution))
     # What is done with the pairs themselves is for these, too, if most are kept.
     keeps = (node.rows or 0) * _FEW_KEPT >= pairs
     is_known = keeps or not any(_may_matter(other, pairs) for other in beside)
@@ -223,6 +228,12 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         share_ms=None if is_known else took_ms,
         stages=node.stages,
     )
+
+
+def _share_of_pairs(node: Node, pairs: int, execution: EndedExecution) -> float:
+    """Return how much of their CPU time the stages of a join without a condition can take for its pairs."""
+    cpu_ms = sum(execution.stages[stage].cpu_ms for stage in node.stages & execution.stages.keys())
+    return min(1.0, pairs * _MOST_PAIR_US / 1_000 / cpu_ms) if cpu_ms else 1.0
 
 
 def _may_matter(other: Node, pairs: int) -> bool:

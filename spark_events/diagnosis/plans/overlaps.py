@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
 
-_LEAST_TURNS = 3
+_LEAST_TURNS, _OTHERS = 3, 1
+"""How many turns a loop has at least, and parts beside them that are none, such as what all turns read."""
 
 
 @dataclass(slots=True)
@@ -32,8 +33,11 @@ class PartGroup:
     @property
     def grows(self) -> bool:
         """Whether each is made of one that was computed before, as in a loop."""
-        turns = len(self.differing)
-        return turns >= _LEAST_TURNS and max(self.differing) - min(self.differing) == turns - 1
+        longest = turns = 0
+        for times in range(min(self.differing, default=0), max(self.differing, default=0) + 1):
+            turns = turns + 1 if times in self.differing else 0
+            longest = max(longest, turns)
+        return longest >= _LEAST_TURNS and len(self.differing) - longest <= _OTHERS
 
 
 class _Overlaps:

@@ -28,9 +28,9 @@ _ROW_NS = 2_000
 """What a join without such pairs takes for each row that goes in or comes out, and what is next to it."""
 _FACTOR, _FACTOR_OF_FUNCTIONS = 5, 50
 """So many times as long, rows take because of pairs; more where functions are called that may take long."""
-_FACTOR_OF_RANGES, _LOOKS_UP, _AT_MOST = 1.5, 1.5, 4
+_FACTOR_OF_RANGES, _LOOKS_UP, _FACTOR_OF_MANY, _AT_MOST = 1.5, 1.5, 3, 4
 """The same of a condition on a range, of which a key may have many, if it keeps no more rows than it looks
-up; then joining and writing may be that much quicker."""
+up, and if it keeps more; then joining and writing may be that much quicker."""
 _RANGE = re.compile(r"[^<>=]>=? .*[^<>=]<=? |[^<>=]<=? .*[^<>=]>=? ")
 """A condition with two limits, such as ``((at >= from) AND (at < until))``."""
 _COLD_MS = 2_000
@@ -77,8 +77,9 @@ class PairsTried:
         if many * few < own_ms * 1e6 / _MOST_PAIR_NS:
             return
         if own_ms < factor * plain_ms + _COLD_MS:
-            looks_up = _RANGE.search(node.text) and rows <= _LOOKS_UP * many
-            if not are_known or not looks_up or own_ms < _FACTOR_OF_RANGES * plain_ms + 2 * _COLD_MS:
+            of_range = _FACTOR_OF_RANGES if rows <= _LOOKS_UP * many else _FACTOR_OF_MANY
+            has_range = _RANGE.search(node.text) is not None
+            if not are_known or not has_range or own_ms < of_range * plain_ms + 2 * _COLD_MS:
                 return
             # Its rows may take so long for another reason: what it may have cost is an upper limit.
             own_ms, plain_ms = own_ms + bytes_ms - bytes_ms / _AT_MOST, plain_ms / _AT_MOST

@@ -37,7 +37,8 @@ _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 _INFERS, _OF_TEXT, OF_COLUMNS = "DeserializeToObject", ("Scan text", "Scan json", "Scan csv"), "schema"
 """The only node above a scan of lines that looks for their columns; and what it finds."""
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
-_NOT_KEPT = ("Reused", "Subquery", *_WRITES)
+_REUSED = "Reused"
+_NOT_KEPT = (_REUSED, "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
 
 
@@ -166,6 +167,9 @@ class Recomputation:
                     self._take_cache(node, digests)
                 digests[id(node)] = where.caches[id(node)] = self._digest_of_cache(node)
                 continue
+            if _is_reused(node):
+                digests[id(node)] = digests[id(node.children[0])]
+                continue
             place = where._replace(cached=cached)
             not_kept = _NOT_KEPT if cached else self._not_kept
             below = [digests[id(child)] for child in node.children]
@@ -188,7 +192,7 @@ class Recomputation:
                     self._released.filled(node.children[0], kept, _kept_by(node, where.execution))
                 continue
             below = [digests[id(child)] for child in node.children]
-            if only_hands_on(node):
+            if only_hands_on(node) or _is_reused(node):
                 digests[id(node)] = below[0]
             else:
                 digest = digests[id(node)] = digest_of_work(node, columns, below, self._not_kept)
@@ -279,7 +283,7 @@ def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
     """Yield the nodes of a plan, each after those below it; a plan may be too deep for recursion.
 
     Yields:
-        A node, whether it is below a cache, and whether this execution has computed it.
+        A node, whether it is below a cache, and whether this execution has computed it, there.
     """
     waiting = [(plan, False, True, False)]
     while waiting:
@@ -289,8 +293,13 @@ def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
             yield node, cached, computed
             continue
         waiting.append((node, cached, computed, True))
-        fills = computed and (not is_scan or fills_cache(node))
+        fills = computed and not _is_reused(node) and (not is_scan or fills_cache(node))
         waiting += [(child, cached or is_scan, fills, False) for child in reversed(node.children)]
+
+
+def _is_reused(node: Node) -> bool:
+    """Return whether a node has what an exchange elsewhere in its plan has, which is below it, too."""
+    return node.name.startswith(_REUSED) and len(node.children) == 1
 
 
 def _title(node: Node) -> str:

@@ -57,8 +57,8 @@ _OF_RANGES = _TOTALS.format(before="")
 _NO_TOTALS = re.compile(r"\b(?:max|min)(?:_by)?\(", re.ASCII)
 _COARSER = (
     "Aggregate by a coarser value before (an hour, a day), so that a frame has fewer rows: its largest and "
-    "smallest values are those of these rows. Windows of sums, counts and averages alone may subtract running "
-    "totals instead."
+    "smallest values are those of these rows. Windows of sums, counts and averages alone may subtract "
+    "running totals instead."
 )
 _OF_UNKNOWN_ROWS = (
     _Frames(

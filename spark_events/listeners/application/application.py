@@ -80,16 +80,12 @@ class ApplicationListener(Timeless):
     def on_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
         """Handle ApplicationStart: a started driver counts as up, even while it waits for executors.
 
-        To what was attached before, that attachment's end was the application's.
+        To those who read its events, it ended with the attachment before, and is up again with this one.
         """
-        attached_ms = record.get(ATTACHED)
-        if attached_ms is not None:
-            self._start_ms = attached_ms
-            self.tracker.begin_again(attached_ms)
-            return
-        self._start_ms = time_ms
-        self.tracker.change(JobStatus.CREATED, time_ms)
-        self.tracker.change(JobStatus.RUNNING, time_ms)
+        self._start_ms = record.get(ATTACHED, time_ms)
+        if ATTACHED not in record:
+            self.tracker.change(JobStatus.CREATED, time_ms)
+        self.tracker.change(JobStatus.RUNNING, self._start_ms)
 
     def on_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd, to which sources add what they know of how it came to that."""

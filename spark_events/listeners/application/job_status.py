@@ -86,12 +86,6 @@ class JobStatusTracker:
         self.status = JobStatus.FAILED
         self.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
 
-    def begin_again(self, time_ms: int) -> None:
-        """Move from FINISHED, the end of another attachment, to RUNNING, at a time in ms since the epoch."""
-        self.status = JobStatus.FINISHED
-        self.since_ms = time_ms
-        self.change(JobStatus.RUNNING, time_ms)
-
     def _builder(self, new: JobStatus, old: JobStatus | None) -> EventBuilder:
         came = f"{old.value} -> {new.value}" if old else new.value
         return (

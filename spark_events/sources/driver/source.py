@@ -66,6 +66,7 @@ class DriverSource:
         self._has_begun = threading.Event()
         self._follows = False
         self._at_exit = False
+        self._raised: BaseException | None = None
         self._was_short = False
         self._driver = DriverState(spark_context, attachment)
         self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._wants_plans else None)
@@ -160,14 +161,15 @@ class DriverSource:
         if context is self._context and context._jsc is not None:
             PROCESS_EXIT.raising_at_stop = self._marks.leave_at_stop()
 
-    def stop(self, *, at_exit: bool = False) -> None:
+    def stop(self, *, at_exit: bool = False, raised: BaseException | None = None) -> None:
         """End for good; return when everything is delivered or the time is over.
 
         Args:
             at_exit: whether that is because the process ends.
+            raised: what the program raises meanwhile.
         """
         if self._thread.is_alive():
-            self._at_exit = at_exit
+            self._at_exit, self._raised = at_exit, raised
             if at_exit:
                 PROCESS_EXIT.note_unseen()
                 self._marks.leave(PROCESS_EXIT.ending)
@@ -262,7 +264,7 @@ class DriverSource:
             if last and not self._listeners.ended:
                 while records := self._bridge.drain(_BATCH, 0):
                     self._hand_over(records)
-                self._hear(self._end.by_process(lambda: self._inquiry.of_process(now_ms())))
+                self._hear(self._end.by_process(lambda: self._inquiry.of_process(now_ms(), self._raised)))
         self._metrics.count(at_the_end=True)
 
     def _poll(self, polls: Iterable[Poll]) -> None:

@@ -18,10 +18,10 @@ from spark_events.sources.driver.ending.application_end import (
     conclude,
     question,
 )
-from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, ending_by
 from spark_events.sources.driver.ending.witness import Witness
 from spark_events.sources.driver.state import DriverState
-from spark_events.sources.ending import of_lost_jvm
+from spark_events.sources.ending import by_signal, of_lost_jvm
 from spark_events.sources.interactive import kernel_is_shutting_down
 
 Record = dict[str, Any]
@@ -66,9 +66,16 @@ class EndInquiry:
         ending = conclude(cause, self._answered(cause))
         return {**record, **ending.fields, EXIT_CODE: ending.exit_code or record.get(EXIT_CODE)}
 
-    def of_process(self, time_ms: int) -> Record:
-        """Return the end of an application whose process ends without ``spark.stop()``, at a time in ms."""
-        return PROCESS_EXIT.ending.record(time_ms)
+    def of_process(self, time_ms: int, raised: BaseException | None = None) -> Record:
+        """Return the end of an application that is left, or whose process ends without ``spark.stop()``.
+
+        Args:
+            time_ms: when, in ms since the epoch.
+            raised: what the program raised when it closed the attachment; None for nothing.
+        """
+        if isinstance(raised, KeyboardInterrupt):
+            return by_signal("SIGINT").record(time_ms)
+        return (PROCESS_EXIT.ending if raised is None else ending_by(raised)).record(time_ms)
 
     def of_lost_jvm(self, time_ms: int) -> Record:
         """Return the end of an application whose JVM is gone, at a time in ms since the epoch."""

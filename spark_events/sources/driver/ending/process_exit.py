@@ -174,15 +174,9 @@ class ExitMarks:
             if PROCESS_EXIT.has_failed:
                 self.leave(PROCESS_EXIT.ending)
                 return True
-        error = sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
-        if error is None or (isinstance(error, SystemExit) and not exit_code_of(error.code)):
-            self.leave(Ending(0))
-            return False
-        if isinstance(error, SystemExit):
-            self.leave(by_exit_code(exit_code_of(error.code)))
-        else:
-            self.leave(Ending(exception=cut("".join(traceback.format_exception(error))), assumed=True))
-        return True
+        ending = ending_by(raised_here())
+        self.leave(ending)
+        return ending != Ending(0)
 
     def leave(self, ending: Ending) -> None:
         """Leave a mark; the last one before the application's end counts."""
@@ -200,6 +194,20 @@ class ExitMarks:
             self._context._jsc.sc().listenerBus().post(mark)
         except Exception as problem:  # the JVM may be gone already; the application ends as it would
             logger.debug("could not write the end of the application to the event log: %r", problem)
+
+
+def raised_here() -> BaseException | None:
+    """Return what the main thread is raising or handling; None for nothing, and in any other thread."""
+    return sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
+
+
+def ending_by(error: BaseException | None) -> Ending:
+    """Return the ending of a program that raises this while it ends its application; it may be caught yet."""
+    if error is None:
+        return Ending(0)
+    if isinstance(error, SystemExit):
+        return by_exit_code(exit_code_of(error.code))
+    return Ending(exception=cut("".join(traceback.format_exception(error))), assumed=True)
 
 
 def exit_code_of(code: object) -> int:
