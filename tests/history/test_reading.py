@@ -88,6 +88,30 @@ def test_damaged_files_alone(duckdb: DuckDb, tmp_path: Path) -> None:
         read_history(duckdb, [str(tmp_path)])
 
 
+@pytest.mark.parametrize("removed", [1, 4, 9])
+def test_files_that_are_removed_meanwhile(
+    duckdb: DuckDb, facts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: int
+) -> None:
+    """A writer keeps a number of files: what it removes between finding and reading them is looked for again."""
+    folder = write(tmp_path / "log", told())
+    gone = [folder / f"old.events.{number:06d}.jsonl" for number in range(removed)]
+    for path in gone:
+        path.write_text("{}\n")
+    usual = DuckDb._read_long_lines_too
+
+    def reading(self: DuckDb, *arguments: Any) -> Any:
+        if gone:
+            gone.pop().unlink()
+        return usual(self, *arguments)
+
+    monkeypatch.setattr(DuckDb, "_read_long_lines_too", reading)
+    if removed > 5:
+        with pytest.raises(ConfigError, match="cannot be read"):
+            read(duckdb, folder)
+    else:
+        assert read(duckdb, folder)[0] == facts
+
+
 def test_whole_files_of_zstandard(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
     """In frames of any kind: each is known to be whole, and what is cut off anywhere is not."""
     folder = write(tmp_path / "log", told())

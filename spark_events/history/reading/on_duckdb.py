@@ -32,6 +32,8 @@ with needs_extra("report", "duckdb", "reading stored events without Spark"):
 _Read = TypeVar("_Read")
 _LINE = 16 << 20
 """The longest line, in bytes, that is read within the memory that DuckDB has at first."""
+_MOST_LISTINGS = 5
+"""How often files are looked for, at most, while writers remove some."""
 _LONG_LINE, _MEMORY_FOR_LONG_LINES = 256 << 20, "3GB"
 
 
@@ -152,13 +154,26 @@ class DuckDb(DuckDbTables):
     def _read_whole(self, paths: Sequence[str], read: Callable[[str], _Read]) -> tuple[_Read, list[str]]:
         """Return what a function makes of the SQL of all events, and the files that have no readable end.
 
-        Files that cannot be read are left out, also later.
+        Files that cannot be read are left out, also later. A writer may remove its oldest ones meanwhile:
+        then all are looked for again.
 
         Raises:
             ConfigError: there is nothing to read at a path, or there is no file that can be read.
         """
+        for _ in range(_MOST_LISTINGS - 1):
+            all_files = self._files(paths)
+            files = self._undamaged(all_files)
+            try:
+                return self._read_all(paths, all_files, files, read)
+            except ConfigError:
+                if not any(map(_is_gone, (*files.json, *files.parquet))):
+                    raise
         all_files = self._files(paths)
-        files = self._undamaged(all_files)
+        return self._read_all(paths, all_files, self._undamaged(all_files), read)
+
+    def _read_all(
+        self, paths: Sequence[str], all_files: StoredFiles, files: StoredFiles, read: Callable[[str], _Read]
+    ) -> tuple[_Read, list[str]]:
         try:
             done = self._read_long_lines_too(files, read)
         except (duckdb.Error, StorageError) as error:
@@ -246,6 +261,12 @@ class DuckDb(DuckDbTables):
             if problem in problems:
                 reading.problems[problem], reading.examples[problem] = problems[problem]
         return reading
+
+
+def _is_gone(name: str) -> bool:
+    """Return whether a file that was there no longer is."""
+    file_system, path = open_file_system(name, name)
+    return not file_system.exists(path)
 
 
 def _is_cut(name: str) -> bool:
