@@ -31,9 +31,12 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"spark_events.{name}")
     if name == "__version__":
-        from importlib_metadata import version
+        from importlib_metadata import PackageNotFoundError, version
 
-        return version("spark-events")
+        try:
+            return version("spark-events")
+        except PackageNotFoundError:  # as of files that were copied, or shipped with --py-files
+            return "unknown"
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

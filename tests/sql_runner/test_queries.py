@@ -214,6 +214,7 @@ class TestErrors:
             ({"code": "x = 1\nx / 0"}, "code: ZeroDivisionError", 2),
             ({"code": "x = (\n"}, "code: '(' was never closed", 1),
             ({"code": "raise SystemExit(3)"}, "code: calls sys.exit(3)", None),
+            ({"code": "rows = 1\nspark.stop()"}, "code: calls spark.stop(); it may only set", 2),
             ({"code": "x = 1"}, "code: execution_output is not set", None),
             ({"code": "execution_output = 5"}, "code: execution_output is a int", None),
             (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from spark_events.api import SparkEventsError
@@ -142,7 +143,10 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
     try:
         # Else it would inherit the __future__ statements of this module.
         code = compile(manifest.code or "", f"<code of {manifest.name}>", "exec", dont_inherit=True)
-        exec(code, scope)
+        with _without_stop(session.sparkContext):
+            exec(code, scope)
+    except QueryError as error:
+        raise QueryError(str(error), _line_of(error, manifest)) from error
     except SystemExit as error:
         raise QueryError(f"code: calls sys.exit({error.code!r}); it may only set {_RESULT}") from error
     except SyntaxError as error:
@@ -155,6 +159,20 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
         problem = "is not set" if data is None else f"is a {type(data).__name__}"
         raise QueryError(f"code: {_RESULT} {problem}; expected a streaming DataFrame of spark")
     return data
+
+
+@contextmanager
+def _without_stop(context: Any) -> Iterator[None]:
+    """Refuse to stop Spark: the other queries run in the same application."""
+
+    def stop() -> None:
+        raise QueryError(f"code: calls spark.stop(); it may only set {_RESULT}")
+
+    context.stop = stop  # of this context alone, in place of the method of its class
+    try:
+        yield
+    finally:
+        del context.stop
 
 
 def _line_of(error: BaseException, manifest: Manifest) -> int | None:
