@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import importlib_metadata
 import pytest
 
 import spark_events
@@ -41,6 +42,16 @@ def test_each_name_is_found_and_works(name: str) -> None:
 
 def test_nothing_else_is_in_the_way() -> None:
     assert sorted(dir(spark_events)) == sorted(NAMES)
+
+
+def test_files_that_were_copied_have_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shipped with ``--py-files`` has no metadata: commands and ``attach`` work all the same."""
+
+    def version(package: str) -> str:
+        raise importlib_metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(importlib_metadata, "version", version)
+    assert spark_events.__getattr__("__version__") == "unknown"
 
 
 def test_one_tagline() -> None:

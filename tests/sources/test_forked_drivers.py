@@ -15,7 +15,7 @@ from spark_events.sources import attachment
 class Source:
     running = True
     def __init__(self, name): self.name = name
-    def stop(self, *, at_exit): print(self.name, "is closed at exit:", at_exit, flush=True)
+    def stop(self, *, at_exit, raised=None): print(self.name, "is closed at exit:", at_exit, flush=True)
 
 def begin(name):
     attachment._attachments[name] = attachment.Attachment(Registry(()), Source(name))
