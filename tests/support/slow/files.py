@@ -112,13 +112,13 @@ def field_after_field(work: Work) -> None:
 
 @case("slow-pattern")
 def lines_of_a_log(work: Work) -> None:
-    """A pattern repeats what repeats itself, and most lines do not match; the twin's says what is in between."""
+    """A pattern looks for anything in between again and again, in vain; the twin's says what is there."""
     rows, column = work.random.randrange(100_000, 140_000), work.random.choice(["line", "message", "entry"])
     work.defect("slow-pattern", None, column, costed=False)
     spark = work.begin()
     made = f"concat('at ', id, ' ', repeat('word ', 12), sha2(cast(id AS string), 256)) AS {column}"
     spark.range(0, rows, 1, 2 * work.cores).selectExpr(made).write.parquet(str(work.folder / "log"))
-    pattern = r"at (\d+) (\w+\s?)*(end)" if work.bad else r"^at (\d+) [a-z ]*(end)"
+    pattern = r"at (.*)\d(.*)\d(.*)end" if work.bad else r"^at (\d+) [a-z ]*(end)"
     lines = spark.read.parquet(str(work.folder / "log"))
     found = lines.selectExpr(
         f"regexp_extract({column}, r'{pattern}', 1) AS number", f"length({column}) AS long"
