@@ -14,6 +14,7 @@ OTHER = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/weather]"}
 BROADCAST = "BroadcastHashJoin [series#4L, t#5], [series#{0}0L, t#{0}1], LeftOuter, BuildRight, false, false"
 SORTED = "SortMergeJoin [series#4L, t#5], [series#{0}0L, t#{0}1], LeftOuter"
 SHIFTED = "Project [series#{0}0L, (t#{0}9 + {0}) AS t#{0}1, y#{0}2 AS lag_{0}#{0}3]"
+UNSHIFTED = "Scan parquet [series#{0}0L,t#{0}1,y#{0}2]"
 FILTERED = "Project [series#{0}0L, t#{0}1, y#{0}2 AS y_{0}#{0}3]"
 
 
@@ -24,6 +25,8 @@ def told(
     scan: str = "Scan parquet [series#{0}0L,t#{0}9,y#{0}2]",
     location: dict[str, str] = SERIES,
     above: str = "",
+    kept: int = 600,
+    joined: int = 600,
 ) -> list[Issue]:
     """Return what is told of a table whose rows are joined with others, each read in a stage of 10 s.
 
@@ -31,7 +34,7 @@ def told(
     """
     plan = Plan()
     for number in range(1, times + 1):
-        plan(number - 1, join.format(number), 9, rows=600)
+        plan(number - 1, join.format(number), 9, rows=joined)
     plan(times, "Scan parquet [series#4L,t#5,y#6]", 9, SERIES, rows=600)
     for number in range(times, 0, -1):
         moves = "BroadcastExchange …" if join == BROADCAST else "Exchange hashpartitioning(…)"
@@ -39,7 +42,7 @@ def told(
         if above:
             plan(number + 1, above, number, rows=100)
         plan(number + 1 + bool(above), made.format(number))
-        plan(number + 2 + bool(above), f"Filter isnotnull(series#{number}0L)", number, rows=600)
+        plan(number + 2 + bool(above), f"Filter isnotnull(series#{number}0L)", number, rows=kept)
         plan(number + 3 + bool(above), scan.format(number), number, location, rows=600)
     stages = {f"s{number}": (10 * number, 10 * number + 10) for number in range(1, times + 1)}
     stages["s9"] = 10 * times + 30, 10 * times + 70
@@ -63,7 +66,7 @@ def test_a_join_for_each_lag(join: str, share_s: int) -> None:
 
 def test_a_join_for_each_value() -> None:
     """Where no key is shifted, each join has rows of another value: one aggregation has a column for each."""
-    (issue,) = told(made=FILTERED, scan="Scan parquet [series#{0}0L,t#{0}1,y#{0}2]")
+    (issue,) = told(made=FILTERED, scan=UNSHIFTED, kept=90)
     assert "joined with itself 4 times, by series, t: each time" in issue.sentence
     assert issue.advice.startswith("One aggregation by series, t reads the table once")
 
@@ -92,6 +95,8 @@ def test_rows_that_are_cached() -> None:
         pytest.param({"join": BROADCAST.replace("t#{0}1]", "y#{0}3]")}, id="other columns"),
         pytest.param({"made": SHIFTED.replace("t#{0}9 +", "t#{0}9 + y#{0}2 +")}, id="a key of two columns"),
         pytest.param({"above": "HashAggregate(keys=[series#10L], functions=[sum(y#12)])"}, id="aggregated"),
+        pytest.param({"joined": 6_000, "times": 3}, id="several rows for each"),
+        pytest.param({"made": FILTERED, "scan": UNSHIFTED}, id="the same rows"),
         pytest.param({"join": "BroadcastNestedLoopJoin BuildRight, Cross"}, id="no keys"),
     ],
 )  # fmt: skip

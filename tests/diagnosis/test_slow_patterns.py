@@ -69,6 +69,7 @@ def test_other_functions(text: str) -> None:
     ("size", "source", "is_long"),
     [
         pytest.param(500, "Scan parquet db.lines [line#2]", True, id="lines"),
+        pytest.param(500, "Scan text [line#2]", True, id="lines of a text file"),
         pytest.param(700, "Scan parquet db.lines [line#2]", False, id="documents"),
         pytest.param(5_000, "Exchange RoundRobinPartitioning(8)", True, id="shuffled lines"),
         pytest.param(7_000, "Exchange RoundRobinPartitioning(8)", False, id="shuffled documents"),

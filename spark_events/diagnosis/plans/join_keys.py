@@ -39,10 +39,8 @@ def compared_keys(node: Node) -> tuple[list[str], list[str]] | None:
     match = _KEYS.match(node.text)
     if match is None or CUT in match[0]:
         return None
-    left, right = (items(side) for side in match.groups())
-    return (
-        ([key.strip() for key in left], [key.strip() for key in right]) if len(left) == len(right) else None
-    )
+    left, right = ([key.strip() for key in items(side)] for side in match.groups())
+    return (left, right) if len(left) == len(right) else None
 
 
 def has_further_condition(node: Node) -> bool:

@@ -15,6 +15,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, has_range, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs, without_ids
 from spark_events.diagnosis.plans.pairs_tried import PairsTried, condition_besides
+from spark_events.diagnosis.plans.slow_functions import calls_unknown, slow_in
 from spark_events.diagnosis.plans.work_in_stage import (
     MEASURED_TIMES,
     freed_besides_ms,
@@ -212,20 +213,21 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         advice = _NOT_EXISTS
     beside = _beside(node, execution)
     took_ms = freed_besides_ms(execution, node.stages, beside, _MEASURED)
-    took_ms = round(took_ms if condition else took_ms * _share_of_pairs(node, pairs, execution))
+    if not condition and not any(slow_in(other.text) or calls_unknown(other.text) for other in beside):
+        took_ms *= _share_of_pairs(node, pairs, execution)
     # What is done with the pairs themselves is for these, too, if most are kept.
     keeps = (node.rows or 0) * _FEW_KEPT >= pairs
     is_known = keeps or not any(_may_matter(other, pairs) for other in beside)
     yield Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} {condition}",
-        took_ms if is_known else None,
+        round(took_ms) if is_known else None,
         None,
         f"the join{of_tables(tables or _sides(node))} {verb} each of {left:,} rows with each of {right:,}: "
         f"{pairs:,} pairs{because}",
         advice,
         evidence={"join.pairs": pairs, "join.leftRows": left, "join.rightRows": right},
-        share_ms=None if is_known else took_ms,
+        share_ms=None if is_known else round(took_ms),
         stages=node.stages,
     )
 

@@ -22,7 +22,9 @@ _WHOLE = (
 _COLLECTS = re.compile(r"\bcollect_(?:list|set)\(")
 _LONG_FOR_A_ROW_US = 500
 """What a row takes of a CPU from here on: arrays whose elements are looked at once take less."""
-_LEAST_PAIRS = 100
+_MOST_PAIR_US, _LEAST_SHARE = 0.5, 0.5
+"""What a pair of elements takes at most, of a CPU; if a row's cannot explain half of its time, something else
+takes long."""
 
 
 def paired_elements(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
@@ -35,7 +37,8 @@ def paired_elements(execution: EndedExecution, thresholds: Thresholds) -> Iterat
         stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
         each_us = sum(stage.cpu_ms or stage.run_ms for stage in stages) * 1_000 / rows
         elements = _elements(node, rows)
-        if each_us >= _LONG_FOR_A_ROW_US and not (elements and elements**2 < _LEAST_PAIRS):
+        are_few = elements > 0 and elements**2 * _MOST_PAIR_US < _LEAST_SHARE * each_us
+        if each_us >= _LONG_FOR_A_ROW_US and not are_few:
             yield _issue(node, *nested, rows, elements, execution)
 
 

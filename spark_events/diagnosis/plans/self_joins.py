@@ -22,6 +22,7 @@ from spark_events.diagnosis.plans.node import (
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds
 
 _LEAST_JOINS = 3
+_MOST_FOR_A_ROW, _NEARLY_ALL = 1.2, 0.9
 _PASSES = ("Project", "Filter", BROADCAST, *MOVES)
 _MOST_NAMES = 4
 _SHIFTED = " (one of them shifted)"
@@ -77,8 +78,9 @@ def _self_join(join: Node) -> _SelfJoin | None:
             continue
         scan, of = made
         names = tuple(columns(key)[0] if len(columns(key)) == 1 else "" for key in of)
-        if scan.tables() and all(names) and _has(join.children[other], _source(scan), sides[other], names):
-            is_shifted = any(without_ids(key) != name for key, name in zip(of, names, strict=True))
+        is_shifted = any(without_ids(key) != name for key, name in zip(of, names, strict=True))
+        looks_up = _looks_up(join, join.children[own], scan, is_shifted)
+        if looks_up and all(names) and _has(join.children[other], _source(scan), sides[other], names):
             within = list(_down_to(scan, join.children[own]))
             return _SelfJoin(
                 ", ".join(scan.tables()),
@@ -88,6 +90,13 @@ def _self_join(join: Node) -> _SelfJoin | None:
                 frozenset().union(join.stages, *(node.stages for node in within)),
             )
     return None
+
+
+def _looks_up(join: Node, side: Node, scan: Node, is_shifted: bool) -> bool:
+    """Return whether a join looks up a row for each of the other side, by shifted keys or among fewer."""
+    most = max(child.rows or 0 for child in join.children)
+    is_part = (side.rows or 0) < _NEARLY_ALL * (scan.rows or 0)
+    return bool(scan.tables()) and (join.rows or 0) <= _MOST_FOR_A_ROW * most and (is_shifted or is_part)
 
 
 def _of_table(side: Node, keys: list[str]) -> tuple[Node, list[str]] | None:

@@ -11,18 +11,17 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import functions_of
 from spark_events.diagnosis.plans.node import DATA_SIZE, EXCHANGE, Node, columns, first_of
-from spark_events.diagnosis.plans.slow_functions import PATTERNS, SLOW
+from spark_events.diagnosis.plans.slow_functions import PATTERNS, calls_unknown, slow_in
 from spark_events.diagnosis.plans.work_in_stage import (
     MEASURED_TIMES,
     above,
     freed_besides_ms,
     is_accounted_for,
+    parses,
 )
 from spark_events.diagnosis.thresholds import SLOW_PATTERN, Thresholds
 
 _NODES = ("Project", "Filter")
-_UNKNOWN = ("UDF", "Invoke", "invoke")
-"""What is in the texts of calls of which nobody knows how long they take."""
 _RLIKE = " RLIKE "
 _LEAST_ROWS, _LONG_FOR_A_ROW_US = 1_000, 200
 """What a row takes of a CPU from here on: a pattern that goes through a line once takes a few µs."""
@@ -51,7 +50,8 @@ def slow_patterns(execution: EndedExecution, thresholds: Thresholds) -> Iterator
             continue
         around = [*above(node), *node.within_stage()]
         searching = [each for each in around if _looks_for_patterns(each)]
-        if not all(each in searching or is_accounted_for(each) for each in around):
+        # What parses lines takes a few µs for each.
+        if not all(each in searching or is_accounted_for(each) or parses(each) for each in around):
             continue
         stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
         each_us = sum(stage.cpu_ms or stage.run_ms for stage in stages) * 1_000 / rows
@@ -65,9 +65,9 @@ def slow_patterns(execution: EndedExecution, thresholds: Thresholds) -> Iterator
 
 def _looks_for_patterns(node: Node) -> bool:
     """Return whether a node calls functions with patterns, and no others that may take long."""
-    if node.name not in _NODES or any(text in node.text for text in _UNKNOWN):
+    if node.name not in _NODES or calls_unknown(node.text):
         return False
-    slow = {function.lower() for function in functions_of(node.text)} & SLOW
+    slow = slow_in(node.text)
     return (bool(slow) or _RLIKE in node.text) and slow <= PATTERNS
 
 
