@@ -310,3 +310,33 @@ def test_no_stage_is_lost_twice(of_parts: list[list[tuple[set[int], int]]]) -> N
 )
 def test_more_places_than_are_said(places: list[str], said: str) -> None:
     assert named_places(places) == said
+
+
+def exploded(number: int) -> EndedExecution:
+    """Return a turn of a loop that joins what the turns before have made with the same table, sent once.
+
+    Each join has a stage of its own, of 2 s.
+    """
+    first = 10 * number
+    plan = Plan()(0, f"HashAggregate(keys=[], functions=[sum(part#{number})])", first, rows=1)
+    for turn in range(number, 0, -1):
+        depth, stage = 2 * (number - turn) + 1, first + turn
+        plan(depth, f"Exchange hashpartitioning(part#{turn}, 8)", stage, shuffle_records_written=50)
+        plan(depth + 1, f"SortMergeJoin [part#{turn}], [of#{turn + 90}], Inner", stage, rows=50)
+    plan(2 * number + 1, "Scan parquet db.plan [part#1]", first + 1, rows=100)
+    for turn in range(1, number + 1):
+        depth = 2 * (number - turn) + 3
+        if turn > 1:
+            plan(depth, f"ReusedExchange [of#{turn + 90}], Exchange hashpartitioning(of#91, 8)", None)
+        plan(depth + (turn > 1), "Exchange hashpartitioning(of#91, 8)", first, shuffle_records_written=9)
+        plan(depth + 1 + (turn > 1), "Scan parquet db.parts [of#91]", first, rows=9)
+    stages = {f"s{first + turn}": (2 * turn, 2 * turn + 2) for turn in range(number + 1)}
+    return executed(plan, **stages)
+
+
+def test_a_loop_whose_turns_reuse_an_exchange() -> None:
+    """What is reused is what the exchange has that is computed: the joins above it are the same each time."""
+    issue = again(*map(exploded, range(1, 6)))[0]
+    assert issue.lost_ms == 2 * S * (15 - 5)
+    assert "as in a loop" in issue.sentence
+    assert issue.sentence.startswith("the same SortMergeJoin of db.plan, db.parts is computed")

@@ -305,7 +305,8 @@ def _is_reused(node: Node) -> bool:
 def _title(node: Node) -> str:
     """Return what a part of a plan is, for a sentence."""
     tables = node.tables()
-    names = list(dict.fromkeys(each.name for each in node.walk() if each.children and not each.is_exchange))
+    does = (each for each in node.walk() if each.children and not each.is_exchange and not _is_reused(each))
+    names = list(dict.fromkeys(each.name for each in does))
     of = tables or outputs(node)
     what = ", ".join(names[:3]) or " ".join(_KIND.findall(node.name)[:1])
     if names == [_INFERS] and any(each.name.startswith(_OF_TEXT) for each in node.walk()):
