@@ -145,6 +145,12 @@ def misses_reads(stage_info: Mapping[str, Any]) -> bool:
     return False
 
 
+def last_rdd(stage_info: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the RDD that a stage makes, the last of its ``RDD Info``; None if that has none."""
+    rdds: list[Mapping[str, Any]] = stage_info.get("RDD Info") or []
+    return max(rdds, key=lambda rdd: int(rdd.get("RDD ID", -1)), default=None)
+
+
 def kept_rdds(stage_info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the RDDs of a stage that are kept in memory or on disk, as its ``RDD Info`` has them."""
     kept = []

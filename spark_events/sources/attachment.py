@@ -85,6 +85,8 @@ class Attachment:
         self._off = off
         self._own = own or OwnSignals(registry, ApplicationInfo(), ListenerSettings())
         self._process = os.getpid()
+        # Whoever attaches in an ``except`` handles what was raised before. By its id, not to keep its frames.
+        self._handled = id(raised_here())
 
     def __repr__(self) -> str:
         workers = self.registry.workers
@@ -198,7 +200,8 @@ class Attachment:
         It counts as failed if the main thread raises or handles an exception meanwhile, as in ``finally``. A
         later ``attach`` to the same application starts afresh, with whatever configuration it is given.
         """
-        self._close(raised=raised_here())
+        raised = raised_here()
+        self._close(raised=raised if id(raised) != self._handled else None)
 
     def _close(self, *, at_exit: bool = False, raised: BaseException | None = None) -> None:
         if self._source is not None:

@@ -71,6 +71,19 @@ def test_a_join_for_each_value() -> None:
     assert issue.advice.startswith("One aggregation by series, t reads the table once")
 
 
+def test_functions_in_python_for_what_is_joined() -> None:
+    """A stage that joins may also call them: what Spark measures of that is not for the joins."""
+    plan = Plan()(0, "MapInPandas f(y#6)", 9, rows=600, time_to_run_Python_workers=80 * S)
+    for number in (1, 2, 3):
+        plan(number, SORTED.format(number), 9, rows=600)
+    plan(4, "Scan parquet [series#4L,t#5,y#6]", 9, SERIES, rows=600)
+    for number in (3, 2, 1):
+        plan(number + 1, SHIFTED.format(number))
+        plan(number + 2, f"Scan parquet [series#{number}0L,t#{number}9,y#{number}2]", 9, SERIES, rows=600)
+    (issue,) = self_joins(executed(plan, s9=(0, 40)), Thresholds())
+    assert issue.share_ms == 15 * S
+
+
 def test_rows_that_are_cached() -> None:
     """What is cached has a plan instead of a name, and is called by its table."""
     plan = Plan()

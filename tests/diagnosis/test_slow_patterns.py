@@ -96,3 +96,14 @@ def test_long_texts(size: int, source: str, is_long: bool) -> None:
 def test_others(options: dict[str, object]) -> None:
     """What may take long beside it is not the pattern's."""
     assert not told(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("read", "is_told"), [(ROWS, True), (100 * ROWS, False)])
+def test_a_few_rows_of_many(read: int, is_told: bool) -> None:
+    """Most of a stage's time may go to rows that a filter drops, and of which no pattern is looked for."""
+    plan = Plan()(0, NESTED, 1, rows=ROWS)(1, "Filter (kind#1 = 3)", 1, rows=ROWS)
+    plan(2, "Scan parquet db.lines [line#2,kind#1]", 1, rows=read, size_of_files_read=80 * read)
+    execution = executed(plan, s1=(0, 40))
+    stage = ExecutedStage(1, 8, 0, 40 * S, 80 * S, 0, 0, cpu_ms=30 * S)
+    issues = list(slow_patterns(replace(execution, stages={1: stage}), Thresholds()))
+    assert bool(issues) is is_told

@@ -24,6 +24,8 @@ def told(
     join: str = ANTI,
     keys: dict[str, str] = CHANGES,
     keys_rows: int | None = None,
+    made: str = "Project [id#1L, cast(name#2 as string) AS name#5]",
+    read: str = "Filter isnotnull(id#1L)",
     above: tuple[str, ...] = ("WriteFiles", "Sort [day#3 ASC NULLS FIRST], false, 0"),
     write: str = WRITE,
 ) -> list[Issue]:
@@ -32,8 +34,9 @@ def told(
     for depth, text in enumerate(above, 1):
         plan(depth, text, 2)
     depth = 1 + len(above)
-    plan(depth, "Union", 2)(depth + 1, "Project [id#1L, name#2]")(depth + 2, join, 2, rows=kept)
-    plan(depth + 3, "Scan parquet [id#1L,name#2]", 2, OLD, rows=kept + new)
+    plan(depth, "Union", 2)(depth + 1, made)(depth + 2, join, 2, rows=kept)
+    plan(depth + 3, read, 2, rows=kept + new)
+    plan(depth + 4, "Scan parquet [id#1L,name#2]", 2, OLD, rows=kept + new)
     plan(depth + 3, "BroadcastExchange HashedRelationBroadcastMode(…)", 1, data_size=9)
     plan(depth + 4, "Scan parquet [id#11L]", 1, keys, rows=new if keys_rows is None else keys_rows)
     plan(depth + 1, "Project [id#21L, name#22]")(
@@ -67,6 +70,8 @@ def test_a_few_rows_are_replaced() -> None:
         pytest.param({"keys_rows": 20_000}, id="more keys than new rows"),
         pytest.param({"keys_rows": 0}, id="no keys"),
         pytest.param({"above": ("HashAggregate(keys=[day#3], functions=[count(1)])",)}, id="aggregated"),
+        pytest.param({"made": "Project [id#1L, sha2(name#2, 256) AS name#5]"}, id="computed anew"),
+        pytest.param({"read": "HashAggregate(keys=[id#1L], functions=[])"}, id="made of others"),
         pytest.param({"write": "CollectLimit 20"}, id="shown"),
     ],
 )  # fmt: skip

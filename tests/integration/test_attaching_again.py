@@ -79,6 +79,11 @@ def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
         "                raise (ValueError('of a block'), KeyboardInterrupt)[number - 1]",
         "    except BaseException:",
         "        pass",
+        "try:",
+        "    raise OSError('for which there is another way')",
+        "except OSError:",
+        "    attachment = spark_events.attach(spark, conf=conf, strict=True)",
+        "    attachment.close()",
         "attachment = spark_events.attach(spark, conf=conf, strict=True)",
         "spark.range(10).count()",
         "try:",
@@ -89,7 +94,7 @@ def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
 
     assert ended.code == 1, ended.err[-3000:]
     events = file_events(tmp_path / "events")
-    ends = ["FINISHED", "FAILED", "FAILED", "FAILED"]
+    ends = ["FINISHED", "FAILED", "FAILED", "FINISHED", "FAILED"]
     each = [status for end in ends for status in ("RUNNING", end)]
     assert statuses(events, "application") == ["CREATED", *each]
     failures = [event["body"] for event in events if event["eventName"] == "JobFailureEvent"]

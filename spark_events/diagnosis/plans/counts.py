@@ -10,7 +10,15 @@ from typing import NamedTuple
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, join_keys
-from spark_events.diagnosis.plans.node import EXCHANGE, FILES, IN_MEMORY, OF_PROGRAM, Node, without_ids
+from spark_events.diagnosis.plans.node import (
+    EXCHANGE,
+    FILES,
+    IN_MEMORY,
+    OF_PROGRAM,
+    REUSED,
+    Node,
+    without_ids,
+)
 from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
@@ -19,7 +27,6 @@ _COUNT = f"{_AGGREGATE}(keys=[], functions=[count(1)]"
 _FILTER = "Filter"
 _PASSED = ("Project", "Sort", "AQEShuffleRead", EXCHANGE, "BroadcastExchange")
 """Nodes that make the same rows, of other columns or in another order."""
-_REUSED = ("ReusedExchange", "ReusedSubquery")
 _MOST_WAITING, _MOST_NODES, _MOST_TABLES = 100, 500, 3
 _LEAST = 2
 """Who counts once may need the number."""
@@ -155,7 +162,7 @@ def _made(plan: Node) -> dict[int, _Rows]:
     made: dict[int, _Rows] = {}
     for node in nodes[::-1] if len(nodes) <= _MOST_NODES else ():
         below = [made[id(child)] for child in node.children if id(child) in made]
-        elsewhere = node.name == IN_MEMORY or node.name in _REUSED
+        elsewhere = node.name == IN_MEMORY or node.name in REUSED
         if elsewhere or node.name.startswith(OF_PROGRAM) or len(below) < len(node.children):
             continue
         made[id(node)] = _of(node, below)

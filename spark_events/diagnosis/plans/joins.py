@@ -22,6 +22,7 @@ from spark_events.diagnosis.plans.work_in_stage import (
     is_accounted_for,
     over,
     stages_of_rows,
+    tasks_time,
 )
 from spark_events.diagnosis.thresholds import CROSS_JOIN, EXPLODING_JOIN, Thresholds
 
@@ -234,7 +235,7 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
 
 def _share_of_pairs(node: Node, pairs: int, execution: EndedExecution) -> float:
     """Return how much of their CPU time the stages of a join without a condition can take for its pairs."""
-    cpu_ms = sum(execution.stages[stage].cpu_ms for stage in node.stages & execution.stages.keys())
+    _, cpu_ms = tasks_time(node, execution)
     return min(1.0, pairs * _MOST_PAIR_US / 1_000 / cpu_ms) if cpu_ms else 1.0
 
 

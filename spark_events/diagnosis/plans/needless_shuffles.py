@@ -9,13 +9,12 @@ from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import functions_of
-from spark_events.diagnosis.plans.node import AGGREGATES, DATA_SIZE, EXCHANGE, Node, columns, first_of
+from spark_events.diagnosis.plans.node import AGGREGATES, DATA_SIZE, EXCHANGE, REUSED, Node, columns, first_of
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_light, over
 from spark_events.diagnosis.thresholds import NEEDLESS_SHUFFLE, Thresholds
 
 _ASKED_FOR, _SORTS = ", REPARTITION_BY_", "rangepartitioning("
 """How texts of exchanges say that the program has asked for them, and that they are a sort's first step."""
-_REUSED = "ReusedExchange"
 _PASSES = ("AQEShuffleRead", "Sort", "Project", "Filter")
 _MOST_NAMES = 4
 _QUICK = re.compile(
@@ -62,7 +61,7 @@ def needless_shuffles(execution: EndedExecution, thresholds: Thresholds) -> Iter
 def _is_reused(shuffle: Node, execution: EndedExecution) -> bool:
     """Return whether another branch of the plan reads what a shuffle has written, whose text it has."""
     text = shuffle.text.partition(", [plan_id")[0]
-    return any(node.name.startswith(_REUSED) and text in node.text for node in execution.nodes())
+    return any(node.name in REUSED and text in node.text for node in execution.nodes())
 
 
 def _has_all_cores(shuffle: Node, execution: EndedExecution) -> bool:

@@ -70,6 +70,8 @@ _OTHER_ROWS = ("Generate", "Expand", "Sample")
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
 MOVES = (EXCHANGE, "AQEShuffleRead", "Sort")
 """Nodes that only move rows, as between the two steps of an aggregation."""
+REUSED = ("ReusedExchange", "ReusedSubquery")
+"""Nodes that have what others of their plan have computed."""
 AGGREGATES = ("HashAggregate", "SortAggregate", "ObjectHashAggregate")
 EXISTING_RDD = "Scan ExistingRDD"
 OF_PROGRAM = (EXISTING_RDD, "LocalTableScan")

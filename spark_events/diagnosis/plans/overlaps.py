@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
 
-_LEAST_TURNS, _OTHERS = 3, 1
-"""How many turns a loop has at least, and parts beside them that are none, such as what all turns read."""
+_LEAST_TURNS = 3
 
 
 @dataclass(slots=True)
@@ -33,11 +32,10 @@ class PartGroup:
     @property
     def grows(self) -> bool:
         """Whether each is made of one that was computed before, as in a loop."""
-        longest = turns = 0
-        for times in range(min(self.differing, default=0), max(self.differing, default=0) + 1):
-            turns = turns + 1 if times in self.differing else 0
-            longest = max(longest, turns)
-        return longest >= _LEAST_TURNS and len(self.differing) - longest <= _OTHERS
+        turns = sorted(self.differing)
+        if len(turns) > 1 and turns[-1] - turns[-2] > 1:
+            turns.pop()  # what all turns read, in several places, is computed more often than they are
+        return len(turns) >= _LEAST_TURNS and turns[-1] - turns[0] == len(turns) - 1
 
 
 class _Overlaps:

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import AGGREGATES, MOVES, Node
-from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, freed_besides_ms
+from spark_events.diagnosis.plans.work_in_stage import (
+    MEASURED_TIMES,
+    cpu_us_of_row,
+    freed_besides_ms,
+    in_stage_with,
+    is_accounted_for,
+)
 from spark_events.diagnosis.thresholds import CROSS_JOIN, Thresholds
 
 _NODES = ("Project", "Filter", "Generate", *AGGREGATES)
@@ -34,12 +40,15 @@ def paired_elements(execution: EndedExecution, thresholds: Thresholds) -> Iterat
         rows = node.children[0].rows if node.children else None
         if nested is None or not rows:
             continue
-        stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
-        each_us = sum(stage.cpu_ms or stage.run_ms for stage in stages) * 1_000 / rows
-        elements = _elements(node, rows)
-        are_few = elements > 0 and elements**2 * _MOST_PAIR_US < _LEAST_SHARE * each_us
-        if each_us >= _LONG_FOR_A_ROW_US and not are_few:
+        each_us, elements = cpu_us_of_row(node, rows, execution), _elements(node, rows)
+        explains = elements**2 * _MOST_PAIR_US >= _LEAST_SHARE * each_us if elements else _is_alone(node)
+        if each_us >= _LONG_FOR_A_ROW_US and explains:
             yield _issue(node, *nested, rows, elements, execution)
+
+
+def _is_alone(node: Node) -> bool:
+    """Return whether nothing else in a node's stage may take long."""
+    return all(each is node or is_accounted_for(each) for each in in_stage_with(node))
 
 
 def _nested(text: str) -> tuple[str, str, str] | None:
@@ -78,18 +87,17 @@ def _elements(node: Node, rows: int) -> int:
 def _issue(
     node: Node, function: str, again: str, array: str, rows: int, elements: int, execution: EndedExecution
 ) -> Issue:
-    of = f", of {elements:,} on average: {rows * elements**2:,} pairs in" if elements else ", in"
+    of = f", of {elements:,} on average: at least {rows * elements**2:,} pairs in" if elements else ", in"
     return Issue(
         CROSS_JOIN,
         f"{CROSS_JOIN} of elements of {array}",
         None,
         None,
-        f"for each element of {array}{of} {rows:,} rows, {function}() goes through all of {array} again "
-        f"({again})",
+        f"for each element of {array}{of} {rows:,} rows, {function}() goes through {array} again ({again})",
         "Work on rows instead of arrays: a window function (PARTITION BY, ORDER BY, and a frame of rows or "
         "of values) sees what is around each row. If the array is sorted, aggregate() with what is needed "
         "of the elements before goes through it once.",
         evidence={"array.column": array} | ({"array.elements": elements} if elements else {}),
-        share_ms=int(freed_besides_ms(execution, node.stages, node.within_stage(), MEASURED_TIMES)),
+        share_ms=int(freed_besides_ms(execution, node.stages, in_stage_with(node), MEASURED_TIMES)),
         stages=node.stages,
     )

@@ -17,6 +17,7 @@ from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import (
     IN_MEMORY,
     OF_PROGRAM,
+    REUSED,
     Node,
     outputs,
     without_ids,
@@ -37,8 +38,7 @@ _KIND = re.compile(r"^(?:BatchScan|\w+(?: \w+)?)", re.ASCII)
 _INFERS, _OF_TEXT, OF_COLUMNS = "DeserializeToObject", ("Scan text", "Scan json", "Scan csv"), "schema"
 """The only node above a scan of lines that looks for their columns; and what it finds."""
 _WRITES = ("Execute", "Write", "AppendData", "Overwrite", "ReplaceData", "CreateTable", "AtomicCreate")
-_REUSED = "Reused"
-_NOT_KEPT = (_REUSED, "Subquery", *_WRITES)
+_NOT_KEPT = (*REUSED, "Subquery", *_WRITES)
 """How the names of nodes begin that no cache could keep: what others compute, and writes."""
 
 
@@ -299,7 +299,7 @@ def _bottom_up(plan: Node) -> Iterator[tuple[Node, bool, bool]]:
 
 def _is_reused(node: Node) -> bool:
     """Return whether a node has what an exchange elsewhere in its plan has, which is below it, too."""
-    return node.name.startswith(_REUSED) and len(node.children) == 1
+    return node.name in REUSED and len(node.children) == 1
 
 
 def _title(node: Node) -> str:

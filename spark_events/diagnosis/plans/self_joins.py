@@ -12,6 +12,7 @@ from spark_events.diagnosis.plans.join_keys import EQUAL, compared_keys, ids_of
 from spark_events.diagnosis.plans.node import (
     BROADCAST,
     IN_MEMORY,
+    IN_PYTHON,
     MOVES,
     Node,
     columns,
@@ -76,12 +77,12 @@ def _self_join(join: Node) -> _SelfJoin | None:
         made = _of_table(join.children[own], sides[own])
         if made is None:
             continue
-        scan, of = made
+        within, of = made
+        scan = within[-1]
         names = tuple(columns(key)[0] if len(columns(key)) == 1 else "" for key in of)
         is_shifted = any(without_ids(key) != name for key, name in zip(of, names, strict=True))
         looks_up = _looks_up(join, join.children[own], scan, is_shifted)
         if looks_up and all(names) and _has(join.children[other], _source(scan), sides[other], names):
-            within = list(_down_to(scan, join.children[own]))
             return _SelfJoin(
                 ", ".join(scan.tables()),
                 names,
@@ -99,8 +100,9 @@ def _looks_up(join: Node, side: Node, scan: Node, is_shifted: bool) -> bool:
     return bool(scan.tables()) and (join.rows or 0) <= _MOST_FOR_A_ROW * most and (is_shifted or is_part)
 
 
-def _of_table(side: Node, keys: list[str]) -> tuple[Node, list[str]] | None:
-    """Return the scan of a side that only reads, filters and computes columns, with its keys there."""
+def _of_table(side: Node, keys: list[str]) -> tuple[list[Node], list[str]] | None:
+    """Return the nodes of a side that only reads, filters and computes columns, and its keys in its scan."""
+    nodes = [side]
     while side.children and side.name != IN_MEMORY:
         if side.name not in _PASSES or len(side.children) != 1:
             return None
@@ -108,21 +110,14 @@ def _of_table(side: Node, keys: list[str]) -> tuple[Node, list[str]] | None:
             made = dict(_named(item) for item in items(side.text))
             keys = [made.get(key, key) for key in keys]
         side = side.children[0]
-    return side, keys
+        nodes.append(side)
+    return nodes, keys
 
 
 def _named(item: str) -> tuple[str, str]:
     """Return the column that an item of a list is, and what it is made of."""
     of, _, name = item.strip().rpartition(" AS ")
     return name, of or name
-
-
-def _down_to(scan: Node, side: Node) -> Iterator[Node]:
-    """Yield the nodes of a side, and the scan at its end."""
-    while side is not scan:
-        yield side
-        side = side.children[0]
-    yield scan
 
 
 def _source(scan: Node) -> str:
@@ -142,11 +137,16 @@ def _has(side: Node, source: str, keys: list[str], names: tuple[str, ...]) -> bo
 
 
 def _took_ms(stages: frozenset[int], joins: list[_SelfJoin], execution: EndedExecution) -> int:
-    """Return how long stages took, in ms, with what the driver does between them to broadcast rows."""
+    """Return how long stages took, in ms, without functions in Python that they call, too.
+
+    What the driver does between them to broadcast rows is a part of it.
+    """
     ended = [execution.stages[stage] for stage in stages & execution.stages.keys()]
-    if not ended or not any(join.is_broadcast for join in joins):
-        return execution.wall_ms(stages)
-    return max(stage.ended_ms for stage in ended) - min(stage.begun_ms for stage in ended)
+    took_ms, run_ms = execution.wall_ms(stages), sum(stage.run_ms for stage in ended)
+    if ended and any(join.is_broadcast for join in joins):
+        took_ms = max(stage.ended_ms for stage in ended) - min(stage.begun_ms for stage in ended)
+    python_ms = sum(node.metrics.get(IN_PYTHON, 0) for node in execution.nodes() if node.stages & stages)
+    return took_ms * max(0, run_ms - python_ms) // run_ms if run_ms else took_ms
 
 
 def _issue(table: str, keys: tuple[str, ...], joins: list[_SelfJoin], execution: EndedExecution) -> Issue:

@@ -13,7 +13,13 @@ from typing import NamedTuple
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node, columns
-from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, above, is_accounted_for
+from spark_events.diagnosis.plans.work_in_stage import (
+    MEASURED_TIMES,
+    USUAL_FOR_A_ROW_US,
+    in_stage_with,
+    is_accounted_for,
+    tasks_time,
+)
 from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
 _BOUND = r"(-?\d+|currentrow\$\(\))"
@@ -28,8 +34,8 @@ _LEAST_SHARE = 0.2
 """Of the CPU time of a window's stages: if its frames can explain less, something else takes long."""
 _MOST_TIMES = 4
 """If they would take so many times as long, they are shorter: a frame ends where its partition does."""
-_LONG_FOR_A_ROW_US, _USUAL_FOR_A_ROW_US = 10, 3
-"""What a row takes of a CPU where partitions are long; and where they are short, or its frame grows."""
+_LONG_FOR_A_ROW_US = 10
+"""What a row takes of a CPU where partitions are long; less, where they are short, or its frame grows."""
 _TREES = "number of segment-tree frames prepared"
 
 
@@ -102,7 +108,7 @@ def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterato
             continue
         if frame_rows < _LEAST_ROWS or not rows or node.metrics.get(_TREES):
             continue
-        run_ms, cpu_ms = _tasks_time(node, execution)
+        run_ms, cpu_ms = tasks_time(node, execution)
         steps_ms = rows * frame_rows * _STEP_NS / 1e6
         took_ms = cpu_ms or run_ms
         if not took_ms or not _LEAST_SHARE * took_ms <= steps_ms <= _MOST_TIMES * took_ms:
@@ -120,17 +126,17 @@ def _of_unknown_rows(node: Node, rows: int, execution: EndedExecution) -> Issue 
     frames = next((each for each in _OF_UNKNOWN_ROWS if each.text.search(node.text)), None)
     if node.name != "Window" or frames is None or node.metrics.get(_TREES):
         return None
-    others = [each for each in (*above(node), *node.within_stage()) if each is not node]
+    others = [each for each in in_stage_with(node) if each is not node]
     unknown = [each for each in others if not is_accounted_for(each) and each.name not in _QUICK]
     if any(each.name not in _CALLING for each in unknown):
         return None
-    run_ms, cpu_ms = _tasks_time(node, execution)
+    run_ms, cpu_ms = tasks_time(node, execution)
     measured_ms = sum(each.metrics.get(name, 0) for each in others for name in MEASURED_TIMES)
     own_share = max(0.0, 1 - measured_ms / run_ms) if run_ms else 0.0
     each_us = (cpu_ms or run_ms) * own_share * 1_000 / rows
     if each_us < _LONG_FOR_A_ROW_US:
         return None
-    took_ms = round(execution.wall_ms(node.stages) * own_share * (1 - _USUAL_FOR_A_ROW_US / each_us))
+    took_ms = round(execution.wall_ms(node.stages) * own_share * (1 - USUAL_FOR_A_ROW_US / each_us))
     return Issue(
         WINDOW,
         f"{WINDOW} {frames.cause}",
@@ -163,12 +169,6 @@ def _window(node: Node) -> str:
     ordered = _ORDERED.findall(specified[1]) if specified is not None else []
     by = ", ".join(name for text in ordered for name in columns(text)[-1:])
     return f"a window{f' ordered by {by}' if by else ''}"
-
-
-def _tasks_time(node: Node, execution: EndedExecution) -> tuple[int, int]:
-    """Return how long the tasks of a node's stages ran, and for how long they had a CPU, in ms."""
-    stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
-    return sum(stage.run_ms for stage in stages), sum(stage.cpu_ms for stage in stages)
 
 
 def _longest_frame(node: Node) -> int:

@@ -14,8 +14,9 @@ from spark_events.diagnosis.plans.node import DATA_SIZE, EXCHANGE, Node, columns
 from spark_events.diagnosis.plans.slow_functions import PATTERNS, calls_unknown, slow_in
 from spark_events.diagnosis.plans.work_in_stage import (
     MEASURED_TIMES,
-    above,
+    cpu_us_of_row,
     freed_besides_ms,
+    in_stage_with,
     is_accounted_for,
     parses,
 )
@@ -48,13 +49,12 @@ def slow_patterns(execution: EndedExecution, thresholds: Thresholds) -> Iterator
         rows = node.children[0].rows if node.children else None
         if not _looks_for_patterns(node) or node.stages in known or not rows or rows < _LEAST_ROWS:
             continue
-        around = [*above(node), *node.within_stage()]
+        around = in_stage_with(node)
         searching = [each for each in around if _looks_for_patterns(each)]
         # What parses lines takes a few µs for each.
         if not all(each in searching or is_accounted_for(each) or parses(each) for each in around):
             continue
-        stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
-        each_us = sum(stage.cpu_ms or stage.run_ms for stage in stages) * 1_000 / rows
+        each_us = cpu_us_of_row(node, rows, execution)
         is_nested = any(_NESTED.search(each.text) for each in searching)
         if each_us >= max(_LONG_FOR_A_ROW_US, 0 if is_nested else _once_us(node, rows)):
             known.add(node.stages)

@@ -22,6 +22,8 @@ _OBJECTS = "ObjectHashAggregate"
 _CALLING = ("Project", "Filter", "HashAggregate", "SortAggregate", _OBJECTS)
 _GENERATES_ONE = re.compile(r"Generate (?:pos)?explode\(array\(\w[\w.]*#\d+L?\)\)", re.ASCII)
 """A node that makes one row of each, of one of its columns, as for ``approxQuantile``."""
+USUAL_FOR_A_ROW_US = 3
+"""What a row takes of a CPU at most where nothing slow is done with it."""
 _SCANS = ("Scan ", "BatchScan", "Range", "LocalTableScan", "AQEShuffleRead")
 _PARSES = re.compile(r"Scan (?:json|csv|xml|text)\b", re.ASCII)
 
@@ -43,6 +45,32 @@ def above(node: Node) -> Iterator[Node]:
     while node.parent is not None and not node.parent.is_exchange:
         node = node.parent
         yield node
+
+
+def in_stage_with(node: Node) -> list[Node]:
+    """Return what is done with a node's rows within its stage, the node, and what is below it there."""
+    return [*above(node), *node.within_stage()]
+
+
+def tasks_time(node: Node, execution: EndedExecution) -> tuple[int, int]:
+    """Return how long the tasks of a node's stages ran, and for how long they had a CPU, in ms."""
+    stages = [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
+    return sum(stage.run_ms for stage in stages), sum(stage.cpu_ms for stage in stages)
+
+
+def cpu_us_of_row(node: Node, rows: int, execution: EndedExecution) -> float:
+    """Return what a row that goes into a node takes of a CPU, in µs, without what other rows there take.
+
+    Args:
+        node: it.
+        rows: how many go into it.
+        execution: that has computed it.
+    """
+    nodes = in_stage_with(node)
+    run_ms, cpu_ms = tasks_time(node, execution)
+    own_ms = cpu_ms or run_ms - sum(map(_measured_ms, nodes))
+    others = max(each.rows or 0 for each in nodes) - rows
+    return max(0.0, own_ms * 1_000 - max(0, others) * USUAL_FOR_A_ROW_US) / rows
 
 
 def over(node: Node, passed: Collection[str] = ()) -> Node | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import kept_rdds
+from spark_events.diagnosis.measured import kept_rdds, last_rdd
 from spark_events.diagnosis.rdds.sorted_again import is_sort, sources
 from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.thresholds import RECOMPUTATION
@@ -172,7 +172,7 @@ def _parents(info: Mapping[str, Any]) -> dict[int, list[int]]:
 
 def _is_whole(info: Mapping[str, Any]) -> bool:
     """Return whether a stage computes all partitions of its last RDD: take() and the like ask for a few."""
-    last = max(info.get("RDD Info") or (), key=lambda rdd: int(rdd.get("RDD ID", -1)), default=None)
+    last = last_rdd(info)
     tasks = int(info.get("Number of Tasks") or 0)
     return last is not None and tasks == int(last.get("Number of Partitions") or 0)
 

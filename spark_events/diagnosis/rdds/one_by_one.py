@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import last_rdd
 from spark_events.diagnosis.thresholds import TASK_COUNT
 
 _CALLS = ("toLocalIterator", "toPythonIterator")
@@ -119,7 +120,7 @@ def fetch(
         run_ms: how long they ran.
         begun_ms, ended_ms: when the stage did, in ms since the epoch.
     """
-    last = max(stage_info.get("RDD Info") or (), key=lambda rdd: int(rdd["RDD ID"]), default=None)
+    last = last_rdd(stage_info)
     partitions = int(last.get("Number of Partitions") or 0) if last is not None else 0
     if last is None or tasks != 1 or partitions < _LEAST:
         return None

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
+from spark_events.diagnosis.measured import last_rdd
+
 _FRAME = re.compile(r"(org\.apache\.spark\.[\w.$]+)\.([\w$]+)\((\w+\.scala(?::\d+)?)\)", re.ASCII)
 _SPARKS_OWN = re.compile(r"SparkHadoopWriter\.scala|PythonRDD\.scala|SerDeUtil\.scala", re.ASCII)
 """Files of Spark's that it takes for the user's code: it names stages after lines in them."""
@@ -36,9 +38,7 @@ def place_of_stage(info: Mapping[str, Any]) -> str:
     calls = [match for frame in frames if (match := _FRAME.match(frame))]
     if where not in {call[3] for call in calls}:
         return name
-    rdds: list[dict[str, Any]] = info.get("RDD Info") or []
-    last = max(rdds, key=lambda rdd: int(rdd.get("RDD ID", -1)), default={})
-    made = str(last.get("Callsite") or "")
+    made = str((last_rdd(info) or {}).get("Callsite") or "")
     if made.startswith(_SAVES):
         return made.partition(" at ")[0] if _PY4J in made else made
     methods = [within[1] if (within := _WITHIN.fullmatch(call[2])) else call[2] for call in calls]

@@ -160,20 +160,20 @@ class DuckDb(DuckDbTables):
         Raises:
             ConfigError: there is nothing to read at a path, or there is no file that can be read.
         """
+        files = self._files(paths)
         for _ in range(_MOST_LISTINGS - 1):
-            all_files = self._files(paths)
-            files = self._undamaged(all_files)
             try:
-                return self._read_all(paths, all_files, files, read)
+                return self._read_all(paths, files, read)
             except ConfigError:
-                if not any(map(_is_gone, (*files.json, *files.parquet))):
+                before, files = {*files.json, *files.parquet}, self._files(paths)
+                if before <= {*files.json, *files.parquet}:
                     raise
-        all_files = self._files(paths)
-        return self._read_all(paths, all_files, self._undamaged(all_files), read)
+        return self._read_all(paths, files, read)
 
     def _read_all(
-        self, paths: Sequence[str], all_files: StoredFiles, files: StoredFiles, read: Callable[[str], _Read]
+        self, paths: Sequence[str], all_files: StoredFiles, read: Callable[[str], _Read]
     ) -> tuple[_Read, list[str]]:
+        files = self._undamaged(all_files)
         try:
             done = self._read_long_lines_too(files, read)
         except (duckdb.Error, StorageError) as error:
@@ -261,12 +261,6 @@ class DuckDb(DuckDbTables):
             if problem in problems:
                 reading.problems[problem], reading.examples[problem] = problems[problem]
         return reading
-
-
-def _is_gone(name: str) -> bool:
-    """Return whether a file that was there no longer is."""
-    file_system, path = open_file_system(name, name)
-    return not file_system.exists(path)
 
 
 def _is_cut(name: str) -> bool:
