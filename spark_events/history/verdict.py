@@ -19,7 +19,9 @@ def _failures(report: Report) -> Iterable[Row]:
 
 
 def _late(report: Report) -> Iterable[Row]:
-    return (row for row in report.tables.checkpoint_sla if row["overdue"] or row["met"] < row["completed"])
+    for row in report.tables.checkpoint_sla:
+        if row["overdue"] or row["stopped_late"] or row["met"] < row["completed"]:
+            yield row
 
 
 def _overdue(report: Report) -> Iterable[Row]:
@@ -45,7 +47,7 @@ RULES: dict[str, Callable[[Report], Iterable[Row]]] = {
 """The rows that break each rule.
 
 ``down``: an application or query is down, silent or lost at the end, or its last run failed; ``failures``:
-anything failed; ``sla``: a checkpoint was late, or is; ``overdue``: one is late at the end; ``issues``: there
+anything failed; ``sla``: a checkpoint was late, is, or was when its query was stopped; ``overdue``: one is late at the end; ``issues``: there
 is a performance issue; ``slower``: a run took much longer than usual.
 """
 

@@ -51,7 +51,7 @@ def random_story(number: int, rng: random.Random) -> Story:
             story.run(f"{story.app_id}-{hour}")
             story.query(ms, rng.choice(("CREATED", "RESTARTING")))
         elif what < 0.6:
-            story.query(ms, rng.choice(STATUSES))
+            story.query(ms, rng.choice(STATUSES), owedMs=rng.choice((None, None, 3 * STEP, 5 * STEP)))
         elif what < 0.85:
             took = rng.choice((1, 2, 3, 5, 6)) * STEP
             story.checkpoint(ms, took, rng.choice((None, took, 2 * took)))
@@ -118,6 +118,7 @@ def of_checkpoints(tables: Tables) -> dict[Any, dict[str, int]]:
             "late_by_gap": row["late_by_gap"],
             "late": row["completed"] - row["met"],
             "overdue": int(row["overdue"]),
+            "stopped_late": row["stopped_late"],
         }
         for row in tables.checkpoint_sla
     }
@@ -186,7 +187,7 @@ def assert_days_add_up(tables: Tables) -> None:
             for n in ("up_ms", "down_ms", "unknown_ms", "failures", "outages", "restarts", "completed")
             if n in days[0]
         ]
-        names += [n for n in ("met", "late_by_gap") if n in days[0]]
+        names += [n for n in ("met", "late_by_gap", "stopped_late") if n in days[0]]
         key = [n for n in ("kind", "app_name", "query_name") if n in days[0]]
         sums: dict[Any, Counter[str]] = {}
         for row in days:

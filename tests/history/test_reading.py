@@ -607,6 +607,24 @@ def test_a_query_that_never_committed_has_the_sla_of_its_application(
     assert (sla["overdue"], sla["sla_ms"]) == (True, 5_000)
 
 
+def test_what_was_overdue_when_its_query_was_stopped(database: Database, tmp_path: Path) -> None:
+    """It never commits, and was late all the same; what is not late is not counted."""
+    story = Story().application(0, "RUNNING").query(0, "RUNNING").checkpoint(1_000, 900, 1_000, slaMs=5_000)
+    story.query(42_000, "CANCELED", owedMs=41_000, slaMs=5_000)
+    story.run("again").query(50_000, "RUNNING").query(53_000, "FINISHED", owedMs=3_000, slaMs=5_000)
+    path = str(write(tmp_path / "log", story))
+
+    def sla(given: Sla) -> tuple[Any, ...]:
+        report, _ = read_history(database, [path], given)
+        (row,) = report.tables().checkpoint_sla
+        names = ("completed", "met", "met_percent", "late_by_gap", "stopped_late", "worst_gap_ms", "overdue")
+        return tuple(row[name] for name in names)
+
+    assert sla(Sla()) == (1, 1, 50.0, 1, 1, 41_000, False)
+    assert sla(Sla(2_000)) == (1, 1, pytest.approx(100 / 3), 2, 2, 41_000, False)
+    assert sla(Sla(60_000)) == (1, 1, 100.0, 0, 0, 1_000, False)
+
+
 @pytest.mark.parametrize(
     ("idle_ms", "owed_ms", "gap_ms"),
     [

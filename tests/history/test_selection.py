@@ -219,6 +219,19 @@ def test_fail_on_an_overdue_commit(folder: Path) -> None:
     assert "--fail-on overdue: shop / orders" in err
 
 
+def test_fail_on_a_commit_that_never_came(tmp_path: Path) -> None:
+    """Its query hung, and was stopped."""
+    story = Story("shop").application(0, "RUNNING").query(0, "RUNNING").checkpoint(MIN, MIN, MIN)
+    write(tmp_path / "log", story.query(HOUR, "CANCELED", owedMs=59 * MIN))
+
+    assert report(tmp_path, "--fail-on", "sla,overdue", "--sla", "2h")[0] == 0
+    code, out, err = report(tmp_path, "--fail-on", "sla,overdue", "--sla", "30m")
+    assert code == 1
+    assert "--fail-on sla: shop / orders" in err
+    assert "--fail-on overdue" not in err
+    assert re.search(r"shop / orders .* 50(\.0+)? %", out)
+
+
 def test_the_sentence_that_a_page_opens_with(folder: Path, tmp_path: Path) -> None:
     """What is wrong at the end, and how bad it was; of an application that did well, that it did."""
 

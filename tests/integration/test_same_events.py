@@ -22,7 +22,7 @@ STACK = "exception.stacktrace"
 """Spark adds the caller's frames to a job's exception just when the listeners write it down."""
 PLACE = {"code.file.path", "code.line.number", "code.function.name"}
 """Where the driver's Python waited for a job that failed, unless Spark or the exception name a place."""
-END_OF_QUERY = {"timeUnixNano", "oldJobStatusMs", "durationMs", "sinceLastMs"}
+END_OF_QUERY = {"timeUnixNano", "oldJobStatusMs", "durationMs", "sinceLastMs", "owedMs", "slaMs"}
 """When a query ended: Spark's record does not say; live, it is when the record came."""
 
 

@@ -210,3 +210,23 @@ def test_slow_triggers() -> None:
         feed = Feed()(r.application_start(), r.query_started(0), r.progress(100, 0))
         feed(r.batch_begins(began_ms, 1), r.progress(began_ms, 1, took=5_000))
         assert seen(feed.end(), "CheckpointEvent")[-1].attributes["owedMs"] == owed_ms
+
+
+@pytest.mark.parametrize(
+    ("records", "stopped_ms", "owed"),
+    [
+        ([r.progress(100, 0), r.batch_begins(250, 1)], 41_200, (41_000, 1_000)),  # that hangs
+        ([r.progress(100, 0), r.batch_begins(250, 1)], 700, (500, 1_000)),
+        ([r.progress(100, 0)], 5_000, (None, None)),  # nobody knows whether there was data
+        ([r.progress(100, 0), r.idle(12_000)], 60_000, (None, None)),
+    ],
+)
+def test_how_long_a_commit_was_owed_when_its_query_was_stopped(
+    records: list[Record], stopped_ms: int, owed: tuple[int | None, int | None]
+) -> None:
+    """It never comes, so no other event says so."""
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(0), *records)
+    # Spark does not say when a query was terminated: at the time of the record before that.
+    events = feed(r.executor("Added", stopped_ms), r.terminated()).end()
+    end = next(e for e in seen(events, "JobStatusChangeEvent") if e.attributes["newJobStatus"] == "CANCELED")
+    assert (end.attributes.get("owedMs"), end.attributes.get("slaMs")) == owed

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +15,7 @@ from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import TableDefinitions, split_statements
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
-from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.analysis.query_data import QueryError, query_data
 from spark_events.sql_runner.deploy.planner import problems_of_queries
 from spark_events.sql_runner.manifest.folder import read_folder
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
@@ -230,6 +234,26 @@ class TestErrors:
         assert words in str(found)
         assert found.line == line
         assert "\n" not in str(found)
+
+    def test_several_at_once(self, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As a host prepares its queries: the end of one's code changes nothing for another's."""
+        both, ended = threading.Barrier(2), threading.Event()
+        meeting = SimpleNamespace(both=lambda: both.wait(60), ended=lambda: ended.wait(60))
+        monkeypatch.setitem(sys.modules, "meeting", meeting)
+        stream = "execution_output = spark.readStream.format('rate').load()"
+
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(
+                query_data, session, manifest(code=f"import meeting\nmeeting.both()\n{stream}")
+            )
+            code = f"import meeting\nmeeting.both()\nmeeting.ended()\n{stream}\nspark.stop()"
+            second = pool.submit(query_data, session, manifest(code=code))
+            assert first.result(60).isStreaming
+            ended.set()
+            with pytest.raises(QueryError, match=r"code: calls spark\.stop\(\)") as caught:
+                second.result(60)
+        assert caught.value.line == 5
+        assert session.range(3).count() == 3
 
     def test_nothing_was_run(self, session: Any, analyst: Analyst) -> None:
         error(analyst, sql="DROP TABLE shop_orders")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 ACTIVE = ("RUNNING", "CANCELLING", "FAILING", "UNKNOWN", "RESTARTING", "CREATED")
 ENDED = ("FAILED", "CANCELED", "FINISHED", "LOST")
+STOPS = ("CANCELED", "FINISHED")
 ORDER = ("CREATED", "RESTARTING", "RUNNING", "FAILING", "CANCELLING", "FAILED", "CANCELED", "FINISHED")
 Event = dict[str, Any]
 Job = tuple[str, str, str]
@@ -152,7 +153,8 @@ class Oracle:
         return found
 
     def checkpoints(self) -> dict[tuple[str, str], dict[str, int]]:
-        """Return completed, late by duration, late by gap, late, and whether one is overdue."""
+        """Return completed, late by duration, late by gap, late, whether one is overdue, and what never came."""
+        names = ("completed", "late_by_duration", "late_by_gap", "late", "overdue", "stopped_late")
         by_query: dict[tuple[str, str], list[Event]] = defaultdict(list)
         for event in self.events:
             if event["eventName"] == "CheckpointEvent":
@@ -163,7 +165,7 @@ class Oracle:
         for query, events in by_query.items():
             last: Event | None = None
             seen: set[str] = set()
-            sums = {"completed": 0, "late_by_duration": 0, "late_by_gap": 0, "late": 0, "overdue": 0}
+            sums = dict.fromkeys(names, 0)
             for event in sorted(events, key=lambda e: (time(e), owed(e))):
                 attributes = event["attributes"]
                 gap = owed(event)
@@ -186,6 +188,14 @@ class Oracle:
                     sums["overdue"] = 1
                     sums["late_by_gap"] += 1
             found[query] = sums
+        for event in self.events:
+            attributes = event["attributes"]
+            stopped = attributes["job_kind"] == "query" and attributes.get("newJobStatus") in STOPS
+            if stopped and attributes.get("owedMs", 0) > self.sla_ms:
+                query = attributes["app_name"], attributes["query_name"]
+                found.setdefault(query, dict.fromkeys(names, 0))
+                found[query]["late_by_gap"] += 1
+                found[query]["stopped_late"] += 1
         return found
 
     def _gap(self, query: tuple[str, str], event: Event, before: int, states: dict[Job, Any]) -> int:

@@ -43,10 +43,10 @@ class Story:
             self._add(ms, "JobStatusChangeEvent", "application", newJobStatus=status)
         return self
 
-    def query(self, ms: int, *statuses: str, name: str = "orders") -> Story:
+    def query(self, ms: int, *statuses: str, name: str = "orders", **more: Any) -> Story:
         """A query comes to some statuses."""
         for status in statuses:
-            self._add(ms, "JobStatusChangeEvent", "query", name, newJobStatus=status)
+            self._add(ms, "JobStatusChangeEvent", "query", name, newJobStatus=status, **more)
         return self
 
     def job(self, ms: int, status: str = "FINISHED", job_id: int = 0) -> Story:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spark_events.history.figures.checkpoints import newest_sla_ms, sums_of_query
+from spark_events.history.figures.checkpoints import newest_sla_ms, stopped_late, sums_of_query
 from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.figures.heard import HeardOf, application_run
 from spark_events.history.figures.job_runs import LOST, RunOfJob, Transition, runs_of
@@ -113,7 +113,7 @@ def known_of(application: Application, sla: Sla, period: Period) -> KnownApplica
     """Return what is known of the applications of one name, over a period."""
     heard_of = HeardOf(application.facts, application.days)
     jobs = _jobs(application, heard_of, period.until_ms)
-    checkpoints = list(_checkpoints(application, jobs, sla, period.until_ms))
+    checkpoints = list(_checkpoints(application, jobs, sla, period))
     return KnownApplication(application.name, application.facts, jobs, heard_of, checkpoints, period)
 
 
@@ -147,7 +147,7 @@ def _jobs(application: Application, heard_of: HeardOf, until_ms: int) -> list[Kn
 
 
 def _checkpoints(
-    application: Application, jobs: Iterable[KnownJob], sla: Sla, until_ms: int
+    application: Application, jobs: Iterable[KnownJob], sla: Sla, period: Period
 ) -> Iterator[QueryCheckpoints]:
     queries = {job.query_name: job for job in jobs if job.kind == "query"}
     days_of: dict[str, list[DaySums]] = defaultdict(list)
@@ -160,15 +160,17 @@ def _checkpoints(
     for query_name in {**days_of, **facts_of}:
         job = queries.get(query_name)
         sums_of_days, facts = days_of.get(query_name, ()), facts_of.get(query_name, ())
-        sla_ms = newest_sla_ms(sums_of_days, facts, sla.by_query.get(query_name, sla.default_ms))
+        given_ms = sla.by_query.get(query_name, sla.default_ms)
+        sla_ms = newest_sla_ms(sums_of_days, facts, given_ms)
         sums = sums_of_query(
             sums_of_days,
             facts,
             job.intervals if job else (),
             job.runs if job else (),
             sla_ms,
-            until_ms,
+            period.until_ms,
         )
+        sums += stopped_late(facts, given_ms, period.since_ms)
         if sums:
             yield QueryCheckpoints(query_name, sums, sla_ms)
 

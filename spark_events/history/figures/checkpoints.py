@@ -2,7 +2,8 @@
 
 A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
-or stopped on purpose (the clock of ``spark_events.listeners.queries.watches``). An event says how
+or stopped on purpose (the clock of ``spark_events.listeners.queries.watches``). If it was owed for longer than
+that when its query was stopped, it is late, too, although it never came. An event says how
 long it was owed within its own application (``owedMs``); across applications, ``owed`` computes it: since the
 last checkpoint before if the query went down at work, since it went down if it was idle then. If it was idle
 after its restart, there was nothing to commit, and what the event says counts alone.
@@ -15,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.figures.job_runs import RunOfJob
 from spark_events.history.figures.owed import overdue_ms, owed_since
-from spark_events.history.figures.timeline import Interval
+from spark_events.history.figures.timeline import STOPS, Interval
 from spark_events.history.options import UNSET_SLA_MS, Sla
 from spark_events.history.reading.dialect import sql_text
-from spark_events.history.reading.facts import CHECKPOINT, Fact, day_of
+from spark_events.history.reading.facts import CHECKPOINT, STATUS, Fact, day_of
 from spark_events.history.reading.plausible import DAY_MS
 
 _MOST_OWED_MS = 10**11
@@ -136,6 +137,24 @@ def sums_of_query(
         overdue = DaySums(day, "", "", "", heard_ms=until_ms, sla_ms=sla_ms, overdue=True)
         counted.append(overdue._replace(late_by_gap=1, worst_gap_ms=gap_ms))
     return counted
+
+
+def stopped_late(facts: Iterable[Fact], given_ms: int | None, since_ms: int) -> list[DaySums]:
+    """Return sums that stand for the checkpoints that were late when their query was stopped, and never came.
+
+    Args:
+        facts: of the query.
+        given_ms: the limit, in ms, that whoever reads has given; None if it is for the applications to say.
+        since_ms: the beginning of the period that counts, in ms since the epoch.
+    """
+    stops = (fact for fact in facts if fact.fact == STATUS and fact.status in STOPS)
+    late = []
+    for stop in stops:
+        sla_ms = (stop.sla_ms or UNSET_SLA_MS) if given_ms is None else given_ms
+        if stop.time_ms >= since_ms and stop.owed_ms is not None and stop.owed_ms > sla_ms:
+            sums = DaySums(stop.time_ms // DAY_MS, "", "", "", heard_ms=stop.time_ms, sla_ms=sla_ms)
+            late.append(sums._replace(late_by_gap=1, worst_gap_ms=stop.owed_ms, stopped_late=1))
+    return late
 
 
 def _with_gap(sums: DaySums, owed_since_ms: int | None) -> DaySums:

@@ -43,6 +43,7 @@ class DaySums(NamedTuple):
         sla_ms: the limit that they were compared with; None in sums that are older than it.
         counted: whether they are within the period of the history.
         overdue: whether they stand for a checkpoint that is overdue at the end.
+        stopped_late: how many were owed for longer than the SLA when the query was stopped, and never came.
     """
 
     day: int
@@ -66,3 +67,4 @@ class DaySums(NamedTuple):
     sla_ms: int | None = None
     counted: bool = True
     overdue: bool = False
+    stopped_late: int = 0

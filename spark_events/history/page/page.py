@@ -345,7 +345,7 @@ def _late_gap_ms(row: Row, sla_ms: int) -> int:
 def _totals(report: Report) -> dict[str, Any]:
     completed = sum(row["completed"] for row in report.tables.checkpoint_sla)
     met = sum(row["met"] for row in report.tables.checkpoint_sla)
-    owed = completed + sum(row["overdue"] for row in report.tables.checkpoint_sla)
+    owed = completed + sum(row["overdue"] + row["stopped_late"] for row in report.tables.checkpoint_sla)
     return {
         "applications": sum(row["kind"] == "application" for row in report.tables.uptime),
         "queries": sum(row["kind"] == "query" for row in report.tables.uptime),

@@ -37,13 +37,19 @@ _FIGURES = (
     Column("completed", BIGINT),
     Column("failed", BIGINT),
     Column("late_by_duration", BIGINT),
-    Column("late_by_gap", BIGINT, "includes a micro-batch that is overdue at the end of the report"),
+    Column("late_by_gap", BIGINT, "includes `stopped_late`, and a micro-batch that is overdue at the end"),
     Column("overdue", BOOLEAN, "whether a micro-batch is overdue at the end of the report"),
+    Column(
+        "stopped_late",
+        BIGINT,
+        "micro-batches that never committed: overdue already when their query was stopped on purpose",
+    ),
     Column("met", BIGINT, "completed and not late"),
     Column(
         "met_percent",
         DOUBLE,
-        "`met` as a share of the completed micro-batches and an overdue one; null if there are none",
+        "`met` as a share of the micro-batches that completed, are overdue, or never committed; null if there "
+        "are none",
     ),
     Column("worst_duration_ms", BIGINT),
     Column("worst_gap_ms", BIGINT),
@@ -73,6 +79,8 @@ def _figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
     """
     completed = sum(day.completed for day in sums)
     overdue = any(day.overdue for day in sums)
+    never = sum(day.stopped_late for day in sums)
+    owed = completed + overdue + never
     met = completed - sum(day.late for day in sums)
     duration_ms = sum(day.duration_sum_ms or 0 for day in sums)
     return {
@@ -82,8 +90,9 @@ def _figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
         "late_by_duration": sum(day.late_by_duration for day in sums),
         "late_by_gap": sum(day.late_by_gap for day in sums),
         "overdue": overdue,
+        "stopped_late": never,
         "met": met,
-        "met_percent": 100 * met / (completed + overdue) if completed + overdue else None,
+        "met_percent": 100 * met / owed if owed else None,
         "worst_duration_ms": largest(day.worst_duration_ms for day in sums),
         "worst_gap_ms": largest(day.worst_gap_ms for day in sums),
         "mean_duration_ms": duration_ms / completed if completed else None,

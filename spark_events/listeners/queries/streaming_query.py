@@ -130,7 +130,8 @@ class StreamingQuery:
     def end(self, run: QueryRun, status: JobStatus, time_ms: int, attributes: EndAttributes = None) -> None:
         """End a run on purpose: FINISHED or CANCELED."""
         self._durations.ended()
-        run.tracker.change(status, time_ms, attributes=attributes)
+        owed = self._watch.owed_at_stop(time_ms)
+        run.tracker.change(status, time_ms, attributes={**owed, **(attributes or {})})
         run.end_batch_early(time_ms, None)
         run.end(status, time_ms)
         self._watch.stop(run, time_ms)

@@ -105,6 +105,17 @@ class CheckpointWatch:
         self.check(run, time_ms)
         self._since_ms, self._stopped_ms = None, time_ms
 
+    def owed_at_stop(self, time_ms: int) -> dict[str, int]:
+        """Return the attributes that say how long a checkpoint is owed that does not come any more; {} if none.
+
+        Args:
+            time_ms: when the query is stopped, in ms since the epoch.
+        """
+        owed_ms = self.owed_ms(time_ms)
+        if not owed_ms:
+            return {}
+        return {"owedMs": owed_ms, **({"slaMs": self._sla.sla_ms} if self._sla else {})}
+
     def completed(self, run: QueryRun, checkpoint_id: int, trigger_ms: int, time_ms: int) -> int:
         """Restart the clock at a completed checkpoint; report one that came late, unless already reported.
 

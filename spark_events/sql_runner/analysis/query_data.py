@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from spark_events.api import SparkEventsError
@@ -18,6 +19,9 @@ WATERMARK_COLUMN, WATERMARK_DELAY = "watermark.column", "watermark.delay"
 OWN_SCHEMA = ("kafka", "rate", "rate-micro-batch", "socket")
 """Sources that know their columns; Spark does not read tables of them as streams by their names."""
 _RESULT = "execution_output"
+
+_runs_code: ContextVar[bool] = ContextVar("_runs_code", default=False)
+"""Whether this thread runs the code of a manifest."""
 
 
 class QueryError(SparkEventsError):
@@ -163,16 +167,22 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
 
 @contextmanager
 def _without_stop(context: Any) -> Iterator[None]:
-    """Refuse to stop Spark: the other queries run in the same application."""
+    """Refuse to stop Spark: the other queries run in the same application.
+
+    Several manifests are analyzed at once in it, each in a thread of its own, and whoever runs them stops it.
+    """
 
     def stop() -> None:
-        raise QueryError(f"code: calls spark.stop(); it may only set {_RESULT}")
+        if _runs_code.get():
+            raise QueryError(f"code: calls spark.stop(); it may only set {_RESULT}")
+        type(context).stop(context)
 
-    context.stop = stop  # of this context alone, in place of the method of its class
+    context.stop = stop  # for good: another thread may need it when this one is done
+    token = _runs_code.set(True)
     try:
         yield
     finally:
-        del context.stop
+        _runs_code.reset(token)
 
 
 def _line_of(error: BaseException, manifest: Manifest) -> int | None:
