@@ -47,8 +47,8 @@ RULES: dict[str, Callable[[Report], Iterable[Row]]] = {
 """The rows that break each rule.
 
 ``down``: an application or query is down, silent or lost at the end, or its last run failed; ``failures``:
-anything failed; ``sla``: a checkpoint was late, is, or was when its query was stopped; ``overdue``: one is late at the end; ``issues``: there
-is a performance issue; ``slower``: a run took much longer than usual.
+anything failed; ``sla``: a checkpoint was late, is, or was when its query was stopped; ``overdue``: one is
+late at the end; ``issues``: there is a performance issue; ``slower``: a run took much longer than usual.
 """
 
 

@@ -48,8 +48,8 @@ _FIGURES = (
     Column(
         "met_percent",
         DOUBLE,
-        "`met` as a share of the micro-batches that completed, are overdue, or never committed; null if there "
-        "are none",
+        "`met` as a share of the micro-batches that completed, are overdue, or never committed; "
+        "null if there are none",
     ),
     Column("worst_duration_ms", BIGINT),
     Column("worst_gap_ms", BIGINT),

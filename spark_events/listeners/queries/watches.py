@@ -106,7 +106,7 @@ class CheckpointWatch:
         self._since_ms, self._stopped_ms = None, time_ms
 
     def owed_at_stop(self, time_ms: int) -> dict[str, int]:
-        """Return the attributes that say how long a checkpoint is owed that does not come any more; {} if none.
+        """Return the attributes that say for how long a checkpoint was owed that never comes; {} if none was.
 
         Args:
             time_ms: when the query is stopped, in ms since the epoch.
