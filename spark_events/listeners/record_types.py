@@ -190,6 +190,7 @@ class QueryTerminatedRecord(TypedDict, total=False):
     runId: str
     exception: str | None
     errorClassOnException: str | None
+    SparkEventsStopped: bool
 
 
 # -- Ours; see ``spark_records`` --------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -39,6 +40,24 @@ def test_bounded_query_finishes() -> None:
     feed = Feed()(r.application_start(), r.query_started(1, bounded=True), r.progress(2, 0), r.terminated())
 
     assert new_statuses(feed.end(), "query")[-1] == "FINISHED"
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (
+            r.progress(2, 0),
+            r.terminated(SparkEventsStopped=True),
+        ),  # the program stopped it between two batches
+        (r.progress(2, 0), r.batch_begins(3, 1), r.terminated()),  # whoever did, this batch never committed
+        (r.batch_begins(3, 0), r.terminated()),
+    ],
+)
+def test_bounded_query_that_is_stopped(records: tuple[dict[str, Any], ...]) -> None:
+    """Before its end, by the program or from the JVM, it is CANCELED."""
+    feed = Feed()(r.application_start(), r.query_started(1, bounded=True), *records)
+
+    assert new_statuses(feed.end(), "query")[-1] == "CANCELED"
 
 
 def test_the_end_has_one_id_however_much_is_known_of_it() -> None:

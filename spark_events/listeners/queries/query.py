@@ -132,7 +132,9 @@ class QueryListener:
             failure = parse_failure(thrown, record.get("errorClassOnException"))
             self._fail(query, run, failure, time_ms)
         else:
-            self._end(query, run, JobStatus.FINISHED if run.bounded else JobStatus.CANCELED, time_ms)
+            # Of one that was stopped from the JVM, only a batch that did not commit tells.
+            reached_end = run.bounded and run.batch is None and not record.get(spark_records.STOPPED)
+            self._end(query, run, JobStatus.FINISHED if reached_end else JobStatus.CANCELED, time_ms)
 
     def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the queries that still ran when the application ended; Spark does not report their end then."""

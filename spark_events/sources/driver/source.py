@@ -19,6 +19,7 @@ from spark_events.listeners.spark_records import (
     END_CAUSE,
     JOB_START,
     QUERY_STARTED,
+    QUERY_TERMINATED,
 )
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import JOB_LISTENERS
@@ -34,6 +35,7 @@ from spark_events.sources.driver.ending.witness import open_witness
 from spark_events.sources.driver.parts import Parts, Poll
 from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
 from spark_events.sources.driver.state import DriverState, Record, environment_of
+from spark_events.sources.driver.stopped_queries import StoppedQueries
 from spark_events.sources.ending import ExitMark
 
 _BATCH = 1_000
@@ -102,8 +104,10 @@ class DriverSource:
         if self._witness is not None:
             self._testament = Testament(self._witness, assembly.conf, settings.close_timeout_ms)
             self._hearers.append(self._testament.take)
+        self._stopped_queries = StoppedQueries()
         self._completions: dict[str, Callable[[Record], Record]] = {
             QUERY_STARTED: self._driver.complete_query,
+            QUERY_TERMINATED: self._stopped_queries.complete,
             JOB_START: with_python_call,
             APPLICATION_END: self._inquiry.complete,
         }
@@ -133,6 +137,8 @@ class DriverSource:
             self._lineage.subscribe()
         self._registry.await_journals(_JOURNAL_WAIT_MS)
         self._take_what_is_there(now_ms())
+        self._opened.callback(self._stopped_queries.end)
+        self._stopped_queries.begin()
         self._opened.callback(_STOP.end, self)
         _STOP.begin(type(self._context), self)
         self._registry.await_journaled(_JOURNAL_WAIT_MS)

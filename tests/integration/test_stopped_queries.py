@@ -1,0 +1,72 @@
+"""Queries whose trigger has an end: FINISHED if they reach it, CANCELED if they are stopped before."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.applications import App
+from tests.support.file_log import file_events, of_name
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+PROGRAM = """
+import sys, threading
+from pathlib import Path
+from pyspark.sql import SparkSession
+import spark_events
+
+base = Path(sys.argv[1])
+files = base / "files"
+files.mkdir()
+for number in range(6):
+    (files / f"{number}.json").write_text('{"n": 1}')
+spark = SparkSession.builder.master("local[1]").appName("bounded").getOrCreate()
+attachment = spark_events.attach(spark, strict=True)
+held, goes_on = threading.Event(), threading.Event()
+
+def hold(data, batch):
+    data.count()
+    if batch == 1:
+        held.set()
+        goes_on.wait(60)
+
+def start(name, function, **trigger):
+    rows = spark.readStream.schema("n int").option("maxFilesPerTrigger", 1).json(str(files))
+    writer = rows.writeStream.queryName(name).option("checkpointLocation", str(base / "checkpoints" / name))
+    return writer.trigger(**trigger).foreachBatch(function).start()
+
+count = lambda data, batch: data.count()
+for name, trigger in (("all", {"availableNow": True}), ("one", {"once": True})):
+    reached = start(name, count, **trigger)
+    reached.awaitTermination()
+    reached.stop()
+for name in ("stopped", "stopped in Java"):
+    held.clear(), goes_on.clear()
+    query = start(name, hold, availableNow=True)
+    held.wait(60)
+    query.stop() if name == "stopped" else query._jsq.stop()
+    goes_on.set()
+spark.stop()
+attachment.wait_closed()
+"""
+
+
+def test_how_they_end(tmp_path: Path) -> None:
+    """Programs stop what has ended, too: it stays FINISHED."""
+    script = tmp_path / "bounded.py"
+    script.write_text(PROGRAM)
+    log = tmp_path / "log"
+    conf = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.reporter.f.path": str(log)}
+    run = App([sys.executable, str(script), str(tmp_path)], conf, tmp_path).end()
+
+    assert run.code == 0, run.err[-3000:]
+    changes = of_name(file_events(log), "JobStatusChangeEvent", job_kind="query")
+    last = {each["attributes"]["query_name"]: each["attributes"]["newJobStatus"] for each in changes}
+    assert last == {
+        "all": "FINISHED",
+        "one": "FINISHED",
+        "stopped": "CANCELED",
+        "stopped in Java": "CANCELED",
+    }
