@@ -15,7 +15,8 @@ from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import TableDefinitions, split_statements
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
-from spark_events.sql_runner.analysis.query_data import QueryError, query_data
+from spark_events.sql_runner.analysis.query_data import query_data
+from spark_events.sql_runner.analysis.query_error import QueryError
 from spark_events.sql_runner.deploy.planner import problems_of_queries
 from spark_events.sql_runner.manifest.folder import read_folder
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
@@ -183,6 +184,31 @@ def test_another_spark_is_asked_what_is_deployed(analyst: Analyst) -> None:
     assert not analyst.is_same_query(DeployedQuery(broken, meta), manifest(), now)
 
 
+class TestCode:
+    """Code that makes a query."""
+
+    STREAM = "execution_output = spark.readStream.format('rate').load()"
+
+    def test_it_runs_again_in_its_session(self, session: Any) -> None:
+        """As at each restart of its query: what it made the time before is not in its way."""
+        own = session.newSession()
+        own.sql("CREATE TEMPORARY VIEW given AS SELECT 1 AS one")
+        made = "spark.sql('CREATE TEMPORARY VIEW mine AS SELECT one FROM given')"
+        function = (
+            "spark.udf.register('twice', lambda n: 2 * n)\nassert spark.sql('SELECT twice(1)').count() == 1"
+        )
+        database = "spark.sql('CREATE DATABASE IF NOT EXISTS elsewhere')\nspark.sql('USE elsewhere')"
+        here = "assert spark.catalog.currentDatabase() == 'default'"
+        of_code = manifest(code="\n".join((here, made, function, database, self.STREAM)))
+        for _ in range(3):
+            assert query_data(own, of_code).isStreaming
+
+    def test_what_it_prints_is_no_output(self, session: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        """That of ``sql plan --json`` is JSON."""
+        query_data(session, manifest(code=f"print('hello')\n{self.STREAM}"))
+        assert tuple(capsys.readouterr()) == ("", "hello\n")
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("keys", "words", "line"),
@@ -254,6 +280,17 @@ class TestErrors:
                 second.result(60)
         assert caught.value.line == 5
         assert session.range(3).count() == 3
+
+    def test_what_code_raises(self, analyst: Analyst, session: Any) -> None:
+        """Ctrl-C reaches the main thread alone: elsewhere, it is the code's, as whatever else it raises."""
+        cancelled = {"code": "import asyncio\nraise asyncio.CancelledError('enough')"}
+        assert str(error(analyst, **cancelled)) == "code: CancelledError: enough"
+
+        interrupted = manifest(code="raise KeyboardInterrupt")
+        with pytest.raises(KeyboardInterrupt):
+            query_data(session, interrupted)
+        with ThreadPoolExecutor(1) as pool:
+            assert isinstance(pool.submit(query_data, session, interrupted).exception(60), QueryError)
 
     def test_nothing_was_run(self, session: Any, analyst: Analyst) -> None:
         error(analyst, sql="DROP TABLE shop_orders")

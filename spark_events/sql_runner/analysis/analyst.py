@@ -14,7 +14,7 @@ from spark_events.sql_runner.analysis.code_text import syntax_without_blanks
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.fingerprint import fingerprint as plan_fingerprint
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
-from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.analysis.query_error import QueryError
 from spark_events.sql_runner.analysis.target import TargetTable, folder_identity, make_folder
 from spark_events.sql_runner.analysis.written import last_written
 from spark_events.sql_runner.manifest.manifest import Manifest

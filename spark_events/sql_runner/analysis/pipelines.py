@@ -16,10 +16,10 @@ from spark_events.sql_runner.analysis.query_data import (
     OWN_SCHEMA,
     WATERMARK_COLUMN,
     WATERMARK_DELAY,
-    QueryError,
     streams_of,
     table_name,
 )
+from spark_events.sql_runner.analysis.query_error import QueryError
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.manifest.yaml_text import write_yaml

@@ -14,7 +14,8 @@ from spark_events.jobs.planned_others import CATALOG_KEYS
 from spark_events.lineage import lineage_of
 from spark_events.spark.sql_errors import error_summary
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.query_data import QueryError, analysis_error, place_of_error, query_data
+from spark_events.sql_runner.analysis.query_data import query_data
+from spark_events.sql_runner.analysis.query_error import QueryError, analysis_error, place_of_error
 from spark_events.sql_runner.analysis.target import TargetTable, fitted, with_metadata
 from spark_events.sql_runner.manifest import properties as props
 from spark_events.sql_runner.manifest.folder import Manifests

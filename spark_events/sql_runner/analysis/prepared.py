@@ -9,7 +9,8 @@ from typing import Any
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.query_data import analysis_error, query_data
+from spark_events.sql_runner.analysis.query_data import query_data
+from spark_events.sql_runner.analysis.query_error import analysis_error
 from spark_events.sql_runner.analysis.target import TargetTable, fitted, with_metadata
 from spark_events.sql_runner.manifest import properties as props
 from spark_events.sql_runner.manifest.manifest import Manifest

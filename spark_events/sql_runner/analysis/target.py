@@ -9,7 +9,8 @@ from typing import Any
 from spark_events.spark.sql_errors import error_summary
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.query_data import QueryError, table_name
+from spark_events.sql_runner.analysis.query_data import table_name
+from spark_events.sql_runner.analysis.query_error import QueryError
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import Meta
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
-from spark_events.sql_runner.analysis.query_data import QueryError, place_of_error
+from spark_events.sql_runner.analysis.query_error import QueryError, place_of_error
 from spark_events.sql_runner.deploy.ahead import rows_twice
 from spark_events.sql_runner.deploy.changes import configuration_changes, without_effect
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences

@@ -121,7 +121,7 @@ class HostedQuery:
             self._finish_order()
         except DriverGone:
             return
-        except Exception as error:
+        except BaseException as error:  # whatever it was, nobody else tells of it
             own = isinstance(error, SparkEventsError)
             logger.error("query %s: %s", self._deployed.manifest.name, error, exc_info=not own)
             self._update_status(JobStatus.FAILED, **self._failed(error_summary(error)))
