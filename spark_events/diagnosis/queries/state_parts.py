@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
@@ -27,7 +27,8 @@ _KEEPS = (
     "StreamingDeduplicate",
     "StreamingSymmetricHashJoin",
 )
-_OF_STREAMS = (*_KEEPS, "StateStoreRestore", "SessionWindowStateStoreRestore", "EventTimeWatermark")
+_COALESCE = "Coalesce"
+_OF_STREAMS = (*_KEEPS, "StateStoreRestore", "SessionWindowStateStoreRestore", "EventTimeWatermark", _COALESCE)
 """How the names of nodes begin that keep the state of streams, and that do next to nothing else for a row."""
 
 
@@ -41,22 +42,30 @@ _QUICK = frozenset((
 """Functions in an aggregation that take no longer for a row the more rows there were."""
 
 
+class _Keeping(NamedTuple):
+    """A stage that keeps state; what its rows may take at most, in µs; and whether its tasks have several parts."""
+
+    stage: ExecutedStage
+    rows_us: int
+    is_coalesced: bool
+
+
 class ManyStateParts:
     """Finds state that is divided into far more parts than there are cores, for few rows.
 
     In each micro-batch, each part has a task of its own, and is committed even if none of its rows changes. A
-    sink of files gets a file of each that has any.
+    sink of files gets a file of each that has any. After ``coalesce``, a task has several parts, one by one.
     """
 
     def __init__(self) -> None:
         self._lost_ms = 0
         self._longest: Mapping[str, Any] = {}
-        self._keep: list[tuple[ExecutedStage, int]] = []
+        self._keep: list[_Keeping] = []
 
     def ran(self, execution: EndedExecution) -> None:
         """Called with the SQL execution of each micro-batch, before its progress."""
         self._keep = [
-            (execution.stages[number], _rows_us(nodes))
+            _Keeping(execution.stages[number], _rows_us(nodes), any(node.name == _COALESCE for node in nodes))
             for number, nodes in execution.nodes_by_stage().items()
             if number in execution.stages
             and any(node.name.startswith(_KEEPS) for node in nodes)
@@ -72,17 +81,15 @@ class ManyStateParts:
         If a stage keeps state, takes far longer than its rows need, and does nothing else that may take long,
         the rest is for its tasks: to start them, and to load and commit their parts.
         """
-        kept = sum(int(each.get("numRowsTotal") or 0) for each in progress.get("stateOperators") or ())
+        operators = progress.get("stateOperators") or ()
+        kept = sum(int(each.get("numRowsTotal") or 0) for each in operators)
         lost_ms = 0
-        for stage, rows_us in self._keep:
+        for stage, rows_us, is_coalesced in self._keep:
             rows_ms = (rows_us + kept * _KEPT_ROW_US) // 1_000
-            if (
-                stage.run_ms
-                and 0 < _MANY_PARTS * cores <= stage.tasks
-                and _LEAST_SHARE * rows_ms <= stage.run_ms
-            ):
+            parts = max((_parts(each) for each in operators), default=0) if is_coalesced else stage.tasks
+            if stage.run_ms and 0 < _MANY_PARTS * cores <= parts and _LEAST_SHARE * rows_ms <= stage.run_ms:
                 own_ms = stage.wall_ms * (stage.run_ms - rows_ms) // stage.run_ms
-                lost_ms += own_ms * (stage.tasks - cores) // stage.tasks
+                lost_ms += own_ms * (parts - cores) // parts
         return lost_ms
 
     def take(self, progress: Mapping[str, Any], cores: int, files: Iterable[Issue] = ()) -> Issue | None:

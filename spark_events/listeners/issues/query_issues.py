@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from spark_events.api.toolkit.formatting import duration, percent, size
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.batches import OF_BATCH
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.queries.foreach_code import is_for_each_batch
 from spark_events.diagnosis.queries.small_batches import SmallBatches, batch_work
 from spark_events.diagnosis.queries.streams import (
     SourceStopped,
@@ -37,19 +37,6 @@ from spark_events.listeners.record_types import (
 )
 
 _MOST_OF_ONE = 100
-_FOREACH = "ForeachBatchSink"
-_LEAST_SHARE = 0.25
-_LARGE_RESULT_BYTES = 1 << 20
-_WORK_IN_SPARK = (
-    "Only the driver works in that time: do in Spark, before the sink, what can be done per row (foreach, "
-    "mapInPandas, or foreachPartition of the batch), and collect nothing large. If it writes rows to another "
-    "system one by one, write many at once, and commit once for each micro-batch."
-)
-_COLLECT_NOTHING = (
-    "Only the driver works in that time. Instead of bringing rows there (collect(), toPandas()), compute in "
-    "Spark: with window functions or applyInPandas what depends on several rows of a key, with built-in "
-    "functions or mapInPandas what depends on one."
-)
 
 
 class QueryIssues(Timeless):
@@ -117,6 +104,7 @@ class QueryIssues(Timeless):
         query = self._queries.get(run_id)
         if query is not None:
             query.own_ms += max(0, ended.lasted_ms - max(parts_ms, query.jobs_ms))
+            query.executions += max(1, len(ended.plans))
             query.state_growth.knows(ended.nodes())
             query.state_parts.ran(ended)
             query.copied_ms = query.rewrites.take(ended, parts_ms)
@@ -161,13 +149,16 @@ class QueryIssues(Timeless):
         query = self._queries.get(run_id)
         if query is None:
             return
-        took = progress.get("durationMs") or {}
-        if "addBatch" in took:
-            self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
+        if "addBatch" in (took := progress.get("durationMs") or {}):
+            query.batches_ms += int(took["addBatch"])
+            if is_for_each_batch(progress):
+                code = query.code.take(progress, query.own_ms, query.executions, query.collected_bytes)
+                self._take_of_batches(query, run_id, code, time_ms)
         rows, begun_ms = input_rows(progress), _begun_ms(progress)
         query.sources, query.flow = sources_of(progress), flow_of(progress)
         of_batches = list(_of_batches(query, progress, rows, begun_ms))
-        query.jobs_ms, query.own_ms, query.work, query.collected_bytes = 0, 0, None, 0
+        query.jobs_ms = query.own_ms = query.executions = query.collected_bytes = 0
+        query.work = None
         if progress.get("stateOperators"):
             self._take(query, run_id, self._of_state(query, progress), time_ms)
         self._take_files(query, run_id, time_ms)
@@ -177,8 +168,7 @@ class QueryIssues(Timeless):
         ]
         self._take(query, run_id, issues, time_ms)
         for issue, batches_ms in filter(None, of_batches):
-            subject = self._subject(query, run_id, "the time of its micro-batches", batches_ms, {})
-            query.growing.take(issue, subject, time_ms)
+            self._take_of_batches(query, run_id, issue, time_ms, batches_ms)
 
     def _of_state(self, query: WatchedQuery, progress: Mapping[str, Any]) -> Iterator[Issue | None]:
         yield from query.state_growth.take(progress)
@@ -203,48 +193,22 @@ class QueryIssues(Timeless):
         if query is None:
             return
         self._take_files(query, run_id, time_ms)
-        if query.first_code_ms is not None and query.most_code_ms is None:
-            self._take_code(query, run_id, query.first_code_ms, time_ms)  # there was no other
+        self._take_of_batches(query, run_id, query.code.close(), time_ms)
         query.growing.close(time_ms)
 
-    def _take_batch(
-        self, query: WatchedQuery, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
+    def _take_of_batches(
+        self,
+        query: WatchedQuery,
+        run_id: str,
+        issue: Issue | None,
+        time_ms: int,
+        batches_ms: int | None = None,
     ) -> None:
-        """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
-        query.batches_ms += add_ms
-        if not _is_for_each_batch(progress):
-            return
-        query.most_collected_bytes = max(query.most_collected_bytes, query.collected_bytes)
-        if query.first_code_ms is None:
-            query.first_code_ms = query.own_ms
-            return  # until others are known, for the first one also loads classes
-        query.most_code_ms = max(query.most_code_ms or 0, query.own_ms)
-        query.later_code_ms += query.own_ms
-        code_ms = min(query.first_code_ms, query.most_code_ms) + query.later_code_ms
-        self._take_code(query, run_id, code_ms, time_ms)
-
-    def _take_code(self, query: WatchedQuery, run_id: str, code_ms: int, time_ms: int) -> None:
-        share = code_ms / max(1, query.batches_ms)
-        if share < _LEAST_SHARE:
-            return
-        collected, collects = query.most_collected_bytes, query.most_collected_bytes >= _LARGE_RESULT_BYTES
-        brings = f", which bring up to {size(collected)} of rows to the driver each time" if collects else ""
-        issue = Issue(
-            FOREACH_BATCH,
-            FOREACH_BATCH,
-            code_ms,
-            None,
-            f"code in foreachBatch takes {duration(code_ms)} in the driver, besides the jobs that it runs"
-            f"{brings}: {percent(100 * share)} of its micro-batches' time",
-            _COLLECT_NOTHING if collects else _WORK_IN_SPARK,
-            evidence={
-                "foreachBatch.codeMs": code_ms,
-                "foreachBatch.batchesMs": query.batches_ms,
-                **({"foreachBatch.collectedBytes": collected} if collects else {}),
-            },
-        )
-        subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
-        query.growing.take(issue, subject, time_ms)
+        """Take an issue of the query's micro-batches, which took so long in all, in ms."""
+        if issue is not None:
+            whole_ms = query.batches_ms if batches_ms is None else batches_ms
+            subject = self._subject(query, run_id, "the time of its micro-batches", whole_ms, {})
+            query.growing.take(issue, subject, time_ms)
 
     def _take(self, query: WatchedQuery, run_id: str, issues: Iterable[Issue | None], time_ms: int) -> None:
         """Take issues of the query as a whole."""
@@ -284,7 +248,7 @@ def _of_batches(
 ) -> Iterator[tuple[Issue, int] | None]:
     """Yield what all micro-batches have lost, and how long they took; None where that is little."""
     yield query.slow_source.take(progress, rows, query.sources)
-    for_each = _is_for_each_batch(progress)
+    for_each = is_for_each_batch(progress)
     if for_each and (issue := query.rewrites.issue()) is not None:
         yield issue, query.batches_ms
     for of_plan in query.of_plans:
@@ -293,10 +257,6 @@ def _of_batches(
         of_copies_ms = max(0, query.copied_ms - query.work.tasks_ms)  # which is told of those
         code_ms = query.own_ms + of_copies_ms if for_each else 0
         yield query.small.take(progress, rows, begun_ms, query.work, code_ms)
-
-
-def _is_for_each_batch(progress: Mapping[str, Any]) -> bool:
-    return str((progress.get("sink") or {}).get("description") or "").startswith(_FOREACH)
 
 
 def _begun_ms(progress: Mapping[str, Any]) -> int | None:

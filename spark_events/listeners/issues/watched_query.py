@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.queries.batch_rewrites import BatchRewrites
 from spark_events.diagnosis.queries.complete_mode import CompleteMode
+from spark_events.diagnosis.queries.foreach_code import CodeInBatches
 from spark_events.diagnosis.queries.small_batches import BatchWork, SmallBatches
 from spark_events.diagnosis.queries.state_parts import ManyStateParts
 from spark_events.diagnosis.queries.state_rules import StateGrowth, StateRowsGrow
@@ -20,10 +21,9 @@ class WatchedQuery:
     """A run of a streaming query, and what it has lost, by cause and the name of what lost it.
 
     Attributes:
-        first_code_ms, most_code_ms, later_code_ms: how long code in ``foreachBatch`` took in the first
-            micro-batch, at most in a later one, and in all of those, in ms; None if there was none.
-        collected_bytes, most_collected_bytes: the size of the rows that stages of the micro-batch that runs
-            have sent to the driver, and of those of one at most.
+        own_ms, executions: how long the micro-batch that runs took besides its jobs and SQL executions, and
+            how many of these there were.
+        collected_bytes: the size of the rows that its stages have sent to the driver.
         flow: where its rows come from and go; empty if unknown.
         of_plans: what the plans of all its micro-batches say so far.
         has_written: whether the code of ``foreach`` has written rows.
@@ -42,11 +42,9 @@ class WatchedQuery:
     batches_ms: int = 0
     jobs_ms: int = 0
     own_ms: int = 0
-    first_code_ms: int | None = None
-    most_code_ms: int | None = None
-    later_code_ms: int = 0
+    executions: int = 0
     collected_bytes: int = 0
-    most_collected_bytes: int = 0
+    code: CodeInBatches = field(default_factory=CodeInBatches)
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     state_growth: StateGrowth = field(default_factory=StateGrowth)
