@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from heapq import merge
 from itertools import groupby
 
@@ -139,8 +140,10 @@ def read_history(
     Raises:
         ConfigError: there is nothing at a path, or no event in it.
     """
-    facts, reading = database.read_facts(paths, times or PossibleTimes())
-    return history_of(database, facts, paths, sla or Sla(), selection or Selection()), reading
+    selection = selection or Selection()
+    times = replace(times or PossibleTimes(), until_ms=selection.until_ms)
+    facts, reading = database.read_facts(paths, times)
+    return history_of(database, facts, paths, sla or Sla(), selection), reading
 
 
 def history_of(

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.errors import NothingToReadError
-from spark_events.api.toolkit.formatting import some_names
+from spark_events.api.toolkit.formatting import moment, some_names
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.dialect import sql_text
+from spark_events.history.reading.facts import COLLAPSED, COLUMNS, day_of
+from spark_events.history.reading.plausible import DAY_MS
+
+_JOB = "concat_ws('/', app_name, coalesce(app_id, ''), coalesce(attempt, ''), coalesce(query_name, ''))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,30 @@ class Selection:
     def of(self, relation: str, time: str = "time_ms") -> str:
         """Return the relation of the application's rows up to the end.
 
+        Of the facts that are one for each day, those of a job that was known before the end are of then:
+        that it also lived later tells that it did at the end.
+
         Args:
-            relation: has ``app_name`` and ``app_id``.
+            relation: has ``facts.COLUMNS``, or, with another ``time``, ``app_name`` and ``app_id``.
             time: the column, or expression, of when it was, in ms since the epoch.
         """
-        conditions = []
+        conditions, columns = [], "*"
         if self.app:
             app = sql_text(self.app)
             conditions.append(f"(app_name = {app} OR app_id = {app})")
-        if self.until_ms is not None:
+        if self.until_ms is not None and time != "time_ms":
             conditions.append(f"{time} <= {self.until_ms}")
-        return f"(SELECT * FROM {relation} WHERE {' AND '.join(conditions)})" if conditions else relation
+        elif self.until_ms is not None:
+            until_ms = self.until_ms
+            known = f"SELECT {_JOB} FROM {relation} WHERE time_ms <= {until_ms}"
+            lived = f"{COLLAPSED} AND {day_of('time_ms')} = {until_ms // DAY_MS} AND {_JOB} IN ({known})"
+            conditions.append(f"(time_ms <= {until_ms} OR {lived})")
+            columns = ", ".join(
+                f"least(time_ms, {until_ms}) AS time_ms" if name == "time_ms" else name for name in COLUMNS
+            )
+        return (
+            f"(SELECT {columns} FROM {relation} WHERE {' AND '.join(conditions)})" if conditions else relation
+        )
 
     def demand(self, database: Database, relations: Sequence[str]) -> None:
         """Check that some relations, of all facts, have the application.
@@ -59,10 +76,15 @@ class Selection:
         app = sql_text(self.app)
         of_name = f"SELECT 1 FROM ({everything}) AS facts WHERE app_name = {app} OR app_id = {app} LIMIT 1"
         if not list(database.rows(of_name)):
-            rows = database.rows(f"SELECT DISTINCT app_name FROM ({everything}) AS facts")
-            names = some_names(name for (name,) in rows)
+            rows = [
+                name for (name,) in database.rows(f"SELECT DISTINCT app_name FROM ({everything}) AS facts")
+            ]
+            if not rows:  # up to the end, there is none
+                return
+            names = some_names(rows)
+            until = "" if self.until_ms is None else f" before {moment(self.until_ms)} UTC"
             raise NothingToReadError(
-                f"--app {self.app}: no application has this name or id; there are {names}"
+                f"--app {self.app}: no application has this name or id{until}; there are {names}"
             )
 
     def demand_query(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -150,6 +150,7 @@ class QueryStartedRecord(TypedDict, total=False):
     triggerIntervalMs: int
     checkpointLocation: str | None
     bounded: bool
+    continuous: bool
     SparkEventsFoundRunning: bool
     SparkEventsResumedAfter: int
 
@@ -202,8 +203,10 @@ class QueryNotStartedRecord(TypedDict, total=False):
     id: str
     runId: str
     name: str | None
+    triggerIntervalMs: int
     checkpointLocation: str | None
     bounded: bool
+    continuous: bool
     SparkEventsFoundRunning: bool
     SparkEventsResumedAfter: int
     exception: str

@@ -21,7 +21,7 @@ from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
 from spark_events.history.tables.all_tables import COLUMNS, Tables
 from tests.support.history_oracle import Oracle, time, whose
-from tests.support.history_story import DAY, Story, write
+from tests.support.history_story import DAY, T0, Story, write
 
 STEP = 3_600_000
 SLA = 4 * STEP
@@ -48,7 +48,7 @@ def random_story(number: int, rng: random.Random) -> Story:
             story.application(ms, "CREATED", "RUNNING")
             beats = random_beats(rng)
         elif what < 0.3:
-            story.run(f"{story.app_id}-{hour}")
+            story.run(f"{story.app_id}-{hour}", rng.choice(("id", "id", "another")))
             story.query(ms, rng.choice(("CREATED", "RESTARTING")))
         elif what < 0.6:
             story.query(ms, rng.choice(STATUSES), owedMs=rng.choice((None, None, 3 * STEP, 5 * STEP)))
@@ -261,6 +261,24 @@ def test_random_histories(duckdb: DuckDb, tmp_path: Path, seed: int) -> None:
         of_store, expected = rows_of(tables), rows_of(later)
         for name in dropped and set(expected) - {"slower_runs"}:
             assert of_store[name] == expected[name], name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_up_to_a_time(duckdb: DuckDb, tmp_path: Path, seed: int) -> None:
+    """Later events are as if they had not happened, heartbeats among them."""
+    rng = random.Random(seed)
+    stories = [random_story(number, rng) for number in range(30)]
+    until_ms = T0 + rng.randrange(20, 60) * STEP
+    whole = read_history(
+        duckdb, [str(write(tmp_path / "whole", *stories))], Sla(SLA), Selection(until_ms=until_ms)
+    )
+    for story in stories:
+        story.events = [event for event in story.events if time(event) <= until_ms]
+    cut = read_history(duckdb, [str(write(tmp_path / "cut", *stories))], Sla(SLA))
+    end = Selection(until_ms=until_ms)
+    cut_at_end = read_history(duckdb, [str(tmp_path / "cut")], Sla(SLA), end)
+    assert rows_of(whole[0].tables()) == rows_of(cut_at_end[0].tables())
+    assert cut[1].records == whole[1].records
 
 
 @pytest.mark.spark

@@ -119,6 +119,33 @@ def test_up_to_a_time(ask: Ask) -> None:
     assert [row["status"] for row in tables.uptime] == ["RUNNING"]
 
 
+def test_up_to_a_time_within_the_life_of_drivers(database: Database, tmp_path: Path) -> None:
+    """Two of one name at once, and a job that began only later: a store keeps one heartbeat for each day."""
+    one, other = (
+        Story("shop", name)
+        .application(ms, "RUNNING")
+        .query(ms, "RUNNING", name=name)
+        .heartbeats(ms, 50 * MIN)
+        for name, ms in (("one", 0), ("other", 10 * MIN))
+    )
+    for minute in range(1, 51):
+        one.checkpoint(minute * MIN, 1_000, 1_000, name="one")
+    other.query(45 * MIN, "RUNNING", name="late")
+    path = str(write(tmp_path / "log", one, other))
+    store = HistoryStore(database, str(tmp_path / "store"))
+    store.add([path])
+    selection = Selection(until_ms=T0 + 30 * MIN)
+    for history in (read_history(database, [path], None, selection)[0], store.history(None, selection)):
+        tables = history.tables()
+        assert {(row["query_name"], row["status"], row["outages"]) for row in tables.uptime} == {
+            ("", "RUNNING", 0),
+            ("one", "RUNNING", 0),
+            ("other", "RUNNING", 0),
+        }
+        assert {row["last_heard_ms"] - T0 for row in tables.uptime} == {30 * MIN}
+        assert not tables.failures
+
+
 @pytest.mark.parametrize(
     ("selection", "said"),
     [

@@ -60,6 +60,26 @@ def test_bounded_query_that_is_stopped(records: tuple[dict[str, Any], ...]) -> N
     assert new_statuses(feed.end(), "query")[-1] == "CANCELED"
 
 
+def test_two_queries_of_one_name_at_once() -> None:
+    """In sessions of their own: what is shown is the one that goes on."""
+    first, second = {"run": "run-1", "query": "query-1"}, {"run": "run-2", "query": "query-2"}
+    feed = Feed()(r.application_start(), r.query_started(0, **first), r.query_started(1, **second))
+    feed(r.progress(10, 0, run="run-1"), r.progress(20, 0, run="run-2"))
+    feed(r.terminated("run-2", exception="org.apache.spark.SparkException: boom"))
+    assert feed.gauge("app.query.orders.RUNNING.status") == 1
+    feed(r.terminated("run-1"))
+    assert feed.gauge("app.query.orders.CANCELED.status") == 1
+
+
+def test_a_continuous_trigger() -> None:
+    """Spark reports no progress of it: it is RUNNING, and nothing is overdue while it is up."""
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(0, continuous=True))
+    feed.tick(60_000)
+    events = feed(r.terminated()).end()
+    assert new_statuses(events, "query") == ["CREATED", "RUNNING", "CANCELED"]
+    assert not seen(events, "CheckpointOverdueEvent")
+
+
 def test_the_end_has_one_id_however_much_is_known_of_it() -> None:
     """A source that cannot tell FINISHED from CANCELED repeats the id of one that can."""
     ends = []

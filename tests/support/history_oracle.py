@@ -15,10 +15,11 @@ Job = tuple[str, str, str]
 
 
 class OfRun(NamedTuple):
-    """The changes of a run, in order; whose it is; when that was last heard of, and its heartbeats' interval."""
+    """The changes of a run, in order; whose it is, and of which query; when that was last heard of, how often."""
 
     changes: list[tuple[int, str]]
     application: tuple[str, str, str]
+    query: str
     heard: int
     beats: int
 
@@ -26,6 +27,10 @@ class OfRun(NamedTuple):
     def began(self) -> int:
         """When that was."""
         return self.changes[0][0]
+
+    def is_after_end_of(self, other: OfRun) -> bool:
+        """Whether the other one, which began before, must have ended by then: a query has one run at a time."""
+        return (self.application, self.query) == (other.application, other.query)
 
 
 class Oracle:
@@ -238,6 +243,7 @@ class Oracle:
             lambda: defaultdict(list)
         )
         applications: dict[tuple[Job, str], tuple[str, str, str]] = {}
+        queries: dict[tuple[Job, str], str] = {}
         for event in self.events:
             a = event["attributes"]
             if event["eventName"] == "JobStatusChangeEvent" and a["job_kind"] != "job":
@@ -246,6 +252,7 @@ class Oracle:
                 status = a["newJobStatus"]
                 changes[job][run].append((time(event), ORDER.index(status), event["eventId"], status))
                 applications[job, run] = whose(event)
+                queries[job, run] = a.get("query_id", "")
         found: dict[Job, list[OfRun]] = {}
         for job, runs in changes.items():
             for run, of_run in runs.items():
@@ -255,7 +262,9 @@ class Oracle:
                 heard = max(self.heard.get(each, 0) for each in (application, any_attempt))
                 beats = self.beats.get(application, 0) or self.beats.get(any_attempt, 0)
                 in_order = [(at, status) for at, _, _, status in sorted(of_run)]
-                found.setdefault(job, []).append(OfRun(in_order, application, heard, beats))
+                found.setdefault(job, []).append(
+                    OfRun(in_order, application, queries[job, run], heard, beats)
+                )
         return found
 
     def _ends_as(self, job: Job, run: OfRun) -> str:
@@ -267,7 +276,7 @@ class Oracle:
             return "LOST" if later else run.changes[-1][1]
         following = [other for other in later if other.began == min(each.began for each in later)]
         silent = self.until_ms - run.heard
-        if any(other.application == run.application for other in following):
+        if any(other.is_after_end_of(run) for other in following):
             return "LOST"
         if silent >= 10 * run.beats or any(other.began > run.heard for other in later):
             return "LOST"
@@ -277,7 +286,7 @@ class Oracle:
         """Return when a run that was lost, or may be, was heard of last, as far as it counts."""
         following = [other for other in self.runs[job] if other.began > run.began]
         first = min((other.began for other in following), default=self.until_ms)
-        again = any(other.application == run.application for other in following if other.began == first)
+        again = any(other.is_after_end_of(run) for other in following if other.began == first)
         heard = run.heard if run.beats and not again else min(run.heard, first)
         return max(run.changes[-1][0], heard)
 

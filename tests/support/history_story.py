@@ -23,18 +23,18 @@ class Story:
     def __init__(self, app_name: str = "shop", app_id: str = "app-1") -> None:
         self.app_name, self.app_id = app_name, app_id
         self.events: list[dict[str, Any]] = []
-        self._run = "run-1"
+        self._run, self._query = "run-1", "id"
         self._attempt: str | None = None
 
     def driver(self, app_id: str) -> Story:
         """Go on in another run of the application."""
         self.app_id = app_id
-        self._run = f"{app_id}-run"
+        self._run, self._query = f"{app_id}-run", "id"
         return self
 
-    def run(self, run_id: str) -> Story:
-        """Go on in another run of the query."""
-        self._run = run_id
+    def run(self, run_id: str, query: str = "id") -> Story:
+        """Go on in another run of the query, or in one of another query of the same name."""
+        self._run, self._query = run_id, query
         return self
 
     def application(self, ms: int, *statuses: str) -> Story:
@@ -95,7 +95,9 @@ class Story:
         return [json.dumps(event) for event in self.events]
 
     def _add(self, ms: int, name: str, kind: str, query: str | None = None, **attributes: Any) -> None:
-        run = {"query_name": query, "query_id": f"id-{query}", "run_id": self._run} if query else {}
+        run = (
+            {"query_name": query, "query_id": f"{self._query}-{query}", "run_id": self._run} if query else {}
+        )
         whose = {"app_name": self.app_name, "app_id": self.app_id, "app_attempt_id": self._attempt}
         whole = {**whose, **run, "job_kind": kind, **attributes}
         whole = {key: value for key, value in whole.items() if value is not None}

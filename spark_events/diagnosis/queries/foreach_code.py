@@ -9,7 +9,6 @@ from spark_events.api.toolkit.formatting import duration, percent, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 
-_SINK = "ForeachBatchSink"
 _LEAST_SHARE = 0.25
 _OF_DRIVER = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "commitOffsets")
 _OF_SPARK = 2
@@ -26,11 +25,6 @@ _COLLECT_NOTHING = (
     "Spark: with window functions or applyInPandas what depends on several rows of a key, with built-in "
     "functions or mapInPandas what depends on one."
 )
-
-
-def is_for_each_batch(progress: Mapping[str, Any]) -> bool:
-    """Return whether the program's own code gets a query's micro-batches."""
-    return str((progress.get("sink") or {}).get("description") or "").startswith(_SINK)
 
 
 class CodeInBatches:

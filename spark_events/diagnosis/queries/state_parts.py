@@ -28,7 +28,13 @@ _KEEPS = (
     "StreamingSymmetricHashJoin",
 )
 _COALESCE = "Coalesce"
-_OF_STREAMS = (*_KEEPS, "StateStoreRestore", "SessionWindowStateStoreRestore", "EventTimeWatermark", _COALESCE)
+_OF_STREAMS = (
+    *_KEEPS,
+    "StateStoreRestore",
+    "SessionWindowStateStoreRestore",
+    "EventTimeWatermark",
+    _COALESCE,
+)
 """How the names of nodes begin that keep the state of streams, and that do next to nothing else for a row."""
 
 
@@ -43,7 +49,7 @@ _QUICK = frozenset((
 
 
 class _Keeping(NamedTuple):
-    """A stage that keeps state; what its rows may take at most, in µs; and whether its tasks have several parts."""
+    """A stage that keeps state; what its rows take at most, in µs; and whether its tasks have many parts."""
 
     stage: ExecutedStage
     rows_us: int

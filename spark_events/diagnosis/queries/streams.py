@@ -13,6 +13,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import IDLE_CORES, SOURCE_STOPPED, STREAM_BEHIND, Thresholds
 
+_FOR_EACH_BATCH = "ForeachBatchSink"
 _IN_A_ROW = 5
 """So many micro-batches that follow each other are no chance."""
 _KNOWN_GAPS, _LONGER = 8, 5
@@ -75,6 +76,11 @@ class SlowSource:
 def sources_of(progress: Mapping[str, Any]) -> str:
     """Return what the sources of a query are, as people know them: folders and topics; empty if unknown."""
     return ", ".join(_places(progress.get("sources") or ()))
+
+
+def is_for_each_batch(progress: Mapping[str, Any]) -> bool:
+    """Return whether the program's own code gets a query's micro-batches, in ``foreachBatch``."""
+    return str((progress.get("sink") or {}).get("description") or "").startswith(_FOR_EACH_BATCH)
 
 
 def flow_of(progress: Mapping[str, Any]) -> str:

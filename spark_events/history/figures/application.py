@@ -180,11 +180,12 @@ def _transitions(facts: Iterable[Fact]) -> Iterator[tuple[str, str, Transition]]
     for fact in facts:
         if fact.fact == STATUS and fact.kind and fact.status:
             application = application_run(fact.app_id, fact.attempt)
-            run, query_name = "/".join(filter(None, application)), ""
+            run, query_name, query_id = "/".join(filter(None, application)), "", ""
             if fact.kind == "query":
                 run, query_name = fact.run_id or run, fact.query_name or ""
+                query_id = fact.query_id or ""
             yield (
                 fact.kind,
                 query_name,
-                Transition(run, application, fact.time_ms, fact.status, fact.event_id),
+                Transition(run, application, query_id, fact.time_ms, fact.status, fact.event_id),
             )

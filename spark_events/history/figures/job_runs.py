@@ -27,12 +27,16 @@ CHRONOLOGY = (
 """In which order a run comes to several statuses in the same ms."""
 
 
+Begin = tuple[int, ApplicationRun, str]
+
+
 class Transition(NamedTuple):
     """A change of the status of one run of a job.
 
     Attributes:
         run: of the job; ids of different runs differ.
         application: the run of the application that reported it.
+        query_id: of a query, which only one of its runs can have at a time; empty if unknown.
         time_ms: since the epoch.
         status: from then on.
         event_id: of the event.
@@ -40,9 +44,15 @@ class Transition(NamedTuple):
 
     run: str
     application: ApplicationRun
+    query_id: str
     time_ms: int
     status: str
     event_id: str
+
+    @property
+    def begin(self) -> Begin:
+        """When it was, in ms since the epoch, of which application and query."""
+        return self.time_ms, self.application, self.query_id
 
 
 class StatusSpan(NamedTuple):
@@ -102,13 +112,13 @@ def runs_of(transitions: Iterable[Transition], heard_of: HeardOf, until_ms: int)
         changes_of[transition.run].append(transition)
     for changes in changes_of.values():
         changes.sort(key=lambda change: (change.time_ms, CHRONOLOGY.index(change.status), change.event_id))
-    begins = sorted((changes[0].time_ms, changes[0].application) for changes in changes_of.values())
+    begins = sorted(changes[0].begin for changes in changes_of.values())
     return [_run(changes, begins, heard_of, until_ms) for changes in changes_of.values()]
 
 
 def _run(
     changes: Sequence[Transition],
-    begins: Sequence[tuple[int, ApplicationRun]],
+    begins: Sequence[Begin],
     heard_of: HeardOf,
     until_ms: int,
 ) -> RunOfJob:
@@ -125,7 +135,7 @@ def _run(
 def _over(
     last: Transition,
     begun_ms: int,
-    begins: Sequence[tuple[int, ApplicationRun]],
+    begins: Sequence[Begin],
     heard: Heard,
     until_ms: int,
 ) -> StatusSpan | None:
@@ -134,7 +144,7 @@ def _over(
     Args:
         last: its last transition.
         begun_ms: when it began, in ms since the epoch.
-        begins: when each run of the job began, and in which run of the application, in order.
+        begins: when each run of the job began, in which run of the application, and of which query, in order.
         heard: when its application was last heard of.
         until_ms: the end of what is known.
     """
@@ -143,8 +153,14 @@ def _over(
     silent_since_ms = max(last.time_ms, heard.time_ms)
     if later:
         next_ms = later[0][0]
-        # The heartbeats of an application say nothing of a query that began again in it.
-        again = any(application == last.application for ms, application in later if ms == next_ms)
+        # The heartbeats of an application say nothing of a query that began again in it; but two queries of
+        # one name, in different sessions, may run at once.
+        again = any(
+            application == last.application
+            and (query_id == last.query_id or not (query_id and last.query_id))
+            for ms, application, query_id in later
+            if ms == next_ms
+        )
         if again or heard.heartbeat_ms is None:
             return StatusSpan(LOST, max(last.time_ms, min(silent_since_ms, next_ms)), None)
     if heard.heartbeat_ms is None:
@@ -167,5 +183,5 @@ def status_of_silence(silent_ms: float, heartbeat_ms: float) -> str | None:
     return UNKNOWN if silent_ms >= UNKNOWN_AFTER * heartbeat_ms else None
 
 
-def _time_ms(begin: tuple[int, ApplicationRun]) -> int:
+def _time_ms(begin: Begin) -> int:
     return begin[0]

@@ -172,6 +172,7 @@ _COLUMNS = (
     _Column("counter", _attribute("counter", event_names.TASK_COUNTER)),
     _Column("counted", _attribute("count", event_names.TASK_COUNTER), _MOST),
     _Column("issue_id", _attribute("issueId", event_names.PERFORMANCE_ISSUE)),
+    _Column("query_id", _attribute("query_id", event_names.JOB_STATUS_CHANGE)),
 )
 """A new one is a line here, and one in ``Fact`` if the tables need it; what a store has already lacks it."""
 _NUMBERS = tuple(column for column in _COLUMNS if column.most is not None)
@@ -225,6 +226,7 @@ class Fact(NamedTuple):
     counter: str | None
     counted: int | None
     issue_id: str | None
+    query_id: str | None
 
 
 @dataclass
@@ -276,12 +278,13 @@ def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
         for column in _NUMBERS
     )
     columns = ", ".join(f"{_value(column)} AS {column.name}" for column in _COLUMNS)
+    until = "" if times.until_ms is None else f" AND (time_ms <= {times.until_ms} OR time_ms IS NULL)"
     # In two steps, because otherwise each use of a number would parse it again.
     return f"""
         WITH texts AS (
             SELECT event_name, file, unreadable, {texts},
                 coalesce(event_name NOT IN ({_list(sorted(event_names.all_names()))}), false) AS own
-            FROM {events} WHERE NOT other),
+            FROM {events} WHERE NOT other{until}),
         typed AS (SELECT *, {numbers} FROM texts),
         judged AS (SELECT *, CASE WHEN {COLLAPSED} THEN 0 ELSE {odd} END AS odd_numbers,
             {_problem(times)} AS problem FROM typed)

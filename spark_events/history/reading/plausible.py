@@ -19,10 +19,12 @@ class PossibleTimes:
     Attributes:
         earliest_ms: the first of them; 2009 by default.
         last_ms: the last of them; None for a day after whatever time it is.
+        until_ms: up to when events are read; later ones are as if they had not happened. None for all.
     """
 
     earliest_ms: int = EARLIEST_MS
     last_ms: int | None = None
+    until_ms: int | None = None
 
     @property
     def latest_ms(self) -> int:

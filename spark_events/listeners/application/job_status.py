@@ -177,10 +177,18 @@ class StatusMetrics:
         }
         register_gauges(group, readings)
 
-    def watch(self, tracker: JobStatusTracker) -> None:
-        """Show only the changes of this run from now on, no longer those of an earlier run."""
+    def watch(self, tracker: JobStatusTracker, time_ms: int | None = None) -> None:
+        """Show only the changes of this run from now on, no longer those of another run.
+
+        Args:
+            tracker: of the run.
+            time_ms: from when on its status, which it had before, is shown, in ms since the epoch; None for
+                a run that begins.
+        """
         self._watched = tracker
         tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
+        if time_ms is not None and tracker.status is not None:
+            self._changed(tracker, tracker.status, time_ms)
 
     def watches(self, tracker: JobStatusTracker) -> bool:
         """Return whether these metrics show this run, and not a later one."""

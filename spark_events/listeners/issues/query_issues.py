@@ -10,12 +10,12 @@ from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.batches import OF_BATCH
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.queries.foreach_code import is_for_each_batch
 from spark_events.diagnosis.queries.small_batches import SmallBatches, batch_work
 from spark_events.diagnosis.queries.streams import (
     SourceStopped,
     StreamBehind,
     flow_of,
+    is_for_each_batch,
     sources_of,
 )
 from spark_events.diagnosis.small_files import WRITES

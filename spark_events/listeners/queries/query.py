@@ -213,6 +213,11 @@ class QueryListener:
         self._ended(query, run, time_ms, on_purpose=True)
 
     def _ended(self, query: StreamingQuery, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
+        # Sessions do not know each other's names.
+        others = [other for _, other in self._running.values() if other.name == run.name]
+        series = self._series.of(run.name) if others else None
+        if series is not None and series.shows(run):
+            series.show(others[-1], time_ms)
         self._series.ended(run, time_ms, on_purpose)
         if all(query is not other for other, _ in self._running.values()):
             self._over.pop(run.query_id, None)

@@ -71,15 +71,15 @@ class QuerySeries:
             "numRestarts", Gauge(lambda: self._restarts, description="How often the query was restarted.")
         )
 
-    def show(self, run: QueryRun, trigger_interval_ms: int | None) -> None:
-        """Show the status of the newest run, and name only that run in the metric ``info``.
+    def show(self, run: QueryRun, time_ms: int | None = None) -> None:
+        """Show the status of a run, the newest that goes on, and name it alone in the metric ``info``.
 
         Args:
-            run: the newest.
-            trigger_interval_ms: None if its trigger has no interval or it is unknown.
+            run: it.
+            time_ms: when a newer one has ended, in ms since the epoch; None if it is just beginning.
         """
-        self.show_status(run)
-        self._metrics.trigger_interval_ms = trigger_interval_ms
+        self._status.watch(run.tracker, time_ms)
+        self._metrics.trigger_interval_ms = run.trigger_interval_ms
         if self._info is not None:
             self._info.close()
         ids = {"query_id": run.query_id, "run_id": run.run_id}

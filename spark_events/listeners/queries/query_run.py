@@ -47,6 +47,8 @@ class QueryRun:
         query_id: the query's id, which is the same in all its runs.
         location: where the checkpoints are; None if unknown.
         bounded: whether it ends by itself; any other run ends only when somebody stops it.
+        continuous: whether it has a continuous trigger: Spark reports no progress of it.
+        trigger_interval_ms: its trigger's interval; None if it has none, or it is unknown.
         was_running: whether it ran already when somebody began to listen.
         first_batch: the id of the batch that it began with; None before that batch, or if it was found.
         batch: the id of the running batch, and when it began, in ms since the epoch.
@@ -64,7 +66,8 @@ class QueryRun:
         self.name = query_name(started)
         self.start_ms = start_ms
         self.location: str | None = started.get("checkpointLocation")
-        self.bounded = bool(started.get("bounded"))
+        self.bounded, self.continuous = bool(started.get("bounded")), bool(started.get("continuous"))
+        self.trigger_interval_ms: int | None = started.get("triggerIntervalMs")
         self.entity = Entity("query", self.run_id, f"query {self.name!r}", self.name)
         self.group: MetricGroup = context.scopes.query_run(self.name, self.query_id, self.run_id)
         self._spans = _Spans(context.traces, context.settings, self.entity, self.group)

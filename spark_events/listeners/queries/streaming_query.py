@@ -57,12 +57,15 @@ class StreamingQuery:
         return self._newest.name if self._newest is not None else ""
 
     def begin_run(self, started: QueryStartedRecord, series: QuerySeries, time_ms: int) -> QueryRun:
-        """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before."""
+        """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before.
+
+        One with a continuous trigger is RUNNING at once, and owes nothing: Spark reports no progress of it.
+        """
         before, self.series = self._newest, series
         if before is not None:
             self._watch.check(before, time_ms)
         self._newest = run = QueryRun(self._context, started, time_ms, before)
-        series.show(run, started.get("triggerIntervalMs"))
+        series.show(run)
         # Asked of the driver: a query that was found running may have been restarted long ago.
         resumes = started.get(RESUMED_AFTER) is not None and not run.was_running
         if before is None and not resumes and not self._restarts.known(run.query_id):
@@ -71,8 +74,13 @@ class StreamingQuery:
         else:
             self._restart(run, time_ms)
         series.show_restarts(self._restarts.count(run.query_id))
-        self._watch.start(time_ms)
-        self._sources.start(time_ms)
+        if run.continuous:
+            run.initialize(time_ms, -1)
+            run.tracker.change(JobStatus.RUNNING, time_ms)
+            self._watch.stop(run, time_ms)
+        else:
+            self._watch.start(time_ms)
+            self._sources.start(time_ms)
         return run
 
     def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:

@@ -168,6 +168,7 @@ class DriverState:
             RESUMED_AFTER: self._resumed_after(query, record),
             "checkpointLocation": query.resolvedCheckpointRoot(),
             "bounded": trigger.startswith(("AvailableNow", "OneTime", "Once")),
+            "continuous": trigger.startswith("ContinuousTrigger"),
             "triggerIntervalMs": int(interval.group(1)) or None if interval else None,
         }
 
