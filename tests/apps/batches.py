@@ -2,9 +2,12 @@
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas
 from pyspark.sql import DataFrame, SparkSession, functions
+
+from spark_events import ctas
 
 folder = sys.argv[1]
 spark = SparkSession.builder.appName("batches").getOrCreate()
@@ -66,6 +69,24 @@ def by_itself(batch: DataFrame, number: int) -> None:
     pandas.DataFrame(batch.collect()).to_csv(f"{folder}/by_itself.csv")
 
 
+def in_threads(batch: DataFrame, number: int) -> None:
+    """Whose executions do not know that they belong to a batch."""
+    with ThreadPoolExecutor(2) as threads:
+        write = batch.select("id").write.mode("append").parquet
+        written = [threads.submit(write, at(f"of_thread{number}")) for number in range(2)]
+    for each in written:
+        each.result()
+
+
+def made_anew(batch: DataFrame, number: int) -> None:
+    """Into a folder with the transaction's id, each time."""
+    batch.createOrReplaceGlobalTempView("of_batch")
+    ctas.sql(
+        batch.sparkSession,
+        "CREATE OR REPLACE TABLE anew USING parquet AS SELECT id FROM global_temp.of_batch",
+    )
+
+
 def later(batch: DataFrame, number: int) -> None:
     if number > 0:
         batch.write.mode("append").parquet(at("later"))
@@ -86,7 +107,18 @@ for table, of_format in (("merged", "delta"), ("ice.db.merged", "iceberg")) if W
     spark.sql(f"CREATE TABLE {table} (id BIGINT, amount DOUBLE) USING {of_format}")
 of_lakehouses = (merged, replaced) if WITH_DELTA_AND_ICEBERG else ()
 for function in (
-    *(two_writes, with_itself, cached, checkpointed, by_rdd, by_pandas, by_itself, later),
+    *(
+        two_writes,
+        with_itself,
+        cached,
+        checkpointed,
+        by_rdd,
+        by_pandas,
+        by_itself,
+        in_threads,
+        made_anew,
+        later,
+    ),
     *of_lakehouses,
 ):
     if function is by_pandas and spark.version < "4":  # PySpark 3.5 fails in its own code with this pandas

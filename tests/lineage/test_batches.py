@@ -68,6 +68,8 @@ def influences(shop: Shop, query: str, sink: str) -> set[str]:
         ("by_rdd", [ORDERS], ["data/pairs"], OF_RDD),
         pytest.param("by_pandas", [ORDERS], ["data/of_pandas"], OF_PROGRAM, marks=WITH_PANDAS),
         ("by_itself", [ORDERS], [], UNKNOWN),
+        ("in_threads", [ORDERS], ["data/of_thread0", "data/of_thread1"], ""),
+        ("made_anew", [ORDERS], ["warehouse/anew"], ""),
         ("later", [ORDERS], ["data/later"], ""),
         pytest.param("merged", [ORDERS], ["warehouse/merged", "iceberg/db/merged"], "", marks=CONNECTORS),
         pytest.param(

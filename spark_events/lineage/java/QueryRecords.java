@@ -101,6 +101,18 @@ class QueryRecords {
         queriesByRun.put(record.get("runId"), new RunningQuery(bounded, batch, sink));
     }
 
+    /** Returns the run of the query whose batch a plan reads; null where it reads none. */
+    String runOfPlan(QueryExecution plan) {
+        for (Iterator runs = queriesByRun.entrySet().iterator(); runs.hasNext();) {
+            Map.Entry run = (Map.Entry) runs.next();
+            RunningQuery query = (RunningQuery) run.getValue();
+            if (query.batch != null && query.batch.isReadBy(plan.logical())) {
+                return (String) run.getKey();
+            }
+        }
+        return null;
+    }
+
     /** What a function of foreachBatch writes is written by the query. */
     void addBatchWrite(String run, Object execution, QueryExecution plan) {
         RunningQuery query = (RunningQuery) queriesByRun.get(run);

@@ -11,6 +11,7 @@ import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.LogicalRDD;
 
 /**
  * The origins of columns whose plan was cut: by checkpoint, after which they keep their expression ids, or by
@@ -51,6 +52,25 @@ public class Remembered {
             for (int i = 0; i < output.length; i++) {
                 origins.add(new Origin(facts, output[i]));
             }
+        }
+
+        /** Tells whether a plan reads a batch: an RDD that has its columns, by their expression ids. */
+        boolean isReadBy(LogicalPlan plan) {
+            ArrayList waiting = new ArrayList(Arrays.asList(new Object[] {plan}));
+            while (!waiting.isEmpty()) {
+                LogicalPlan node = (LogicalPlan) waiting.remove(waiting.size() - 1);
+                waiting.addAll(Arrays.asList(Trees.children(node)));
+                List inner = Reflect.list(node.innerChildren());
+                for (int i = 0; i < inner.size(); i++) {
+                    if (inner.get(i) instanceof LogicalPlan) {
+                        waiting.add(inner.get(i));
+                    }
+                }
+                if (node instanceof LogicalRDD && ids.equals(ids(Trees.output(node)))) {
+                    return true;
+                }
+            }
+            return false;
         }
 
         /** Replaces the files of a batch, which its RDDs read, by the query's sources; those are all if none is known. */

@@ -6,15 +6,20 @@ import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 
 /** One statement or streaming query: what it reads, what it writes, and which columns make which. */
 public class Statement {
     private static final int MOST_NODES_FOR_TEXT = 50;
+    /** The table's name, and the transaction's id; see ``spark_events.ctas``. */
+    private static final Pattern FOLDER = Pattern.compile(".*/\\.?([^/]+)-\\d{8}T\\d{6}-[0-9a-f]{8}/?");
     final LogicalPlan plan;
     final PlanFacts facts;
     final Writes writes;
@@ -92,11 +97,26 @@ public class Statement {
         places.remove(null);
         for (int i = 0; i < other.sinks.all().size(); i++) {
             Map identity = other.identity(i);
-            if (!places.contains(identity.get("paths")) && !places.contains(identity.get("table"))) {
+            if (!places.contains(identity.get("paths")) && !places.contains(identity.get("table"))
+                && !isFolderOf(places, identity)) {
                 return false;
             }
         }
         return true;
+    }
+
+    /** Tells whether a place is the folder in which an atomic CREATE TABLE AS SELECT writes one of some tables. */
+    private static boolean isFolderOf(HashSet places, Map identity) {
+        List paths = Reflect.list(identity.get("paths"));
+        Matcher folder = FOLDER.matcher(paths.size() == 1 ? String.valueOf(paths.get(0)) : "");
+        for (Iterator each = places.iterator(); folder.matches() && each.hasNext();) {
+            List names = Reflect.list(each.next());
+            String last = names.isEmpty() ? "" : String.valueOf(names.get(names.size() - 1));
+            if (folder.group(1).equalsIgnoreCase(last.substring(last.lastIndexOf('/') + 1))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private Map identity(int sink) {

@@ -17,6 +17,8 @@ class StatementRecords {
     private final HashMap statements = new HashMap();
     private final LinkedHashMap startsWithoutPlan = new LinkedHashMap();
     private final HashMap runsByBatch = new HashMap();
+    /** Of executions that a function of foreachBatch runs in threads of its own, which do not know their batch. */
+    private final HashMap runsByThread = new HashMap();
     private final HashMap rootsByPart = new HashMap();
     private final HashMap rowsByRoot = new HashMap();
 
@@ -38,6 +40,9 @@ class StatementRecords {
             String run = description.substring(batch + RUN_OF_BATCH.length()).split("\\s")[0];
             runsByBatch.put(id, run);
             queries.sendTags(run, Reflect.list(event.jobTags()));
+        } else if (plan != null && queries.runOfPlan(plan) != null) {
+            runsByThread.put(id, queries.runOfPlan(plan));
+            queries.addBatchWrite(queries.runOfPlan(plan), id, plan);
         } else {
             LinkedHashMap record = create("SparkEventsStatementCreated", id, event.time());
             record.put("description", PlanRecords.cut(description));
@@ -112,7 +117,8 @@ class StatementRecords {
         }
         Map rows = (Map) rowsByRoot.remove(id);
         Object root = rootsByPart.remove(id);
-        queries.endBatchWrite((String) runsByBatch.get(root), id);
+        Object ofThread = runsByThread.remove(id);
+        queries.endBatchWrite((String) (ofThread == null ? runsByBatch.get(root) : ofThread), id);
         Statement whole = (Statement) statements.get(root);
         if (whole != null && plan != null) {
             whole.addAmounts(plan);
@@ -122,6 +128,12 @@ class StatementRecords {
         }
         Statement statement = (Statement) statements.remove(id);
         LinkedHashMap start = (LinkedHashMap) startsWithoutPlan.remove(id);
+        String ofBatch = start == null || plan == null ? null : queries.runOfPlan(plan);
+        if (ofBatch != null) {
+            queries.addBatchWrite(ofBatch, id, plan);
+            queries.endBatchWrite(ofBatch, id);
+            return;
+        }
         if (start != null) {
             statement = records.addLineage(start, plan, change, null);
             records.send(start);
