@@ -460,6 +460,27 @@ def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> 
     assert [issue and issue.lost_ms for issue in issues] == [lost_ms, lost_ms + 24_500]
 
 
+@pytest.mark.parametrize(
+    ("above", "tasks", "joined", "lost_ms"),
+    [
+        ("BroadcastHashJoin [k#1], [k#2], Inner, BuildRight", 200, 9, 98 * S),
+        ("BroadcastHashJoin [k#1], [k#2], Inner, BuildRight", 200, 90, 24_500),
+        ("Coalesce 1", 1, 9, 98 * S),
+        ("Project [k#1]", 1, 9, 24_500),
+    ],
+    ids=["rows are looked up", "rows come to more", "one task has all parts", "one part"],
+)
+def test_what_else_a_stage_with_state_may_do(above: str, tasks: int, joined: int, lost_ms: int) -> None:
+    plan = Plan()(0, above, 5, rows=joined)(1, "StateStoreSave [k#1], state info [ x ], Update", 5, rows=9)
+    plan(2, "Exchange hashpartitioning(k#1, 200)", 4, shuffle_records_written=50)
+    batch, rule = executed(plan(3, "Scan json [k#1]", 4, rows=50), s4=(0, 9), s5=(9, 109)), ManyStateParts()
+    of_state = replace(batch.stages[5], tasks=tasks)
+    rule.ran(replace(batch, stages={**batch.stages, 5: of_state}))
+    issue = rule.take(parts_of(200, 50, 100 * S), 4)
+    assert issue is not None
+    assert issue.lost_ms == pytest.approx(lost_ms, rel=0.01)
+
+
 def test_commits_of_many_rows_are_not_for_parts() -> None:
     """Of two states of a query, one changes few rows, and its stage is for its parts; the other changes many."""
     plan = Plan()(0, "StreamingDeduplicate [k#1], state info [ x ]", 5, rows=50)

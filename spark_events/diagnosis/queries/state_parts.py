@@ -36,8 +36,7 @@ _OF_STREAMS = (
     _COALESCE,
 )
 """How the names of nodes begin that keep the state of streams, and that do next to nothing else for a row."""
-
-
+_LOOK_UP = "BroadcastHashJoin"
 _STEP = re.compile("^(?:partial|merge)_")
 _QUICK = frozenset((
     "any_value", "approx_count_distinct", "avg", "bool_and", "bool_or", "cast", "coalesce", "corr", "count",
@@ -76,7 +75,10 @@ class ManyStateParts:
             if number in execution.stages
             and any(node.name.startswith(_KEEPS) for node in nodes)
             and all(
-                node.name.startswith(_OF_STREAMS) or is_accounted_for(node) or _is_quick_aggregation(node)
+                node.name.startswith(_OF_STREAMS)
+                or is_accounted_for(node)
+                or _is_quick_aggregation(node)
+                or _looks_up(node)
                 for node in nodes
             )
         ]
@@ -169,6 +171,12 @@ def _is_quick_aggregation(node: Node) -> bool:
         return False
     called = {_STEP.sub("", function) for function in functions_of(node.text.partition("(")[2])}
     return called <= _QUICK
+
+
+def _looks_up(node: Node) -> bool:
+    """Return whether a node looks rows up in a table that each task has, and makes no more of them."""
+    rows = sum(child.rows or 0 for child in node.children if not child.is_exchange)
+    return node.name == _LOOK_UP and node.rows is not None and node.rows <= rows
 
 
 def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:
