@@ -68,9 +68,10 @@ _OF_ITSELF = (
 _FEW_KEPT, _PAIRS_A_ROW = 100, 10_000
 """If a join keeps one pair of so many, that is many. So many take as long as a row of a slow function."""
 _COMPARES = re.compile(r"#\d+L? [<>]")
+_STARTS = re.compile(r"\bStartsWith\(| LIKE concat\([^%]*, %\)")
 _OF_PREFIX = (
     "For a text that begins with another one, join by as many of its first characters (left(column, n)), "
-    "which are equal then."
+    "which are equal then; if these have several lengths, once for each length."
 )
 _OF_TEXT = re.compile(r"\b(?:LIKE|RLIKE|ILIKE|Contains|StartsWith|EndsWith|instr|locate|levenshtein)\b")
 """How conditions look for a text in another one."""
@@ -203,10 +204,12 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     if condition:
         advice, verb = _ON_EQUAL_COLUMNS, "compares"
         because = f", because its condition on {condition} is not an equality"
-    if _OF_TEXT.search(node.text) and not _COMPARES.search(node.text):
+    starts, compares = _STARTS.search(node.text), _COMPARES.search(node.text)
+    looks = _OF_TEXT.search(_STARTS.sub("", node.text))
+    if looks and not compares:
         advice = _ON_PARTS_OF_TEXT
-    if "StartsWith(" in node.text:
-        advice = f"{_OF_PREFIX} {advice}"
+    if starts:
+        advice = f"{_OF_PREFIX} {advice}" if looks or compares else _OF_PREFIX
     if on_or := advice_on_or(node):
         because, advice = f", because its condition on {condition} is equalities joined by OR", on_or
     if _NOT_IN.search(node.text):

@@ -99,6 +99,11 @@ _OF_UNKNOWN_ROWS = (
 )
 
 
+def grows_with_its_key(node: Node, execution: EndedExecution) -> bool:
+    """Return whether a node is a window that takes long, and the longer for a row, the more its key has."""
+    return bool(node.rows) and _of_unknown_rows(node, node.rows or 0, execution) is not None
+
+
 def sliding_frames(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield windows whose frames have many rows: Spark aggregates all of a frame anew for each row."""
     for node in execution.nodes():

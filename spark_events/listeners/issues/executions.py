@@ -24,7 +24,7 @@ from spark_events.diagnosis.plans.recorded_plans import read_plans
 from spark_events.diagnosis.plans.rewrites import rewrites
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.self_joins import self_joins
-from spark_events.diagnosis.plans.sliding_frames import sliding_frames
+from spark_events.diagnosis.plans.sliding_frames import grows_with_its_key, sliding_frames
 from spark_events.diagnosis.plans.slow_patterns import slow_patterns
 from spark_events.diagnosis.plans.upserts import upserts
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
@@ -49,6 +49,11 @@ _OF_WINDOW = (
     "All rows of a window's partition are one task's, and Spark cannot split them: treat apart, or leave "
     "out, the few values of {keys} that hold most of the rows (a default, null), or divide them by one more "
     "column of PARTITION BY."
+)
+_OF_FRAMES = (
+    "See whether a few values of {keys} have far more rows than others: a placeholder, a default, null. For "
+    "each of their rows, the window goes through a frame of many rows, so that they take long, few bytes as "
+    "they are. Leave them out, or treat them apart."
 )
 _OF_GROUP = (
     "All rows of a group are one call of the function, in one task. If the function needs only a part of "
@@ -132,7 +137,7 @@ class Executions:
         self._running.clear()
 
 
-def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
+def explained(issue: Issue, nodes: Sequence[Node], execution: EndedExecution) -> Issue:
     """Return an issue of a stage with what the nodes of its plan say about its cause."""
     if issue.kind == TASK_COUNT and "fewTasks" in issue.evidence:
         reason = why_few_tasks(nodes, int(str(issue.evidence["numTasks"])))
@@ -153,6 +158,13 @@ def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
         return replace(issue, advice=_BOUNDS)
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
         evidence = {**issue.evidence, "shuffle.keys": keys}
+        if issue.kind == STRAGGLER and any(grows_with_its_key(node, execution) for node in nodes):
+            because = (
+                f"rows are divided by {keys}, and the frame of a row has the more rows, the more its key has"
+            )
+            advice = _OF_FRAMES.format(keys=keys)
+            sentence = f"{issue.sentence}; {because}"
+            return replace(issue, kind=SKEW, sentence=sentence, advice=advice, evidence=evidence)
         if issue.kind == SKEW and any(node.name == "Window" for node in nodes):
             issue = replace(issue, advice=_OF_WINDOW.format(keys=keys))
         elif issue.kind == SKEW and any(node.name.endswith(WHOLE_GROUPS) for node in nodes):

@@ -107,7 +107,9 @@ class IssueListener(Timeless):
         findings = self._findings.pop(number, [])
         nodes = ended.nodes_by_stage() if findings else {}
         findings = [
-            replace(each, issue=explained(each.issue, nodes.get(each.stage[0], ()))) if each.stage else each
+            replace(each, issue=explained(each.issue, nodes.get(each.stage[0], ()), ended))
+            if each.stage
+            else each
             for each in findings
         ]
         findings += self._of_execution(record, execution, ended, job)
