@@ -86,14 +86,17 @@ def turn(number: int, machine: int) -> EndedExecution:
     location = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/trips]"}
     files = {"number_of_files_read": 8, "size_of_files_read": 900 << 20}
     plan(2, "Scan csv [note#5, machine#6]", 1, location, rows=500, **files)
-    return executed(plan, s1=(0, 20 + number))
+    return executed(plan, lasted_ms=(21 + number) * S, s1=(0, 20 + number))
 
 
 @pytest.mark.parametrize("differs", [True, False], ids=["another machine each time", "the same one"])
 def test_a_loop_that_does_more_with_the_rows_of_each_turn(differs: bool) -> None:
-    """Of many runs, the quickest is so by chance: each takes about the median, and all no more than they do."""
+    """Of many runs, the quickest is so by chance: each takes about the median, and all no more than they do.
+
+    One query for all machines saves what the driver does for each, too: a second.
+    """
     (issue,) = told(*(turn(number, number * differs) for number in range(9)))
-    assert (issue.lost_ms, issue.share_ms) == (None, sum(range(20, 28)) * S)
+    assert (issue.lost_ms, issue.share_ms) == (None, (sum(range(20, 28)) + 8 * differs) * S)
     assert (", mostly with another filter on machine each time, for" in issue.sentence) is differs
     assert issue.advice.startswith("Read it once: let one query take all rows") is differs
 

@@ -60,6 +60,7 @@ class _Parsed:
         all_ms, longest_ms: how long that took, in all, and the longest time.
         besides_ms: each time in stages that do more which may take long, the first of them: nobody knows how
             much of it parsing took.
+        driver_ms: each time, how long no stage of the SQL execution ran: the driver planned and committed.
         places: in the user's code that these were for; the first few.
         filters: the conditions of each time, with their columns, as far as they differ; of the first of them.
     """
@@ -72,6 +73,7 @@ class _Parsed:
     all_ms: int = 0
     longest_ms: int = 0
     besides_ms: list[int] = field(default_factory=list)
+    driver_ms: list[int] = field(default_factory=list)
     places: dict[str, None] = field(default_factory=dict)
     filters: set[frozenset[tuple[str, ...]]] = field(default_factory=set)
 
@@ -101,6 +103,11 @@ class _Parsed:
         if len(quick) >= _MANY:
             usual_ms = median_ms
         return min(sum(quick[:-1]), usual_ms * (len(quick) - 1)) if quick else 0
+
+    @property
+    def rounds_ms(self) -> int:
+        """How long the driver took for all SQL executions but one, which one query for all values saves."""
+        return sum(sorted(self.driver_ms)[:-1]) if self.filtered_by else 0
 
     @property
     def filtered_by(self) -> str:
@@ -147,9 +154,12 @@ class ParsedFiles:
         work, is_again = WorkInStages(execution), False
         # Those that one query reads with other filters are told so, all but one of each table.
         of_loop = {id(scan) for of_files in read_apart(execution) for scan, _ in of_files[1:]}
+        # Of several scans, the first has the driver's time.
+        driver_ms = max(0, execution.lasted_ms - execution.wall_ms(execution.stages))
         for scan, by in scans:
             if id(scan) not in of_loop:
-                is_again = self._add(scan, by, work, place) or is_again
+                is_again = self._add(scan, by, work, place, driver_ms) or is_again
+                driver_ms = 0
         return is_again
 
     def issues(self) -> Iterator[Issue]:
@@ -158,7 +168,7 @@ class ParsedFiles:
             if parsed.is_again:
                 yield _issue(" ".join(key), parsed)
 
-    def _add(self, scan: Node, by: _By, work: WorkInStages, place: str) -> bool:
+    def _add(self, scan: Node, by: _By, work: WorkInStages, place: str, driver_ms: int) -> bool:
         location = scan.metadata.get("Location") or scan.table()
         of_partitions = without_ids(scan.metadata.get("PartitionFilters", ""))
         key = *by, location, of_partitions, *(str(scan.metrics.get(name)) for name in FILES)
@@ -169,6 +179,8 @@ class ParsedFiles:
         time = work.time(scan)
         time_ms = time.time_ms if time.is_known and not by.function else 0
         parsed.add(time_ms, 0 if time_ms else work.freed_ms(scan.stages), place)
+        if len(parsed.driver_ms) < _MOST_TIMES:
+            parsed.driver_ms.append(driver_ms)
         if len(parsed.plans) < 2:
             parsed.plans.add(without_ids(scan.text))
         if len(parsed.filters) < _MOST_TIMES and (conditions := _conditions(scan)):
@@ -200,6 +212,7 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
     lost_ms, may_be_lost_ms = parsed.all_ms - parsed.longest_ms, parsed.may_be_again_ms
     is_share = parsed.is_often and may_be_lost_ms > 2 * lost_ms
     form, function, _ = parsed.by
+    rounds_ms = 0 if function else parsed.rounds_ms
     if function:
         what, parsed_by, of = f"what {function} makes of {parsed.table}", f" by {function}", parsed.table
         advice = _CACHE_WHAT_IT_MAKES.format(by=function)
@@ -213,7 +226,7 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} text {key}",
-        None if is_share else lost_ms,
+        None if is_share else lost_ms + rounds_ms,
         None,
         f"{of} ({parsed.files}) is parsed{parsed_by} {parsed.times:,} times{filtered}{places}",
         advice,
@@ -222,5 +235,5 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
             "recomputation.cached": False,
             "recomputation.what": what,
         },
-        share_ms=may_be_lost_ms if is_share else None,
+        share_ms=may_be_lost_ms + rounds_ms if is_share else None,
     )

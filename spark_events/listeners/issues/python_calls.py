@@ -179,7 +179,7 @@ def _of_groups(issue: Issue, in_python: Sequence[Node]) -> Issue:
         return replace(
             issue,
             sentence=f"{issue.sentence}, which makes {made:,} rows of {rows:,}, each in {micros(each_us)}",
-            advice=_SMALL_GROUPS.format(each=rows // made),
+            advice=_SMALL_GROUPS.format(each=round(rows / made)),
         )
     if len(node.measured_in) > 1 or (issue.share_ms or 0) < _LEAST_MS:
         return issue
