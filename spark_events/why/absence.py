@@ -21,6 +21,7 @@ ABSENCES = {
     kinds.EXPLODING_JOIN: "the rows that a join adds in {about}",
     kinds.NO_DUPLICATES: "looking for duplicates in {about}",
     kinds.NEEDLESS_SHUFFLE: "moving rows for nothing in {about}",
+    kinds.LONG_CASE: "the long CASE of {about}",
     kinds.SLOW_PATTERN: "the regular expressions of {about}",
     kinds.CROSS_JOIN: "making all pairs of rows in {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",

@@ -77,7 +77,8 @@ def answer(
         most = _of_python(issues, duration_ms) or _most(
             duration_ms, parts, longest, had_cpu, to_first_work_ms
         )
-        nothing = _nothing(unread) if most and not issues else ""
+        # Memory that nobody needs costs no time.
+        nothing = _nothing(unread) if most and all(each.kind == kinds.MEMORY for each in issues) else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
     whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from tests.support import spark_records as r
 
@@ -87,6 +89,17 @@ def test_what_is_said_of_state_is_kept_of_a_long_text() -> None:
     ended = handled(start(0, join), r.execution("End", 1, 0))
     told = ended["Plans"][0][0][2]
     assert told == text[:500] + ", state cleanup [ left = null, right = null ], 2, Append"
+
+
+@pytest.mark.parametrize(("conditions", "counted"), [(60, ", conditions of CASE [60]"), (49, "")])
+def test_the_conditions_of_a_long_text_are_counted(conditions: int, counted: str) -> None:
+    text = (
+        "Project [CASE"
+        + "".join(f" WHEN (code#1 = C{n:03d}) THEN {n}" for n in range(conditions))
+        + " END AS g#2]"
+    )
+    ended = handled(start(0, {**node("Project"), "simpleString": text}), r.execution("End", 1, 0))
+    assert ended["Plans"][0][0][2] == text[:500] + counted
 
 
 def test_a_window_of_time_has_a_short_text() -> None:

@@ -148,7 +148,7 @@ def test_of_a_state_that_grows() -> None:
     [
         (
             {"driver alone": 30 * S, "garbage collection": 70 * S},
-            'The largest part of its time, 70 %, is "garbage collection".',
+            'No known cause made it slow. The largest part of its time, 70 %, is "garbage collection".',
         ),
         (None, ""),
     ],

@@ -45,6 +45,8 @@ PLAN_METRICS = (
 each metric of a node is its index in this, and the id of its accumulator."""
 LONGEST_TEXT = 500
 """How long the text of a node is at most, as ``ExecutionPlans.java`` has it; longer ones are cut."""
+CONDITIONS = ", conditions of CASE ["
+"""What comes before the number of conditions of a node whose text is cut, if these are many; see there."""
 ROWS = "number of output rows"
 DATA_SIZE = "data size"
 IN_PYTHON = "time to run Python workers"

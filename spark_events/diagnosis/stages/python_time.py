@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_events.api import AttributeValue, Severity
-from spark_events.api.toolkit.formatting import duration
+from spark_events.api.toolkit.formatting import duration, micros
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.thresholds import PYTHON, Thresholds
@@ -29,6 +29,11 @@ _UNKNOWN_FUNCTIONS = (
 )
 _LARGE_OBJECTS = (
     "Large objects that they refer to are loaded anew by each task, unless sc.broadcast() brings them."
+)
+_QUICK_US = 50
+_QUICK_FUNCTIONS = (
+    "For each record, that is about what Python takes to read it, and to do anything with it. DataFrames do "
+    "in the JVM what they can."
 )
 _STARTED_MS = 3_000
 """So long, the first task of a core may wait for its Python worker."""
@@ -131,7 +136,19 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
             "with all that they refer to"
         )
         return said, f"{_LOADED_BY_EACH} {advice}", evidence
+    if (each_us := _for_a_record_us(stage)) is not None:
+        said += f", {micros(each_us)} for each of the {stage.measured.rows.total:,} records it reads"
+        if each_us < _QUICK_US:
+            return said, " ".join(filter(None, (known, _QUICK_FUNCTIONS))), evidence
     return said, f"{advice} {_LARGE_OBJECTS}", evidence
+
+
+def _for_a_record_us(stage: EndedStage) -> float | None:
+    """Return what functions take for a record, in µs; None where one may hold many rows, as in a shuffle."""
+    records = stage.measured.rows.total
+    if stage.reads_shuffles or stage.reads_cache or stage.of_frame or stage.of_objects or not records:
+        return None
+    return stage.python.run_ms * 1_000 / records
 
 
 def _get_few_rows(stage: EndedStage, thresholds: Thresholds) -> bool:

@@ -13,6 +13,7 @@ from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.expanded import expanded
 from spark_events.diagnosis.plans.joins import joins
+from spark_events.diagnosis.plans.long_case import long_case
 from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.plans.no_duplicates import no_duplicates
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns
@@ -70,6 +71,7 @@ _RULES = (
     no_duplicates,
     needless_shuffles,
     slow_patterns,
+    long_case,
     full_scans,
     windows_over_all,
     sliding_frames,

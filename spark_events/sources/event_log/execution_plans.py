@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_events.diagnosis.plans.node import LONGEST_TEXT, PLAN_METRICS
+from spark_events.diagnosis.plans.node import CONDITIONS, LONGEST_TEXT, PLAN_METRICS
 from spark_events.listeners import spark_records
 from spark_events.listeners.record_fields import EXECUTION_ID, ROOT_EXECUTION_ID
 
@@ -23,6 +23,7 @@ _FIELDS = {
 }
 """Spark's metrics, and the fields of the record of an execution's end."""
 _STATE, _LONGEST_OF_STATE = ", state cleanup [", 200
+_CONDITION, _MANY_CONDITIONS = " WHEN ", 50
 _IN_WINDOW = "precisetimestampconversion("
 _WINDOW = re.compile(r"named_struct\(start, (?:knownnullable\()?precisetimestampconversion\(")
 _COLUMN, _BRACKET = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*#[0-9]+"), re.compile(r"[()]")
@@ -189,10 +190,13 @@ def _end_of_call(text: str, begin: int) -> int:
 
 
 def _beginning(text: str) -> str:
-    """Return the beginning of a node's text, and what it says of state, which may be far behind."""
+    """Return the beginning of a node's text; what it says of state far behind; how many conditions it has."""
     text = _with_short_windows(text)
     place = text.find(_STATE, LONGEST_TEXT)
-    return text[:LONGEST_TEXT] + ("" if place < 0 else text[place : place + _LONGEST_OF_STATE])
+    of_state = "" if place < 0 else text[place : place + _LONGEST_OF_STATE]
+    conditions = text.count(_CONDITION) if len(text) > LONGEST_TEXT else 0
+    of_case = f"{CONDITIONS}{conditions}]" if conditions >= _MANY_CONDITIONS else ""
+    return text[:LONGEST_TEXT] + of_state + of_case
 
 
 def _nodes_of(plan: Plan, most: int) -> list[list[Any]]:

@@ -90,6 +90,7 @@ KINDS: dict[str, frozenset[str]] = {
         "cartesian-of-rdds": "python",
         "joined-with-itself": "recomputation",
         "slow-pattern": "slow-pattern",
+        "long-case": "long-case",
         "paired-elements": "cross-join",
         "upsert-by-union": "rewrite-whole-files",
         "needless-shuffle": "needless-shuffle",

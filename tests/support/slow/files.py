@@ -126,6 +126,25 @@ def lines_of_a_log(work: Work) -> None:
     found.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("long-case")
+def mapped_by_conditions(work: Work) -> None:
+    """Codes are mapped to groups by a CASE with a condition for each; the twin joins a table that has them."""
+    rows, codes = work.random.randrange(4_000_000, 5_000_000), work.random.randrange(700, 1_000)
+    column = work.random.choice(["code", "tariff", "icd"])
+    work.defect("long-case", None, column, costed=False)
+    spark = work.begin()
+    made = f"concat('C', lpad(cast(pmod(hash(id), {codes}) AS string), 4, '0')) AS {column}"
+    spark.range(0, rows, 1, 2 * work.cores).selectExpr(made).write.parquet(str(work.folder / "codes"))
+    groups = [(f"C{number:04d}", f"group {number % 37}") for number in range(codes)]
+    coded = spark.read.parquet(str(work.folder / "codes"))
+    if work.bad:
+        conditions = " ".join(f"WHEN {column} = '{code}' THEN '{group}'" for code, group in groups)
+        mapped = coded.selectExpr(f"CASE {conditions} ELSE 'other' END AS group")
+    else:
+        mapped = coded.join(spark.createDataFrame(groups, f"{column} string, group string"), column, "left")
+    mapped.groupBy("group").count().write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("columns-one-by-one")
 def cleaned_one_by_one(work: Work) -> None:
     """Answers are cleaned in a loop, three columns of which each is made of the one before, question by question."""

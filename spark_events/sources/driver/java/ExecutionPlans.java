@@ -31,6 +31,8 @@ public class ExecutionPlans {
     private static final int LONGEST_TEXT = 500;
     private static final String STATE = ", state cleanup [";
     private static final int LONGEST_OF_STATE = 200;
+    private static final String CONDITION = " WHEN ";
+    private static final int MANY_CONDITIONS = 50;
     private static final Pattern WINDOW =
         Pattern.compile("named_struct\\(start, (?:knownnullable\\()?precisetimestampconversion\\(");
     private static final Pattern COLUMN = Pattern.compile("[A-Za-z_][A-Za-z0-9_.]*#[0-9]+");
@@ -209,7 +211,7 @@ public class ExecutionPlans {
             values.add(Integer.valueOf(depth));
             values.add(beginning(node.nodeName()));
             String text = withShortWindows(node.simpleString());
-            values.add(beginning(text) + ofState(text));
+            values.add(beginning(text) + ofState(text) + ofCase(text));
             values.add(metadata(node));
             values.add(metrics(node));
             nodes.add(values);
@@ -249,6 +251,17 @@ public class ExecutionPlans {
         int beginning = beginning(text).length();
         int place = text.indexOf(STATE, beginning);
         return place < 0 ? "" : text.substring(place, Math.min(text.length(), place + LONGEST_OF_STATE));
+    }
+
+    /** Returns how many conditions a node's text has, if these are many, and not all in its beginning; else an empty text. */
+    private static String ofCase(String text) {
+        int conditions = 0;
+        if (beginning(text).length() < text.length()) {
+            for (int at = text.indexOf(CONDITION); at >= 0; at = text.indexOf(CONDITION, at + CONDITION.length())) {
+                conditions++;
+            }
+        }
+        return conditions < MANY_CONDITIONS ? "" : ", conditions of CASE [" + conditions + "]";
     }
 
     /** Returns a node's text with window(ts#1) in place of the long text that Spark makes of that. */

@@ -1,0 +1,81 @@
+"""The rule about CASE expressions with so many conditions that each row takes long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_events.api.toolkit.formatting import micros
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import CONDITIONS, Node, columns, first_of
+from spark_events.diagnosis.plans.slow_functions import calls_unknown, slow_in
+from spark_events.diagnosis.plans.work_in_stage import (
+    MEASURED_TIMES,
+    USUAL_FOR_A_ROW_US,
+    cpu_us_of_row,
+    freed_besides_ms,
+    in_stage_with,
+    is_accounted_for,
+    parses,
+)
+from spark_events.diagnosis.thresholds import LONG_CASE, Thresholds
+
+_NODES = ("Project", "Filter")
+_CONDITION = re.compile(r"\bWHEN (.*?) THEN ", re.DOTALL)
+_COUNTED = re.compile(re.escape(CONDITIONS) + r"(\d+)\]$", re.ASCII)
+_LEAST_ROWS, _LONG_FOR_A_ROW_US = 10_000, 5
+_CONDITION_US, _MOST_CONDITION_US = 0.04, 0.4
+"""What a condition takes of a CPU, twice as long as usual; and at most, where its code is too long to be
+compiled. If all of them cannot take as long as a row does, something else does. Where the stage also writes
+files, which Spark does not measure, they have to explain it with the former."""
+_WRITES = ("WriteFiles", "Execute", "Overwrite", "Append", "WriteToDataSource")
+_MOST_NAMES = 3
+_ADVICE = (
+    "If they turn values into others, put these into a table of two columns, and join it (with broadcast(), "
+    "if it is small): looking a value up takes as long, however many there are."
+)
+
+
+def long_case(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield nodes that try many conditions for each row, in stages that do nothing else that may be slow."""
+    known: set[frozenset[int]] = set()
+    for node in execution.nodes():
+        conditions, rows = _conditions(node), node.children[0].rows if node.children else None
+        if not conditions or node.stages in known or not rows or rows < _LEAST_ROWS:
+            continue
+        around = in_stage_with(node)
+        if not all(each is node or is_accounted_for(each) or parses(each) for each in around):
+            continue
+        each_us = cpu_us_of_row(node, rows, execution)
+        writes = any(each.name.startswith(_WRITES) for each in around)
+        if _LONG_FOR_A_ROW_US <= each_us <= conditions * (_CONDITION_US if writes else _MOST_CONDITION_US):
+            known.add(node.stages)
+            took_ms = freed_besides_ms(execution, node.stages, around, MEASURED_TIMES)
+            share_ms = int(took_ms * (1 - USUAL_FOR_A_ROW_US / each_us))
+            yield _issue(node, conditions, rows, each_us, share_ms)
+
+
+def _conditions(node: Node) -> int:
+    """Return how many conditions a node has that calls no functions that may be slow; 0 if these are few."""
+    counted = _COUNTED.search(node.text) if node.name in _NODES else None
+    if counted is None or calls_unknown(node.text) or slow_in(node.text):
+        return 0
+    return int(counted[1])
+
+
+def _issue(node: Node, conditions: int, rows: int, each_us: float, share_ms: int) -> Issue:
+    compared = [name for text in _CONDITION.findall(node.text) for name in columns(text)]
+    of = first_of(list(dict.fromkeys(compared)), _MOST_NAMES)
+    return Issue(
+        LONG_CASE,
+        f"{LONG_CASE} {of}",
+        None,
+        None,
+        f"CASE tries up to {conditions:,} conditions{f' on {of}' if of else ''} for each of {rows:,} rows, "
+        f"which takes {micros(each_us)} of a CPU for a row",
+        _ADVICE,
+        evidence={"case.conditions": conditions, "case.columns": of, "case.rows": rows},
+        share_ms=share_ms,
+        stages=node.stages,
+    )
