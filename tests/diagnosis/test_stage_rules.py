@@ -417,6 +417,25 @@ def test_functions_that_hand_rows_to_something_else() -> None:
     assert "from_json" not in issue.advice
 
 
+@pytest.mark.parametrize(
+    ("records", "how", "said"),
+    [
+        (100_000, {}, ", 1.0 ms for each of the 400,000 records it reads"),
+        (5_000_000, {}, ", 20 µs for each of the 20,000,000 records it reads"),
+        (0, {}, ""),
+        (100_000, {"reads_cache": True}, ""),
+        (100_000, {"of_frame": True}, ""),
+    ],
+    ids=["long", "as Python needs", "nobody has counted them", "a record may hold many", "of a frame"],
+)
+def test_what_functions_of_an_rdd_take_for_a_record(records: int, how: dict[str, bool], said: str) -> None:
+    tasks, python = measured([100 * S] * 4, rows=[records] * 4), PythonTimes(400 * S, in_rdd=True)
+    (issue,) = stage_issues(EndedStage(4, tasks, python, **how), Thresholds())
+    assert issue.sentence.endswith(said or ("apart" if "of_frame" in how else "RDD"))
+    assert ("about what Python takes" in issue.advice) == ("20 µs" in said)
+    assert ("If they open a connection" in issue.advice) == ("20 µs" not in said)
+
+
 @pytest.mark.parametrize(("rows", "told"), [(10, 10), (999, 999), (1_000, None), (0, None), (None, None)])
 def test_how_many_rows_python_gets_at_a_time(rows: int | None, told: int | None) -> None:
     tasks = measured([100 * S] * 4)
