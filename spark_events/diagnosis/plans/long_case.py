@@ -25,11 +25,9 @@ _NODES = ("Project", "Filter")
 _CONDITION = re.compile(r"\bWHEN (.*?) THEN ", re.DOTALL)
 _COUNTED = re.compile(re.escape(CONDITIONS) + r"(\d+)\]$", re.ASCII)
 _LEAST_ROWS, _LONG_FOR_A_ROW_US = 10_000, 5
-_CONDITION_US, _MOST_CONDITION_US = 0.04, 0.4
-"""What a condition takes of a CPU, twice as long as usual; and at most, where its code is too long to be
-compiled. If all of them cannot take as long as a row does, something else does. Where the stage also writes
-files, which Spark does not measure, they have to explain it with the former."""
-_WRITES = ("WriteFiles", "Execute", "Overwrite", "Append", "WriteToDataSource")
+_CONDITION_US = 0.04
+"""What a condition takes of a CPU, twice as long as usual: if all of them cannot take as long as a row does,
+something else takes most of that."""
 _MOST_NAMES = 3
 _ADVICE = (
     "If they turn values into others, put these into a table of two columns, and join it (with broadcast(), "
@@ -47,9 +45,9 @@ def long_case(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Iss
         around = in_stage_with(node)
         if not all(each is node or is_accounted_for(each) or parses(each) for each in around):
             continue
-        each_us = cpu_us_of_row(node, rows, execution)
-        writes = any(each.name.startswith(_WRITES) for each in around)
-        if _LONG_FOR_A_ROW_US <= each_us <= conditions * (_CONDITION_US if writes else _MOST_CONDITION_US):
+        measured_ms = sum(each.metrics.get(name, 0) for each in around for name in MEASURED_TIMES)
+        each_us = cpu_us_of_row(node, rows, execution) - measured_ms * 1_000 / rows
+        if _LONG_FOR_A_ROW_US <= each_us <= conditions * _CONDITION_US:
             known.add(node.stages)
             took_ms = freed_besides_ms(execution, node.stages, around, MEASURED_TIMES)
             share_ms = int(took_ms * (1 - USUAL_FOR_A_ROW_US / each_us))

@@ -28,6 +28,7 @@ CHRONOLOGY = (
 
 
 Begin = tuple[int, ApplicationRun, str]
+"""When a run began, in ms since the epoch, in which run of the application, and of which query."""
 
 
 class Transition(NamedTuple):

@@ -40,15 +40,22 @@ class StatementRecords {
             String run = description.substring(batch + RUN_OF_BATCH.length()).split("\\s")[0];
             runsByBatch.put(id, run);
             queries.sendTags(run, Reflect.list(event.jobTags()));
-        } else if (plan != null && queries.runOfPlan(plan) != null) {
-            runsByThread.put(id, queries.runOfPlan(plan));
-            queries.addBatchWrite(queries.runOfPlan(plan), id, plan);
-        } else {
+        } else if (!beginInThread(id, plan)) {
             LinkedHashMap record = create("SparkEventsStatementCreated", id, event.time());
             record.put("description", PlanRecords.cut(description));
             record.put("tags", Reflect.list(event.jobTags()));
             beginStatement(id, record, plan, change);
         }
+    }
+
+    /** Adds what a function of foreachBatch does in a thread of its own to its query; tells whether it does. */
+    private boolean beginInThread(Long id, QueryExecution plan) {
+        String run = plan == null ? null : queries.runOfPlan(plan);
+        if (run != null) {
+            runsByThread.put(id, run);
+            queries.addBatchWrite(run, id, plan);
+        }
+        return run != null;
     }
 
     /** Returns the run of the query in whose batch an execution is; null where it is in none. */
@@ -128,10 +135,8 @@ class StatementRecords {
         }
         Statement statement = (Statement) statements.remove(id);
         LinkedHashMap start = (LinkedHashMap) startsWithoutPlan.remove(id);
-        String ofBatch = start == null || plan == null ? null : queries.runOfPlan(plan);
-        if (ofBatch != null) {
-            queries.addBatchWrite(ofBatch, id, plan);
-            queries.endBatchWrite(ofBatch, id);
+        if (start != null && beginInThread(id, plan)) {
+            queries.endBatchWrite((String) runsByThread.remove(id), id);
             return;
         }
         if (start != null) {
