@@ -80,6 +80,9 @@ def answer(
         # Memory that nobody needs costs no time.
         nothing = _nothing(unread) if most and all(each.kind == kinds.MEMORY for each in issues) else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
+    if _DRIVER_ALONE in costly.evidence:
+        fetched_ms = sum(issue.lost_ms or 0 for issue in issues if issue.kind == kinds.COLLECT)
+        return _of_driver(costly, duration_ms, ended, fetched_ms) + _far_longer(costly, duration_ms, longest)
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
     whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)
     return _of_costliest(whole, duration_ms, ended, elsewhere) + _far_longer(whole, duration_ms, longest)
@@ -131,21 +134,30 @@ def _of_spill(issues: Sequence[FoundIssue], duration_ms: int) -> str:
     )
 
 
+def _of_driver(costly: FoundIssue, duration_ms: int, ended: bool, fetched_ms: int) -> str:
+    """Return for how long only the driver works; the program may need that time, or a part of it.
+
+    Args:
+        fetched_ms: how long it takes besides that to fetch large results, which are mended together.
+    """
+    alone_ms = costly.lost_ms or 0
+    whole_ms = min(alone_ms + fetched_ms, duration_ms)
+    if not ended:
+        return f"So far, only the driver worked or waited for {duration(whole_ms)}."
+    share = whole_percent(100 * whole_ms / max(1, duration_ms))
+    named = (AFTER_RESULT_OF, AFTER_RESULT_MS), (AFTER_STAGE_OF, AFTER_STAGE_MS)
+    of, time = next((each for each in named if each[0] in costly.evidence), named[0])
+    place, after_ms = costly.evidence.get(of), costly.number(time) or 0
+    part = "all of it" if after_ms == whole_ms else duration(after_ms)
+    after = f": {part} after {place}" if place and 2 * after_ms > alone_ms else ""
+    fetches = f", {duration(fetched_ms)} of it to fetch results" if fetched_ms else ""
+    return f"For {share} of its time, {duration(whole_ms)}, only the driver works or waits{fetches}{after}."
+
+
 def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: str) -> str:
     """Return what the issue that cost most means for the whole, and what is like it elsewhere."""
     absence, may_be_needed = absence_of(costly), costly.kind == kinds.PYTHON and not starts_again(costly)
     lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
-    if _DRIVER_ALONE in costly.evidence:
-        # The program may need that time: nobody knows how much less would do.
-        if not ended:
-            return f"So far, only the driver worked or waited for {duration(lost_ms)}."
-        share = whole_percent(100 * min(lost_ms, duration_ms) / max(1, duration_ms))
-        named = (AFTER_RESULT_OF, AFTER_RESULT_MS), (AFTER_STAGE_OF, AFTER_STAGE_MS)
-        of, time = next((each for each in named if each[0] in costly.evidence), named[0])
-        place, after_ms = costly.evidence.get(of), costly.number(time) or 0
-        part = "all of it" if after_ms == lost_ms else duration(after_ms)
-        after = f": {part} after {place}" if place and 2 * after_ms > lost_ms else ""
-        return f"For {share} of its time, {duration(lost_ms)}, only the driver works or waits{after}."
     if not ended:
         by = "spent {} so far in" if may_be_needed else "lost {} so far by"
         return f"It has {by.format(duration(lost_ms))} {absence}{elsewhere}."

@@ -368,6 +368,10 @@ def test_the_driver_alone() -> None:
     """How much of its work is needed, nobody knows."""
     alone = issue("idle-cores", 12 * S, "application 'etl'", driverAloneMs=12 * S)
     assert answer([alone], 48 * S, {}) == "For 25 % of its time, 12.0 s, only the driver works or waits."
+    fetched = [issue("collect", 5 * S), issue("collect", 1 * S)]
+    assert answer([alone, *fetched], 48 * S, {}) == (
+        "For 38 % of its time, 18.0 s, only the driver works or waits, 6.0 s of it to fetch results."
+    )
     assert answer([alone], 48 * S, {}, ended=False) == "So far, only the driver worked or waited for 12.0 s."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.api.toolkit.formatting import duration, percent, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 
@@ -85,7 +85,7 @@ class CodeInBatches:
             code_ms,
             None,
             f"code in foreachBatch takes {duration(code_ms)} in the driver, besides the jobs that it runs"
-            f"{brings}: {percent(100 * share)} of its micro-batches' time",
+            f"{brings}: {min(1.0, share):.0%} of its micro-batches' time",
             _COLLECT_NOTHING if collects else _WORK_IN_SPARK,
             evidence={
                 "foreachBatch.codeMs": code_ms,
