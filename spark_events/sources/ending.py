@@ -28,6 +28,10 @@ _SHELLS_SIGNALS = {
         signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM,
     )
 }  # fmt: skip
+_OF_SHUTDOWN = re.compile(
+    r"SparkContext (?:was|has been) shut ?down|stopped SparkContext|Shutdown in progress|Filesystem closed"
+)
+"""What Spark and Hadoop throw at those that still run while they are shut down."""
 _OUT_OF_MEMORY_SAID = re.compile(r"java\.lang\.OutOfMemoryError: [^\n]{0,200}")
 
 
@@ -125,13 +129,15 @@ class ExitMark:
         """Take a record, and return whether no listener is to hear it: it is a mark, or a mere result of one.
 
         A query that fails after a signal fails of Spark's shutdown, with a NullPointerException, say. It
-        ends with its application. After other marks its failure may be its own, which came to its end late.
+        ends with its application. After other marks its failure may be its own, which came to its end late,
+        unless it says that Spark was shut down.
         """
         name = record.get("Event")
         if name == APPLICATION_EXIT:
             self.record = record
             return True
-        return name == QUERY_TERMINATED and bool(record.get("exception") and self.record.get("exitSignal"))
+        thrown = str(record.get("exception") or "") if name == QUERY_TERMINATED and self.record else ""
+        return bool(thrown) and (bool(self.record.get("exitSignal")) or bool(_OF_SHUTDOWN.search(thrown)))
 
     def complete(self, end: Mapping[str, Any]) -> dict[str, Any]:
         """Return an ApplicationEnd with what the last mark adds to it.

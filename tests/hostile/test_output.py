@@ -95,6 +95,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         **whose,
         "sla_ms": 60_000,
         **dict.fromkeys(("completed", "failed", "late_by_duration", "late_by_gap", "met"), 1),
+        "stopped_late": 0,
         "overdue": True,
         "met_percent": 10.0,
         "worst_duration_ms": 5,

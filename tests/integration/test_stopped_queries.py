@@ -12,7 +12,7 @@ from tests.support.file_log import file_events, of_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 PROGRAM = """
-import sys, threading
+import sys, threading, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 import spark_events
@@ -46,8 +46,12 @@ for name in ("stopped", "stopped in Java"):
     held.clear(), goes_on.clear()
     query = start(name, hold, availableNow=True)
     held.wait(60)
-    query.stop() if name == "stopped" else query._jsq.stop()
+    stopping = threading.Thread(target=query.stop if name == "stopped" else query._jsq.stop)
+    stopping.start()
+    while query.isActive:
+        time.sleep(0.05)
     goes_on.set()
+    stopping.join()
 spark.stop()
 attachment.wait_closed()
 """

@@ -142,6 +142,23 @@ def test_what_fails_after_a_signal(mark: dict[str, Any] | None, withheld: bool) 
     assert not exit_mark.withholds(terminated())
 
 
+@pytest.mark.parametrize(
+    ("thrown", "withheld"),
+    [
+        ("org.apache.spark.SparkException: Job 7 cancelled because SparkContext was shut down", True),
+        ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", True),
+        ("java.lang.IllegalStateException: Shutdown in progress", True),
+        ("KeyError: 'customer'", False),
+    ],
+)
+def test_what_fails_because_spark_is_shut_down(thrown: str, withheld: bool) -> None:
+    """Whatever ended the process; before that, it is the query's own failure."""
+    exit_mark = ExitMark()
+    assert not exit_mark.withholds(terminated(exception=thrown))
+    exit_mark.withholds({"Event": APPLICATION_EXIT, "exitCode": 3})
+    assert exit_mark.withholds(terminated(exception=thrown)) is withheld
+
+
 def test_an_exit_code_in_a_mark() -> None:
     """What the JVM writes down of a Python that is gone is a code alone; it means the same signal as live."""
     exit_mark = ExitMark()
