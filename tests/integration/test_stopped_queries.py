@@ -68,9 +68,11 @@ def test_how_they_end(tmp_path: Path) -> None:
     assert run.code == 0, run.err[-3000:]
     changes = of_name(file_events(log), "JobStatusChangeEvent", job_kind="query")
     last = {each["attributes"]["query_name"]: each["attributes"]["newJobStatus"] for each in changes}
+    # Spark 3.5 lets the micro-batch commit: then nothing tells that Java has stopped the query.
+    has_committed = (tmp_path / "checkpoints/stopped in Java/commits/1").exists()
     assert last == {
         "all": "FINISHED",
         "one": "FINISHED",
         "stopped": "CANCELED",
-        "stopped in Java": "CANCELED",
+        "stopped in Java": "FINISHED" if has_committed else "CANCELED",
     }
