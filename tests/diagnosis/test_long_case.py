@@ -44,6 +44,17 @@ def test_many_conditions() -> None:
     assert "join it" in issue.advice
 
 
+def test_many_conditional_aggregates() -> None:
+    text = (
+        "HashAggregate(keys=[patient#4L], functions=[partial_sum(CASE WHEN (t#5 = 0) THEN value#6 END), parti"
+    )
+    (issue,) = told(300, 9, text)
+    assert issue.sentence == (
+        "aggregates with CASE try 300 conditions on t for each of 2,000,000 rows, which takes 9 µs of a CPU for a row"
+    )
+    assert "pivot()" in issue.advice
+
+
 @pytest.mark.parametrize(
     "other",
     [

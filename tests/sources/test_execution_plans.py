@@ -102,6 +102,15 @@ def test_the_conditions_of_a_long_text_are_counted(conditions: int, counted: str
     assert ended["Plans"][0][0][2] == text[:500] + counted
 
 
+@pytest.mark.parametrize(("shown", "counted"), [(24, ", conditions of CASE [300]"), (19, "")])
+def test_the_conditions_of_aggregates_that_spark_leaves_out(shown: int, counted: str) -> None:
+    """They are taken to be like those that it shows."""
+    of = ", ".join(f"partial_sum(CASE WHEN (t#5 = {n}) THEN value#6 END)" for n in range(shown))
+    text = f"HashAggregate(keys=[patient#4L], functions=[{of}, ... {300 - shown} more fields])"
+    ended = handled(start(0, {**node("HashAggregate"), "simpleString": text}), r.execution("End", 1, 0))
+    assert ended["Plans"][0][0][2] == text[:500] + counted
+
+
 def test_a_window_of_time_has_a_short_text() -> None:
     """Spark's own says each bound of it, in hundreds of characters, so that nothing else would be kept."""
     bound = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from spark_events.api.toolkit.formatting import micros
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.node import CONDITIONS, Node, columns, first_of
+from spark_events.diagnosis.plans.node import AGGREGATES, CONDITIONS, Node, columns, first_of
 from spark_events.diagnosis.plans.slow_functions import calls_unknown, slow_in
 from spark_events.diagnosis.plans.work_in_stage import (
     MEASURED_TIMES,
@@ -21,7 +21,7 @@ from spark_events.diagnosis.plans.work_in_stage import (
 )
 from spark_events.diagnosis.thresholds import LONG_CASE, Thresholds
 
-_NODES = ("Project", "Filter")
+_NODES = ("Project", "Filter", *AGGREGATES)
 _CONDITION = re.compile(r"\bWHEN (.*?) THEN ", re.DOTALL)
 _COUNTED = re.compile(re.escape(CONDITIONS) + r"(\d+)\]$", re.ASCII)
 _LEAST_ROWS, _LONG_FOR_A_ROW_US = 10_000, 5
@@ -29,7 +29,11 @@ _CONDITION_US = 0.04
 """What a condition takes of a CPU, twice as long as usual: if all of them cannot take as long as a row does,
 something else takes most of that."""
 _MOST_NAMES = 3
-_ADVICE = (
+_PIVOT = (
+    "If they turn the values of a column into columns, pivot() with a list of these values makes a group "
+    "for each value: each row belongs to one of them, and is compared with none."
+)
+_LOOK_UP = (
     "If they turn values into others, put these into a table of two columns, and join it (with broadcast(), "
     "if it is small): looking a value up takes as long, however many there are."
 )
@@ -65,14 +69,16 @@ def _conditions(node: Node) -> int:
 def _issue(node: Node, conditions: int, rows: int, each_us: float, share_ms: int) -> Issue:
     compared = [name for text in _CONDITION.findall(node.text) for name in columns(text)]
     of = first_of(list(dict.fromkeys(compared)), _MOST_NAMES)
+    is_aggregate = node.name in AGGREGATES
+    tries = "aggregates with CASE try" if is_aggregate else "CASE tries up to"
     return Issue(
         LONG_CASE,
         f"{LONG_CASE} {of}",
         None,
         None,
-        f"CASE tries up to {conditions:,} conditions{f' on {of}' if of else ''} for each of {rows:,} rows, "
+        f"{tries} {conditions:,} conditions{f' on {of}' if of else ''} for each of {rows:,} rows, "
         f"which takes {micros(each_us)} of a CPU for a row",
-        _ADVICE,
+        _PIVOT if is_aggregate else _LOOK_UP,
         evidence={"case.conditions": conditions, "case.columns": of, "case.rows": rows},
         share_ms=share_ms,
         stages=node.stages,

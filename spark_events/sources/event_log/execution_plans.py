@@ -23,7 +23,8 @@ _FIELDS = {
 }
 """Spark's metrics, and the fields of the record of an execution's end."""
 _STATE, _LONGEST_OF_STATE = ", state cleanup [", 200
-_CONDITION, _MANY_CONDITIONS = " WHEN ", 50
+_CONDITION, _MANY_CONDITIONS, _ALL_SHOWN = " WHEN ", 50, 20
+_MORE_AGGREGATES = re.compile(r"functions=\[.*\.\.\. (\d{1,5}) more fields\]", re.ASCII)
 _IN_WINDOW = "precisetimestampconversion("
 _WINDOW = re.compile(r"named_struct\(start, (?:knownnullable\()?precisetimestampconversion\(")
 _COLUMN, _BRACKET = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*#[0-9]+"), re.compile(r"[()]")
@@ -194,9 +195,15 @@ def _beginning(text: str) -> str:
     text = _with_short_windows(text)
     place = text.find(_STATE, LONGEST_TEXT)
     of_state = "" if place < 0 else text[place : place + _LONGEST_OF_STATE]
-    conditions = text.count(_CONDITION) if len(text) > LONGEST_TEXT else 0
+    conditions = _conditions(text) if len(text) > LONGEST_TEXT else 0
     of_case = f"{CONDITIONS}{conditions}]" if conditions >= _MANY_CONDITIONS else ""
     return text[:LONGEST_TEXT] + of_state + of_case
+
+
+def _conditions(text: str) -> int:
+    """Return how many conditions of CASE a node has; of many aggregates, Spark shows the first 24."""
+    shown, more = text.count(_CONDITION), _MORE_AGGREGATES.search(text)
+    return shown + (int(more[1]) if more and shown >= _ALL_SHOWN else 0)
 
 
 def _nodes_of(plan: Plan, most: int) -> list[list[Any]]:

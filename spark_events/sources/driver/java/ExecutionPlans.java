@@ -33,6 +33,9 @@ public class ExecutionPlans {
     private static final int LONGEST_OF_STATE = 200;
     private static final String CONDITION = " WHEN ";
     private static final int MANY_CONDITIONS = 50;
+    private static final int ALL_SHOWN = 20;
+    private static final Pattern MORE_AGGREGATES =
+        Pattern.compile("functions=\\[.*\\.\\.\\. ([0-9]{1,5}) more fields\\]");
     private static final Pattern WINDOW =
         Pattern.compile("named_struct\\(start, (?:knownnullable\\()?precisetimestampconversion\\(");
     private static final Pattern COLUMN = Pattern.compile("[A-Za-z_][A-Za-z0-9_.]*#[0-9]+");
@@ -261,6 +264,8 @@ public class ExecutionPlans {
                 conditions++;
             }
         }
+        Matcher more = MORE_AGGREGATES.matcher(conditions < ALL_SHOWN ? "" : text);
+        conditions += more.find() ? Integer.parseInt(more.group(1)) : 0;
         return conditions < MANY_CONDITIONS ? "" : ", conditions of CASE [" + conditions + "]";
     }
 
