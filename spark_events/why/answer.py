@@ -81,7 +81,8 @@ def answer(
         nothing = _nothing(unread) if most and all(each.kind == kinds.MEMORY for each in issues) else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
     if _DRIVER_ALONE in costly.evidence:
-        fetched_ms = sum(issue.lost_ms or 0 for issue in issues if issue.kind == kinds.COLLECT)
+        fetches = (issue for issue in issues if issue.kind == kinds.COLLECT and issue is not costly)
+        fetched_ms = sum(issue.lost_ms or 0 for issue in fetches)
         return _of_driver(costly, duration_ms, ended, fetched_ms) + _far_longer(costly, duration_ms, longest)
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
     whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)
