@@ -42,6 +42,13 @@ def test_a_function_that_only_writes(batches: int) -> None:
     assert cost(4_000, 2, batches, **phases) == batches * 4_000
 
 
+@pytest.mark.parametrize("batches", [1, 10])
+def test_a_source_that_takes_long_to_say_what_is_new(batches: int) -> None:
+    """As a folder of very many files: that is no measure of what the driver needs for the function."""
+    phases = {"latestOffset": 3_000, "getBatch": 900, "queryPlanning": 50, "walCommit": 60}
+    assert cost(4_000, 2, batches, **phases) == batches * 4_000
+
+
 def test_the_first_one_loads_classes() -> None:
     code = CodeInBatches()
     assert code.take(progress(9_000), 8_000, 2, 0) is None

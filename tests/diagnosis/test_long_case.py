@@ -50,7 +50,7 @@ def test_many_conditional_aggregates() -> None:
     )
     (issue,) = told(300, 9, text)
     assert issue.sentence == (
-        "aggregates with CASE try 300 conditions on t for each of 2,000,000 rows, which takes 9 µs of a CPU for a row"
+        "aggregates with CASE try up to 300 conditions on t for each of 2,000,000 rows, which takes 9 µs of a CPU for a row"
     )
     assert "pivot()" in issue.advice
 

@@ -230,3 +230,16 @@ def test_how_long_a_commit_was_owed_when_its_query_was_stopped(
     events = feed(r.executor("Added", stopped_ms), r.terminated()).end()
     end = next(e for e in seen(events, "JobStatusChangeEvent") if e.attributes["newJobStatus"] == "CANCELED")
     assert (end.attributes.get("owedMs"), end.attributes.get("slaMs")) == owed
+
+
+@pytest.mark.parametrize(
+    ("sla", "owed_ms"),
+    [({}, None), ({"checkpoint__sla": "2h"}, None), ({"checkpoint__sla": "1s"}, 1_799_900)],
+)
+def test_a_query_that_is_stopped_between_two_triggers(sla: dict[str, str], owed_ms: int | None) -> None:
+    """Its trigger comes once an hour: no commit is owed for half of it, unless the SLA is shorter."""
+    feed = Feed(**sla)(r.application_start(), r.query_started(0), r.progress(0, 0))
+    events = feed(r.executor("Added", 1_800_000), r.terminated()).end()
+    end = next(e for e in seen(events, "JobStatusChangeEvent") if e.attributes["newJobStatus"] == "CANCELED")
+    assert end.attributes.get("owedMs") == owed_ms
+    assert len(of(events)) == (owed_ms is not None)

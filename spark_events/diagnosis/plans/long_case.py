@@ -17,7 +17,9 @@ from spark_events.diagnosis.plans.work_in_stage import (
     freed_besides_ms,
     in_stage_with,
     is_accounted_for,
+    measured_ms,
     parses,
+    tasks_time,
 )
 from spark_events.diagnosis.thresholds import LONG_CASE, Thresholds
 
@@ -49,8 +51,9 @@ def long_case(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Iss
         around = in_stage_with(node)
         if not all(each is node or is_accounted_for(each) or parses(each) for each in around):
             continue
-        measured_ms = sum(each.metrics.get(name, 0) for each in around for name in MEASURED_TIMES)
-        each_us = cpu_us_of_row(node, rows, execution) - measured_ms * 1_000 / rows
+        _, cpu_ms = tasks_time(node, execution)
+        besides_ms = measured_ms(around) if cpu_ms else 0  # else it is left out already
+        each_us = cpu_us_of_row(node, rows, execution) - besides_ms * 1_000 / rows
         if _LONG_FOR_A_ROW_US <= each_us <= conditions * _CONDITION_US:
             known.add(node.stages)
             took_ms = freed_besides_ms(execution, node.stages, around, MEASURED_TIMES)
@@ -70,7 +73,7 @@ def _issue(node: Node, conditions: int, rows: int, each_us: float, share_ms: int
     compared = [name for text in _CONDITION.findall(node.text) for name in columns(text)]
     of = first_of(list(dict.fromkeys(compared)), _MOST_NAMES)
     is_aggregate = node.name in AGGREGATES
-    tries = "aggregates with CASE try" if is_aggregate else "CASE tries up to"
+    tries = "aggregates with CASE try up to" if is_aggregate else "CASE tries up to"
     return Issue(
         LONG_CASE,
         f"{LONG_CASE} {of}",

@@ -14,10 +14,10 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.plans.work_in_stage import (
-    MEASURED_TIMES,
     USUAL_FOR_A_ROW_US,
     in_stage_with,
     is_accounted_for,
+    measured_ms,
     tasks_time,
 )
 from spark_events.diagnosis.thresholds import WINDOW, Thresholds
@@ -136,8 +136,7 @@ def _of_unknown_rows(node: Node, rows: int, execution: EndedExecution) -> Issue 
     if any(each.name not in _CALLING for each in unknown):
         return None
     run_ms, cpu_ms = tasks_time(node, execution)
-    measured_ms = sum(each.metrics.get(name, 0) for each in others for name in MEASURED_TIMES)
-    own_share = max(0.0, 1 - measured_ms / run_ms) if run_ms else 0.0
+    own_share = max(0.0, 1 - measured_ms(others) / run_ms) if run_ms else 0.0
     each_us = (cpu_ms or run_ms) * own_share * 1_000 / rows
     if each_us < _LONG_FOR_A_ROW_US:
         return None

@@ -68,7 +68,7 @@ def cpu_us_of_row(node: Node, rows: int, execution: EndedExecution) -> float:
     """
     nodes = in_stage_with(node)
     run_ms, cpu_ms = tasks_time(node, execution)
-    own_ms = cpu_ms or run_ms - sum(map(_measured_ms, nodes))
+    own_ms = cpu_ms or run_ms - measured_ms(nodes)
     others = max(each.rows or 0 for each in nodes) - rows
     return max(0.0, own_ms * 1_000 - max(0, others) * USUAL_FOR_A_ROW_US) / rows
 
@@ -130,7 +130,7 @@ def freed_besides_ms(
     """
     freed_ms = WorkInStages(execution).freed_ms(stages)
     run_ms = sum(execution.stages[stage].run_ms for stage in stages if stage in execution.stages)
-    others_ms = sum(node.metrics.get(name, 0) for node in others for name in metrics)
+    others_ms = measured_ms(others, metrics)
     return freed_ms * (1 - min(others_ms, run_ms) / run_ms) if run_ms else freed_ms
 
 
@@ -226,7 +226,7 @@ class WorkInStages:
                 waiting += unknown
                 continue
             is_quick = is_accounted_for(here)
-            done = _Done(_measured_ms(here), is_quick, only_parses=is_quick or parses(here))
+            done = _Done(measured_ms([here]), is_quick, only_parses=is_quick or parses(here))
             for child in below:
                 done = done.plus(self._within[id(child)])
             self._within[id(here)] = done
@@ -237,8 +237,9 @@ class WorkInStages:
 def _above(node: Node) -> _Done:
     """Return what a node does with the rows of others."""
     light = is_light(node)
-    return _Done(_measured_ms(node), light, light or node.name in _CALLING)
+    return _Done(measured_ms([node]), light, light or node.name in _CALLING)
 
 
-def _measured_ms(node: Node) -> int:
-    return sum(node.metrics.get(name, 0) for name in MEASURED_TIMES)
+def measured_ms(nodes: Iterable[Node], metrics: Collection[str] = MEASURED_TIMES) -> int:
+    """Return how long nodes took as far as Spark measures it, by the names of such metrics, in ms."""
+    return sum(node.metrics.get(name, 0) for node in nodes for name in metrics)

@@ -10,10 +10,11 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 
 _LEAST_SHARE = 0.25
-_OF_DRIVER = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "commitOffsets")
+_OF_DRIVER, _OF_SOURCE = ("walCommit", "queryPlanning", "commitOffsets"), ("latestOffset", "getBatch")
 _OF_SPARK = 2
-"""The phases of a micro-batch in which only the driver works. Each SQL execution within it needs up to so
-many times as long, to be planned and committed, whatever keeps the machine busy."""
+"""The phases of a micro-batch in which only the driver works: each SQL execution within it needs up to so
+many times as long, to be planned and committed, whatever keeps the machine busy. A source that is slow to
+answer does not make these slow: of its phases, as much counts as of the others."""
 _LARGE_RESULT_BYTES = 1 << 20
 _WORK_IN_SPARK = (
     "Only the driver works in that time: do in Spark, before the sink, what can be done per row (foreach, "
@@ -56,7 +57,10 @@ class CodeInBatches:
         took = progress.get("durationMs") or {}
         self._batches_ms += int(took.get("addBatch") or 0)
         self._most_collected = max(self._most_collected, collected)
-        of_spark_ms = _OF_SPARK * executions * sum(int(took.get(phase) or 0) for phase in _OF_DRIVER)
+        of_driver_ms, of_source_ms = (
+            sum(int(took.get(phase) or 0) for phase in phases) for phases in (_OF_DRIVER, _OF_SOURCE)
+        )
+        of_spark_ms = _OF_SPARK * executions * (of_driver_ms + min(of_source_ms, of_driver_ms))
         if self._first_ms is None:
             self._first_ms, self._first_of_spark_ms = own_ms, of_spark_ms
             return None

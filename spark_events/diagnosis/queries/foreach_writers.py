@@ -8,7 +8,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import Node
-from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, WorkInStages
+from spark_events.diagnosis.plans.work_in_stage import WorkInStages, measured_ms
 from spark_events.diagnosis.thresholds import FOREACH_BATCH, Thresholds
 
 _WRITE, _WRITER = "WriteToDataSourceV2", "ForeachWrite"
@@ -50,7 +50,7 @@ def _stage(write: Node, execution: EndedExecution) -> ExecutedStage | None:
 
 def _waits_besides_ms(write: Node) -> int:
     """Return for how long what else the stage does may wait, as far as Spark measures it by nodes."""
-    return sum(each.metrics.get(name, 0) for each in write.within_stage() for name in MEASURED_TIMES)
+    return measured_ms(write.within_stage())
 
 
 def _rows(write: Node) -> int:

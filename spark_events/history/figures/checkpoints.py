@@ -4,9 +4,9 @@ A checkpoint is late by its duration if its micro-batch took longer than the SLA
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
 or stopped on purpose (the clock of ``spark_events.listeners.queries.watches``). If it was owed for longer
 when its query was stopped, it is late, too, although it never came. An event says how long it was owed within
-its own application (``owedMs``); across applications, ``owed`` computes it: since the
-last checkpoint before if the query went down at work, since it went down if it was idle then. If it was idle
-after its restart, there was nothing to commit, and what the event says counts alone.
+its own application (``owedMs``); across applications, ``owed`` computes it: since the last checkpoint before
+if the query went down at work, since it went down if it was idle then. If it was idle after its restart,
+there was nothing to commit, and what the event says counts alone.
 """
 
 from __future__ import annotations
@@ -133,9 +133,7 @@ def sums_of_query(
     last_ms = max((sums.last_ms for sums in days if sums.last_ms is not None), default=None)
     gap_ms = overdue_ms(facts, intervals, last_ms, until_ms)
     if gap_ms is not None and gap_ms > sla_ms:
-        day = until_ms // DAY_MS
-        overdue = DaySums(day, "", "", "", heard_ms=until_ms, sla_ms=sla_ms, overdue=True)
-        counted.append(overdue._replace(late_by_gap=1, worst_gap_ms=gap_ms))
+        counted.append(_one_late(until_ms, sla_ms, gap_ms)._replace(overdue=True))
     return counted
 
 
@@ -152,9 +150,14 @@ def stopped_late(facts: Iterable[Fact], given_ms: int | None, since_ms: int) -> 
     for stop in stops:
         sla_ms = (stop.sla_ms or UNSET_SLA_MS) if given_ms is None else given_ms
         if stop.time_ms >= since_ms and stop.owed_ms is not None and stop.owed_ms > sla_ms:
-            sums = DaySums(stop.time_ms // DAY_MS, "", "", "", heard_ms=stop.time_ms, sla_ms=sla_ms)
-            late.append(sums._replace(late_by_gap=1, worst_gap_ms=stop.owed_ms, stopped_late=1))
+            late.append(_one_late(stop.time_ms, sla_ms, stop.owed_ms)._replace(stopped_late=1))
     return late
+
+
+def _one_late(time_ms: int, sla_ms: int, gap_ms: int) -> DaySums:
+    """Return the sums that stand for one checkpoint that has not come, and is owed for so long at a time."""
+    sums = DaySums(time_ms // DAY_MS, "", "", "", heard_ms=time_ms, sla_ms=sla_ms)
+    return sums._replace(late_by_gap=1, worst_gap_ms=gap_ms)
 
 
 def _with_gap(sums: DaySums, owed_since_ms: int | None) -> DaySums:

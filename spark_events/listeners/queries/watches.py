@@ -111,10 +111,10 @@ class CheckpointWatch:
         Args:
             time_ms: when the query is stopped, in ms since the epoch.
         """
-        owed_ms = self.owed_ms(time_ms)
-        if not owed_ms:
-            return {}
-        return {"owedMs": owed_ms, **({"slaMs": self._sla.sla_ms} if self._sla else {})}
+        owed_ms, sla_ms = self.owed_ms(time_ms), self._sla.sla_ms if self._sla else None
+        # Between two triggers, nobody knows whether there is data; but an SLA demands a trigger within it.
+        is_owed = owed_ms > 0 and (not self._is_open or (sla_ms is not None and owed_ms > sla_ms))
+        return {"owedMs": owed_ms, **({} if sla_ms is None else {"slaMs": sla_ms})} if is_owed else {}
 
     def completed(self, run: QueryRun, checkpoint_id: int, trigger_ms: int, time_ms: int) -> int:
         """Restart the clock at a completed checkpoint; report one that came late, unless already reported.

@@ -38,7 +38,7 @@ def run_code(session: Any, manifest: Manifest) -> Any:
     try:
         # Else it would inherit the __future__ statements of this module.
         code = compile(manifest.code or "", f"<code of {manifest.name}>", "exec", dont_inherit=True)
-        _names_before(session).restore(session)
+        _forget_names(session)
         with _without_stop(session.sparkContext), _output_to_errors():
             exec(code, scope)
     except QueryError as error:
@@ -59,10 +59,12 @@ def run_code(session: Any, manifest: Manifest) -> Any:
     return data
 
 
-def _names_before(session: Any) -> SessionNames:
-    if session not in _names:
+def _forget_names(session: Any) -> None:
+    """Remove what code has made in a session before; the first time, remember what there is."""
+    if (before := _names.get(session)) is None:
         _names[session] = SessionNames.of(session)
-    return _names[session]
+    else:
+        before.restore(session)
 
 
 def _output_to_errors() -> AbstractContextManager[Any]:
