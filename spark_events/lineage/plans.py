@@ -12,8 +12,8 @@ _JAVA = JavaUnit(
     "spark_events.lineage",
     "io.sparkevents.lineage",
     (
-        "Inputs", "Trees", "PlanFacts", "ExpressionText", "Remembered", "ExpressionReader", "OperatorReader",
-        "RddReader", "PlanWalker",
+        "Inputs", "Trees", "PlanFacts", "ExpressionText", "Remembered",
+        "StructFields", "ExpressionReader", "OperatorReader", "RddReader", "PlanWalker",
         "TableState", "KnownTables", "Sinks", "TableStates", "CatalogCalls", "TableChange",
         "ConstantColumn", "RowChanges", "Writes",
         "PhysicalPlan", "IcebergReports", "KafkaOffsets", "SampledScans", "DataRead", "OwnCommit",

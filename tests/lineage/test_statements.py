@@ -130,6 +130,65 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "OVERWRITE out",
         {"ch": "customers.country CONDITIONAL, customers.name AGGREGATION"},
     ),
+    "pivot of two aggregates": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM (SELECT customer, day, amount FROM orders) PIVOT (sum(amount) AS s, max(amount) AS m FOR day IN (DATE'2026-11-23' AS mon))",
+        "orders",
+        "OVERWRITE out",
+        {
+            "customer": "orders.customer IDENTITY",
+            "mon_s": "orders.amount AGGREGATION, orders.day CONDITIONAL",
+            "mon_m": "orders.amount AGGREGATION, orders.day CONDITIONAL",
+        },
+    ),
+    "aggregate of some rows": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT sum(amount) FILTER (WHERE day = DATE'2026-11-23') AS mondays FROM orders",
+        "orders",
+        "OVERWRITE out",
+        {"mondays": "orders.amount AGGREGATION, orders.day CONDITIONAL"},
+    ),
+    "the value where another is greatest": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT max_by(customer, amount) AS best, min_by(day, amount) OVER (PARTITION BY id) AS worst FROM orders GROUP BY id, day, amount",
+        "orders",
+        "OVERWRITE out",
+        {
+            "best": "orders.amount CONDITIONAL, orders.customer AGGREGATION",
+            "worst": "orders.amount CONDITIONAL, orders.day AGGREGATION, orders.id WINDOW",
+        },
+    ),
+    "a list in the order of another column": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT listagg(name, ', ') WITHIN GROUP (ORDER BY country) AS names FROM customers",
+        "customers",
+        "OVERWRITE out",
+        {"names": "customers.country SORT, customers.name AGGREGATION"},
+    ),
+    "the value and where it is greatest are one": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT max_by(amount, amount) AS most FROM orders",
+        "orders",
+        "OVERWRITE out",
+        {"most": "orders.amount AGGREGATION+CONDITIONAL"},
+    ),
+    "fields of structs": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT both.n AS name, outer.s.c AS country, upper(outer.s.n) AS loud FROM"
+        " (SELECT struct(name AS n, country AS c) AS both, struct(id, struct(name AS n, country AS c) AS s) AS outer FROM customers)",
+        "customers",
+        "OVERWRITE out",
+        {
+            "name": "customers.name IDENTITY",
+            "country": "customers.country IDENTITY",
+            "loud": "customers.name TRANSFORMATION",
+        },
+    ),
+    "fields of the greatest struct": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT best.customer AS best, best.amount AS most, upper(latest.tag) AS tag FROM"
+        " (SELECT max(struct(amount, customer)) FILTER (WHERE id > 0) AS best, first(struct(tags[0] AS tag, id)) AS latest FROM orders)",
+        "orders",
+        "OVERWRITE out",
+        {
+            "best": "orders.amount CONDITIONAL, orders.customer AGGREGATION, orders.id CONDITIONAL",
+            "most": "orders.amount AGGREGATION, orders.id CONDITIONAL",
+            "tag": "orders.tags AGGREGATION",
+        },
+    ),
     "lateral join": (
         "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT c.name, t.most FROM customers c, LATERAL (SELECT max(amount) AS most FROM orders WHERE customer = c.id) t",
         "customers orders",

@@ -1,12 +1,15 @@
 package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.OuterReference;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
@@ -18,8 +21,16 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 public class ExpressionReader {
     private static final List MASKING = Arrays.asList(
         "Count", "Crc32", "HiveHash", "Mask", "Md5", "Murmur3Hash", "Sha1", "Sha2", "XxHash64");
+    /** Parts of aggregate functions that decide which value, or in which order: the function, its part, the kind. */
+    private static final Object[][] DECIDING = {
+        {"ListAgg", "orderExpressions", Inputs.SORT},
+        {"MaxMinBy", "orderingExpr", Inputs.CONDITIONAL},
+        {"MaxMinByK", "orderingExpr", Inputs.CONDITIONAL},
+        {"PivotFirst", "pivotColumn", Inputs.CONDITIONAL}
+    };
     private final PlanFacts facts;
     private final PlanWalker subqueries;
+    private final StructFields fields;
 
     /**
      * @param facts of the plan that has the expressions
@@ -28,6 +39,7 @@ public class ExpressionReader {
     ExpressionReader(PlanFacts facts, PlanWalker subqueries) {
         this.facts = facts;
         this.subqueries = subqueries;
+        this.fields = new StructFields(facts);
     }
 
     /** Notes that rows are there, or where they are, because of an expression or of several. */
@@ -67,6 +79,12 @@ public class ExpressionReader {
         if (expression instanceof CaseWhen) {
             return ofCaseWhen((CaseWhen) expression);
         }
+        if (expression instanceof AggregateExpression) {
+            return ofAggregate((AggregateExpression) expression);
+        }
+        if (expression instanceof GetStructField) {
+            return ofField((GetStructField) expression);
+        }
         return ofChildren(expression).after(step(expression));
     }
 
@@ -80,8 +98,7 @@ public class ExpressionReader {
         if (expression instanceof Alias || name.endsWith("Cast") && isSameType(expression)) {
             return Inputs.IDENTITY;
         }
-        int step = expression instanceof AggregateExpression ? Inputs.AGGREGATION : Inputs.TRANSFORMATION;
-        return MASKING.contains(name) ? step | Inputs.MASKING : step;
+        return MASKING.contains(name) ? Inputs.TRANSFORMATION | Inputs.MASKING : Inputs.TRANSFORMATION;
     }
 
     private static boolean isSameType(Expression cast) {
@@ -97,6 +114,48 @@ public class ExpressionReader {
             return outer;
         }
         return outer.plus(inputsOfAll(Trees.output(plan)).after(Inputs.TRANSFORMATION));
+    }
+
+    /** What FILTER, and an order as that of max_by, decide is which of the values count. */
+    private Inputs ofAggregate(AggregateExpression aggregate) {
+        Expression function = aggregate.aggregateFunction();
+        Inputs sum = ofFilter(aggregate);
+        ArrayList values = Reflect.list(function.children());
+        for (int i = 0; i < DECIDING.length; i++) {
+            if (Reflect.isA(function, (String) DECIDING[i][0])) {
+                Expression[] deciding = Trees.expressions(Reflect.get(function, (String) DECIDING[i][1]));
+                sum = sum.plus(inputsOfAll(deciding).after((Integer) DECIDING[i][2]));
+                for (int j = 0; j < deciding.length; j++) {
+                    values.remove(deciding[j]);  // one of them: max_by(x, x) takes its values from x, too
+                }
+            }
+        }
+        Inputs made = inputsOfAll(Trees.expressions(values)).after(step(function));
+        return sum.plus(made.after(Inputs.AGGREGATION));
+    }
+
+    /** A field of a struct that the plan makes has that field's inputs, and not those of the others. */
+    private Inputs ofField(GetStructField field) {
+        Expression made = fields.made(field);
+        if (made != null) {
+            return inputsOf(made);
+        }
+        AggregateExpression aggregate = fields.aggregated(field);
+        CreateNamedStruct chosen = aggregate == null ? null : fields.chosen(aggregate);
+        if (chosen == null) {
+            return ofChildren(field).after(Inputs.TRANSFORMATION);
+        }
+        Inputs sum = inputsOf(StructFields.valueAt(chosen, field.ordinal())).after(Inputs.AGGREGATION);
+        // The greatest struct is that with the greatest first field, and so on.
+        String function = Reflect.simpleName(aggregate.aggregateFunction().getClass());
+        for (int i = 0; i < field.ordinal() && (function.equals("Max") || function.equals("Min")); i++) {
+            sum = sum.plus(inputsOf(StructFields.valueAt(chosen, i)).after(Inputs.CONDITIONAL));
+        }
+        return sum.plus(ofFilter(aggregate));
+    }
+
+    private Inputs ofFilter(AggregateExpression aggregate) {
+        return inputsOfAll(Trees.expressions(Reflect.get(aggregate, "filter"))).after(Inputs.CONDITIONAL);
     }
 
     private Inputs ofWindow(WindowExpression window) {
