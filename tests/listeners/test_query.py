@@ -42,6 +42,17 @@ def test_bounded_query_finishes() -> None:
     assert new_statuses(feed.end(), "query")[-1] == "FINISHED"
 
 
+def test_a_thread_that_foreach_batch_leaves_behind() -> None:
+    """What it begins of a batch that has committed is no batch: the query has finished, and owes nothing."""
+    records = r.progress(2, 0), r.idle(200), r.batch_begins(300, 0)
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(1, bounded=True), *records)
+    feed.tick(60_000)
+    events = feed(r.terminated()).end()
+
+    assert new_statuses(events, "query")[-1] == "FINISHED"
+    assert not seen(events, "CheckpointOverdueEvent")
+
+
 @pytest.mark.parametrize(
     "records",
     [

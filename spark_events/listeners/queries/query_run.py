@@ -52,7 +52,9 @@ class QueryRun:
         was_running: whether it ran already when somebody began to listen.
         first_batch: the id of the batch that it began with; None before that batch, or if it was found.
         batch: the id of the running batch, and when it began, in ms since the epoch.
-        last_checkpoint: the id of the last completed batch, and when it completed; -1 and 0 if none is known.
+        last_batch: the id of the last batch that this run has completed; -1 before the first.
+        last_checkpoint: the id of the last completed batch, of this run or of those before it, and when it
+            completed; -1 and 0 if none is known.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class QueryRun:
         self.was_running = bool(started.get(FOUND_RUNNING))
         self.first_batch: int | None = None
         self.batch: tuple[int, int] | None = None
+        self.last_batch = -1
         self.last_checkpoint: tuple[int, int] = before.last_checkpoint if before is not None else (-1, 0)
         self._initialized = False
 
@@ -103,7 +106,7 @@ class QueryRun:
 
     def batch_committed(self, batch: int, time_ms: int) -> None:
         """Called when a micro-batch has committed, before it is reported."""
-        self.batch, self.last_checkpoint = None, (batch, time_ms)
+        self.batch, self.last_batch, self.last_checkpoint = None, batch, (batch, time_ms)
 
     def report_checkpoint(
         self, batch: int, progress: Mapping[str, Any], end_ms: int, sizes: tuple[int, int]

@@ -84,8 +84,11 @@ class StreamingQuery:
         return run
 
     def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
-        """Called when a micro-batch has begun; a call for the running batch changes nothing."""
-        if run.batch is not None:
+        """Called when a micro-batch has begun; a call for the running batch changes nothing.
+
+        Nor does one for a batch that has completed: a thread that code in ``foreachBatch`` has left goes on with it.
+        """
+        if run.batch is not None or batch <= run.last_batch:
             return
         run.batch_began(batch, time_ms)
         self.series.batch_began()
