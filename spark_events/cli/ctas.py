@@ -23,7 +23,7 @@ from spark_events.cli.terminal.console import (
     print_warnings,
     say,
 )
-from spark_events.cli.terminal.help_without_types import Group
+from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.cli.terminal.registering import command
 from spark_events.ctas.errors import JournalError

@@ -27,7 +27,7 @@ from spark_events.cli.terminal.console import (
     print_whatever_the_encoding,
     say,
 )
-from spark_events.cli.terminal.help_without_types import Group
+from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.registering import command
 from spark_events.cli.why.command import why
 

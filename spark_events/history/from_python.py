@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from spark_events.api.errors import UsageError
 from spark_events.api.option_types import DURATION
 from spark_events.history.asked_time import time_of
 from spark_events.history.options import Engine, ReportOptions, Sla
@@ -52,7 +53,9 @@ def report(
         UsageError: an argument cannot be used.
         ConfigError: DuckDB is not installed.
     """
-    given = [paths] if isinstance(paths, str | PathLike) else paths
+    given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    if "" in given:
+        raise UsageError("paths: one is empty; expected files, folders or globs of stored events")
     selection = Selection(
         app,
         query,
@@ -60,7 +63,7 @@ def report(
         until_ms=None if until in (None, "now") else time_of("until", str(until)),
         until_now=until == "now",
     )
-    options = ReportOptions(tuple(fspath(path) for path in given), _sla(sla), selection)
+    options = ReportOptions(tuple(given), _sla(sla), selection)
     if spark is not None:
         from spark_events.history.reading.on_spark import Spark
 

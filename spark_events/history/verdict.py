@@ -61,7 +61,8 @@ def read_rules(texts: Sequence[str]) -> list[str]:
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
         if name not in RULES:
-            raise UsageError(f"--fail-on {name}: expected one of {', '.join(RULES)}")
+            wrong = name or f"{','.join(texts)}: a rule without a name"
+            raise UsageError(f"--fail-on {wrong}: expected one of {', '.join(RULES)}")
     return list(dict.fromkeys(names))
 
 

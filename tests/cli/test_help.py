@@ -13,6 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from docs.command_pages import page
+from spark_events.api.errors import UsageError
 from spark_events.cli.main import app
 
 
@@ -54,6 +55,14 @@ def test_each_help_has_examples_of_its_command(path: tuple[str, ...], command: A
 
     assert f"spark-events {' '.join(path)}" in first
     assert " ".join(first.split()) in shown
+
+
+@pytest.mark.parametrize(("path", "command"), ALL)
+def test_no_argument_is_empty(path: tuple[str, ...], command: Any) -> None:
+    """As of a variable that is not set: an empty path was the folder that the shell is in."""
+    result = CliRunner().invoke(app, (*path, ""))
+    assert isinstance(result.exception, UsageError), result.output
+    assert f"{path[-1]}: an argument (the first) is empty" in str(result.exception)
 
 
 @pytest.mark.parametrize(("path", "command"), ALL)

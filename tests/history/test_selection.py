@@ -199,6 +199,10 @@ def test_options(folder: Path) -> None:
         (("--from", "2026-11-21", "--until", "2026-11-20"), "--until 2026-11-20: must be after --from"),
         (("--from", "yesterday"), "--from yesterday: expected a time such as 2026-11-25"),
         (("--fail-on", "down,sloth"), "--fail-on sloth: expected one of down, failures, sla, overdue"),
+        (("--fail-on", "down,,sla"), "--fail-on down,,sla: a rule without a name: expected one of down,"),
+        (("--sla", "=5s"), "--sla =5s: names no query; expected a duration, or QUERY=DURATION"),
+        (("--earliest", "2100-01-01"), "--earliest 2100-01-01: must be before --latest, which is tomorrow"),
+        (("--store", ""), "report: an argument (after --store) is empty; is a variable of the shell not set?"),
         (("--json", "-", "--html", "-"), "--html and --json: only one of them can be -"),
     ],
 )

@@ -44,6 +44,15 @@ def test_a_huge_expression_has_no_text(spark: Any) -> None:
 
 
 @pytest.mark.spark
+def test_a_subquery_has_no_text(spark: Any) -> None:
+    """Spark's words for it have what it is compared with, and not what it computes."""
+    most = "(SELECT max(amount) FROM orders o WHERE o.customer = c.id)"
+    graph = lineage_of(spark, f"INSERT INTO totals SELECT c.name, {most}, 1 FROM customers c")
+    assert graph.column_edges(graph.sinks[0])["total"]
+    assert graph.expressions(graph.sinks[0]) == {}
+
+
+@pytest.mark.spark
 def test_a_long_text_is_cut(spark: Any) -> None:
     graph = lineage_of(spark, f"INSERT INTO totals SELECT concat(name, '{'x' * 1000}'), 1, 1 FROM customers")
     text = graph.expressions(graph.sinks[0])["name"]

@@ -244,6 +244,19 @@ def test_what_decides_which_rows_there_are(lineage: Any) -> None:
     assert found.columns == {"name": ("customers.name IDENTITY",)}
 
 
+def test_rows_that_are_dropped_as_duplicates(spark: Any, lineage: Any) -> None:
+    """DISTINCT, UNION and dropDuplicates() group by all columns, as GROUP BY of them does."""
+    spark.table("orders").select("id", "customer").dropDuplicates().createOrReplaceTempView("dropped")
+    for query, influences in {
+        "SELECT DISTINCT id, customer FROM orders": ("orders.customer GROUP_BY", "orders.id GROUP_BY"),
+        "SELECT * FROM dropped": ("orders.customer GROUP_BY", "orders.id GROUP_BY"),
+        "SELECT id FROM orders UNION SELECT id FROM customers": ("customers.id GROUP_BY", "orders.id GROUP_BY"),
+        "SELECT id FROM orders UNION ALL SELECT id FROM customers": (),
+    }.items():
+        found = lineage(f"INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json {query}")
+        assert found.influences == influences, query
+
+
 def test_a_recursion_ends(spark: Any, lineage: Any) -> None:
     if spark.version < "4.1":
         pytest.skip("recursive queries came with Spark 4.1")

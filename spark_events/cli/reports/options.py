@@ -127,5 +127,7 @@ def _times(earliest: str | None, latest: str | None) -> PossibleTimes:
         None if latest is None else time_of("--latest", latest),
     )
     if times.latest_ms <= times.earliest_ms:
+        if latest is None:
+            raise UsageError(f"--earliest {earliest}: must be before --latest, which is tomorrow by default")
         raise UsageError(f"--latest {latest}: must be after --earliest {earliest or '2009-01-01'}")
     return times

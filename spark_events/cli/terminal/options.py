@@ -81,11 +81,13 @@ def parse_sla(texts: Sequence[str]) -> Sla:
     """Return the SLAs that options give: ``60s``, or ``query=60s``.
 
     Raises:
-        UsageError: one is not a duration, or 0.
+        UsageError: one is not a duration, or 0, or has a sign for equality without a query.
     """
     sla_ms: dict[str, int] = {}
     for text in texts:
-        query, _, duration = text.rpartition("=")
+        query, equals, duration = text.rpartition("=")
+        if equals and not query:
+            raise UsageError(f"--sla {text}: names no query; expected a duration, or QUERY=DURATION")
         sla_ms[query] = duration_of("--sla", duration)
         if not sla_ms[query]:
             raise UsageError(f"--sla {text}: an SLA has to be longer than 0 ms")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import typer
 from rich.markup import escape
 
-from spark_events.cli.terminal.help_without_types import Command
+from spark_events.cli.terminal.commands import Command
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 
 /** The text of the expression that computes a column last: what SQL calls it, short enough to be shown. */
 final class ExpressionText {
@@ -12,7 +13,7 @@ final class ExpressionText {
     private static final int MOST_NODES = 200;
     private static final int MOST_CHARACTERS = 500;
 
-    /** Returns it; null for a column that is passed on as it was read, and for an expression that is too large. */
+    /** Returns it; null for a column that is passed on as it was read, and for an expression that is not told. */
     static String of(Attribute column, PlanFacts facts) {
         Expression definition = facts.definition(column);
         for (int i = 0; i < MOST_STEPS && definition != null; i++) {
@@ -42,7 +43,7 @@ final class ExpressionText {
     }
 
     static String of(Expression expression) {
-        if (expression.children().isEmpty() || isLarge(expression)) {
+        if (expression.children().isEmpty() || !isTold(expression)) {
             return null;
         }
         try {
@@ -53,13 +54,17 @@ final class ExpressionText {
         }
     }
 
-    private static boolean isLarge(Expression expression) {
+    /** Tells whether an expression is small; and Spark's words for a subquery leave out what that computes. */
+    private static boolean isTold(Expression expression) {
         ArrayList nodes = new ArrayList();
         nodes.add(expression);
         for (int i = 0; i < nodes.size() && nodes.size() <= MOST_NODES; i++) {
+            if (nodes.get(i) instanceof SubqueryExpression) {
+                return false;
+            }
             List children = Reflect.list(((Expression) nodes.get(i)).children());
             nodes.addAll(children);
         }
-        return nodes.size() > MOST_NODES;
+        return nodes.size() <= MOST_NODES;
     }
 }

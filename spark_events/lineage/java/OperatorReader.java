@@ -19,6 +19,7 @@ class OperatorReader {
         {"Aggregate", "groupingExpressions", Inputs.GROUP_BY},
         {"Deduplicate", "keys", Inputs.GROUP_BY},
         {"DeduplicateWithinWatermark", "keys", Inputs.GROUP_BY},
+        {"Distinct", "output", Inputs.GROUP_BY},
         {"Filter", "condition", Inputs.FILTER},
         {"Sort", "order", Inputs.SORT}
     };

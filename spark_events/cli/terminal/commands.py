@@ -1,4 +1,7 @@
-"""Commands and groups whose help shows no type of Python's: typer writes ``<bool>`` and ``<list[str]>``."""
+"""Commands and groups as all of the command line has them.
+
+Their help shows no type of Python's, where typer writes ``<bool>`` and ``<list[str]>``, and no argument is empty.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from typing import Any
 
 from typer import BadParameter
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from spark_events.api.errors import UsageError
 
 
 class Command(TyperCommand):
@@ -22,6 +27,19 @@ class Command(TyperCommand):
         except BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            UsageError: one is empty. As a path it would be the folder that the shell is in.
+        """
+        own = args[: args.index("--")] if "--" in args else args
+        if "" in own and not self.context_settings.get("ignore_unknown_options"):
+            place = own.index("")
+            where = f"after {own[place - 1]}" if place else "the first"
+            raise UsageError(f"{self.name}: an argument ({where}) is empty; is a variable of the shell not set?")
+        return super().parse_args(ctx, args)
 
 
 class Group(TyperGroup):
