@@ -89,7 +89,7 @@ class App:
         """Wait until it has printed a line."""
         self.wait_for(lambda: line in self._out.read_text().splitlines(), f"it prints {line!r}")
 
-    def end(self, timeout_s: float = 400) -> AppRun:
+    def end(self, timeout_s: float = 280) -> AppRun:
         """Wait until it has ended."""
         try:
             self.process.wait(timeout_s)
