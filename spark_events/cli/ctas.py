@@ -13,6 +13,7 @@ from rich.table import Table
 
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import moment
+from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.console import (
     FAILED,
     AsWide,
@@ -23,7 +24,6 @@ from spark_events.cli.terminal.console import (
     print_warnings,
     say,
 )
-from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.cli.terminal.registering import command
 from spark_events.ctas.errors import JournalError

@@ -33,8 +33,8 @@ def demo(
     """Run a batch job, a skewed join and a query that fails once on local Spark, and show what happened."""
     # As for Ctrl-C: the session is stopped, and what happened so far is delivered and shown.
     signal.signal(signal.SIGTERM, _interrupt)
-    # Py4J's own account of calls that Ctrl-C cut off says nothing to a person. It logs the first by the root, which
-    # would get a handler for that and for everything after.
+    # Py4J's own account of calls that Ctrl-C cut off says nothing to a person. It logs the first by the root,
+    # which would get a handler for that and for everything after.
     logging.getLogger().addHandler(logging.NullHandler())
     duration_of("--sla", sla)  # before Spark starts
     options = DemoOptions(otlp_endpoint, otlp_protocol, prometheus_port, sla)

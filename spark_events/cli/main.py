@@ -18,6 +18,7 @@ from spark_events.cli.event_logs import follow, replay
 from spark_events.cli.lineage.command import lineage
 from spark_events.cli.reports import report, serve
 from spark_events.cli.sql.main import app as sql
+from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.console import (
     CONFIGURATION,
     FAILED,
@@ -27,7 +28,6 @@ from spark_events.cli.terminal.console import (
     print_whatever_the_encoding,
     say,
 )
-from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.registering import command
 from spark_events.cli.why.command import why
 

@@ -35,6 +35,7 @@ class ApplicationEndRecord(TypedDict, total=False):
     ExitCode: int | None
     Exception: str | None
     SparkEventsOutcomeAssumed: bool
+    SparkEventsSparkRunsOn: bool
     SparkEventsExitSignal: str | None
     SparkEventsCause: str
 

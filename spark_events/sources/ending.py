@@ -30,8 +30,9 @@ _SHELLS_SIGNALS = {
 }  # fmt: skip
 _OF_SHUTDOWN = re.compile(
     r"SparkContext (?:was|has been) shut ?down|stopped SparkContext|Shutdown in progress|Filesystem closed"
+    r"|Py4J(?:Network)?Exception: Error while (?:sending a command|obtaining a new communication channel)"
 )
-"""What Spark and Hadoop throw at those that still run while they are shut down."""
+"""What Spark, Hadoop and, in ``foreachBatch``, Py4J throw at those that still run while the process ends."""
 _OUT_OF_MEMORY_SAID = re.compile(r"java\.lang\.OutOfMemoryError: [^\n]{0,200}")
 
 

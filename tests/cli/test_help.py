@@ -62,7 +62,7 @@ def test_no_argument_is_empty(path: tuple[str, ...], command: Any) -> None:
     """As of a variable that is not set: an empty path was the folder that the shell is in."""
     result = CliRunner().invoke(app, (*path, ""))
     assert isinstance(result.exception, UsageError), result.output
-    assert f"{path[-1]}: an argument (the first) is empty" in str(result.exception)
+    assert f"{path[-1]}: its first argument is empty" in str(result.exception)
 
 
 @pytest.mark.parametrize(("path", "command"), ALL)

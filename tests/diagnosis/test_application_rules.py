@@ -165,7 +165,7 @@ def test_the_driver_alone() -> None:
             "12 min between collect at a.py:1 and stages of DataFrames; 6 min between load at a.py:0 and "
             "collect at a.py:1",
         ),
-        ("", 0, "18 min in 2 pauses before stages of DataFrames"),
+        ("", 0, "18 min in 2 pauses before stages of DataFrames, 12 min of it in one"),
         ("load", 0, "12 min before stages of DataFrames; 6 min between load at a.py:0 and load"),
         (
             "collect at a.py:1",
@@ -561,7 +561,22 @@ def test_a_loop_of_columns_is_suspected_where_a_plan_is_large(text: str, is_larg
     ran(time, 51 * S, 52 * S)
     time.execution_planned(executed(Plan()(0, text, 1)))
     time.executions(-1, 52 * S)
-    assert ("If it builds a DataFrame in a loop" in told(time, 55 * S)["idle-cores"].advice) is is_large
+    advice = told(time, 55 * S)["idle-cores"].advice
+    assert advice.startswith("If it builds a DataFrame in a loop") is is_large
+
+
+def test_a_long_pause_is_before_the_write_that_follows() -> None:
+    """However Spark calls its stages; a short one may be before any of many."""
+    plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/sold")(1, "Scan parquet db.t", 1)
+    for pause_s, is_named in ((15, True), (9, False)):
+        time = driver(idle_time_ms=1, min_time_ms=S)
+        ran(time, 0, S, "")
+        time.executions(1, (pause_s + 1) * S)
+        ran(time, (pause_s + 1) * S + 100, (pause_s + 2) * S, "")
+        time.execution_planned(executed(plan))
+        time.executions(-1, (pause_s + 2) * S)
+        sentence = told(time, (pause_s + 2) * S)["idle-cores"].sentence
+        assert ("before the write into file:/out/sold" in sentence) is is_named
 
 
 def test_no_first_use_takes_minutes() -> None:

@@ -63,7 +63,9 @@ def test_the_page(spark: Any, conf: dict[str, str], tmp_path: Path) -> None:
     with spark_events.attach(spark, conf=conf) as reporting:
         exec(code[1], names)
         # The reporter's own thread takes them in, in their order: with the last, it has them all.
-        wait_until(lambda: "spark_driver_download_seconds_sum" in metrics(conf), "its reporter has all metrics")
+        wait_until(
+            lambda: "spark_driver_download_seconds_sum" in metrics(conf), "its reporter has all metrics"
+        )
         text = metrics(conf)
         assert names["reporting"] is reporting
 

@@ -202,7 +202,7 @@ def test_options(folder: Path) -> None:
         (("--fail-on", "down,,sla"), "--fail-on down,,sla: a rule without a name: expected one of down,"),
         (("--sla", "=5s"), "--sla =5s: names no query; expected a duration, or QUERY=DURATION"),
         (("--earliest", "2100-01-01"), "--earliest 2100-01-01: must be before --latest, which is tomorrow"),
-        (("--store", ""), "report: an argument (after --store) is empty; is a variable of the shell not set?"),
+        (("--store", ""), "report: the argument after --store is empty; is a variable of the shell not set?"),
         (("--json", "-", "--html", "-"), "--html and --json: only one of them can be -"),
     ],
 )

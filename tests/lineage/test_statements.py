@@ -250,7 +250,10 @@ def test_rows_that_are_dropped_as_duplicates(spark: Any, lineage: Any) -> None:
     for query, influences in {
         "SELECT DISTINCT id, customer FROM orders": ("orders.customer GROUP_BY", "orders.id GROUP_BY"),
         "SELECT * FROM dropped": ("orders.customer GROUP_BY", "orders.id GROUP_BY"),
-        "SELECT id FROM orders UNION SELECT id FROM customers": ("customers.id GROUP_BY", "orders.id GROUP_BY"),
+        "SELECT id FROM orders UNION SELECT id FROM customers": (
+            "customers.id GROUP_BY",
+            "orders.id GROUP_BY",
+        ),
         "SELECT id FROM orders UNION ALL SELECT id FROM customers": (),
     }.items():
         found = lineage(f"INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json {query}")

@@ -301,6 +301,17 @@ def test_failed_batch() -> None:
     assert [e.name for e in events[-3:]] == ["CheckpointEvent", "JobFailureEvent", "JobStatusChangeEvent"]
 
 
+@pytest.mark.parametrize("runs_on", [False, True])
+def test_a_batch_that_runs_when_the_program_fails(runs_on: bool) -> None:
+    """As long as Spark itself runs on, it may commit: nothing is said of it but that it was in progress."""
+    feed = Feed()(r.application_start(), r.query_started(0), r.batch_begins(100, 0))
+    end = r.application_end(400, SparkEventsSparkRunsOn=runs_on, Exception="ValueError: boom")
+    events = feed(end).end()
+
+    assert new_statuses(events, "query") == ["CREATED", "FAILED"]
+    assert len(seen(events, "CheckpointEvent")) == (0 if runs_on else 1)
+
+
 @pytest.mark.parametrize(("operators", "size"), [([], 0), ([{"memoryUsedBytes": 400}], -1)])
 def test_sizes_of_a_failed_batch(operators: list[dict[str, int]], size: int) -> None:
     """They are known only where there is no state, as the batch before tells."""

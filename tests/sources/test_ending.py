@@ -148,6 +148,8 @@ def test_what_fails_after_a_signal(mark: dict[str, Any] | None, withheld: bool) 
         ("org.apache.spark.SparkException: Job 7 cancelled because SparkContext was shut down", True),
         ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", True),
         ("java.lang.IllegalStateException: Shutdown in progress", True),
+        ("py4j.Py4JException: Error while sending a command.\n\tat py4j.CallbackClient.sendCommand", True),
+        ("py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: KeyError", False),
         ("KeyError: 'customer'", False),
     ],
 )

@@ -11,6 +11,7 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError
 from spark_events.cli.sql import options as own
 from spark_events.cli.sql.deploy import deploy, deploy_one, session
+from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.console import (
     CONFIGURATION,
     FAILED,
@@ -22,7 +23,6 @@ from spark_events.cli.terminal.console import (
     print_warnings,
     say,
 )
-from spark_events.cli.terminal.commands import Group
 from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.cli.terminal.registering import command
 from spark_events.spark.conf import read_conf

@@ -1,6 +1,6 @@
 """Commands and groups as all of the command line has them.
 
-Their help shows no type of Python's, where typer writes ``<bool>`` and ``<list[str]>``, and no argument is empty.
+Their help shows no type of Python's, where typer writes ``<bool>`` and ``<list[str]>``; no argument is empty.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typer import BadParameter
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from spark_events.api.errors import UsageError
+
+_OF_FILES = ("DIR", "FILE", "FOLDER", "PATH", "URL")
 
 
 class Command(TyperCommand):
@@ -32,14 +34,21 @@ class Command(TyperCommand):
         """Parse the arguments.
 
         Raises:
-            UsageError: one is empty. As a path it would be the folder that the shell is in.
+            UsageError: an argument, or an option's path, is empty: that would be the folder of the shell.
         """
         own = args[: args.index("--")] if "--" in args else args
-        if "" in own and not self.context_settings.get("ignore_unknown_options"):
-            place = own.index("")
-            where = f"after {own[place - 1]}" if place else "the first"
-            raise UsageError(f"{self.name}: an argument ({where}) is empty; is a variable of the shell not set?")
+        for place, given in enumerate(own):
+            option = self._option(own[place - 1]) if place else None
+            if given or (option is not None and option.metavar not in _OF_FILES):
+                continue
+            if not self.context_settings.get("ignore_unknown_options"):
+                where = "its first argument" if not place else f"the argument after {own[place - 1]}"
+                raise UsageError(f"{self.name}: {where} is empty; is a variable of the shell not set?")
         return super().parse_args(ctx, args)
+
+    def _option(self, name: str) -> TyperOption | None:
+        options = (each for each in self.params if isinstance(each, TyperOption) and not each.is_flag)
+        return next((each for each in options if name in each.opts), None)
 
 
 class Group(TyperGroup):

@@ -211,8 +211,11 @@ def _in_program(looped: Looped) -> str:
     """Return what to do about what the program does while no SQL execution runs."""
     if looped.projections:
         made = _MADE_IN_A_LOOP.format(projections=looped.projections)
-        return f"{made} {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}"
-    return f"{_ELSEWHERE} {_ADDED_IN_A_LOOP}" if looped.many_columns else _ELSEWHERE
+    elif looped.many_columns:
+        made = f"{_ADDED_IN_A_LOOP} If it does not,"
+    else:
+        return _ELSEWHERE
+    return f"{made} {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}"
 
 
 def collect_issue(place: str, collected: Collected) -> Issue:
@@ -296,4 +299,6 @@ def _described(place: str, pauses: Pauses) -> str:
     if pauses.number == 1:
         return f"{time} between {last} and {place}" if last else f"{time} before {place}"
     of_it = f", {duration(pauses.longest_ms)} of it after {last}" if last else ""
+    if not last and pauses.longest_ms * 2 > pauses.time_ms:
+        of_it = f", {duration(pauses.longest_ms)} of it in one"
     return f"{time} in {pauses.number:,} pauses before {place}{of_it}"

@@ -37,6 +37,8 @@ _LOOP, _MAY_BE_LOOP = 20, 3
 """From so many jobs of one place on, it is a loop, or may become one."""
 _ANYWHERE = "stages of DataFrames"
 """Where Spark does not say for which place in the code stages are: they may be for many."""
+_LONG_MS = 10_000
+"""So long a pause has the name of the SQL execution that comes next, if that writes."""
 _STARTS = 8
 """So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
 _SLOWLY = 2
@@ -160,8 +162,14 @@ class DriverTime:
         self._first_use.planned(execution)
         self._looped.many_columns = self._looped.many_columns or has_many_columns(execution)
         self._looped.projections = max(self._looped.projections, longest_chain(execution))
-        if not self._last_place and (written := execution.written()):
-            self._last_place = f"the write into {written[0]}"
+        if written := execution.written():
+            write = f"the write into {written[0]}"
+            self._last_place = self._last_place or write
+            if self._executions == 1:
+                self._undecided = [
+                    (write if place == _ANYWHERE and pause.time_ms >= _LONG_MS else place, pause, ended_ms)
+                    for place, pause, ended_ms in self._undecided
+                ]
 
     def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.

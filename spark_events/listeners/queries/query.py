@@ -130,7 +130,8 @@ class QueryListener:
         query.series.stopped(run)
         if thrown := record.get("exception"):
             failure = parse_failure(thrown, record.get("errorClassOnException"))
-            self._fail(query, run, failure, time_ms)
+            query.fail(run, failure, time_ms)
+            self._ended(query, run, time_ms, on_purpose=False)
         else:
             # Of one that was stopped from the JVM, only a batch that did not commit tells.
             reached_end = run.bounded and run.batch is None and not record.get(spark_records.STOPPED)
@@ -139,10 +140,12 @@ class QueryListener:
     def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the queries that still ran when the application ended; Spark does not report their end then."""
         outcome = outcome_of(record, self._context.settings.stop_signals)
+        runs_on = bool(record.get(spark_records.SPARK_RUNS_ON))
         while self._running:
             query, run = self._running.pop(next(iter(self._running)))
             if outcome.failure is not None:
-                self._fail(query, run, outcome.failure, time_ms, outcome.attributes)
+                query.fail(run, outcome.failure, time_ms, outcome.attributes, runs_on)
+                self._ended(query, run, time_ms, on_purpose=False)
             else:
                 self._end(query, run, JobStatus.CANCELED, time_ms, outcome.attributes)
 
@@ -189,17 +192,6 @@ class QueryListener:
         if run_id not in self._running:
             return None
         return self._running[run_id][1].place_of(None if batch is None else int(batch))
-
-    def _fail(
-        self,
-        query: StreamingQuery,
-        run: QueryRun,
-        failure: Failure,
-        time_ms: int,
-        attributes: EndAttributes = None,
-    ) -> None:
-        query.fail(run, failure, time_ms, attributes)
-        self._ended(query, run, time_ms, on_purpose=False)
 
     def _end(
         self,

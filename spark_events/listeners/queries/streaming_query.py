@@ -86,7 +86,7 @@ class StreamingQuery:
     def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
         """Called when a micro-batch has begun; a call for the running batch changes nothing.
 
-        Nor does one for a batch that has completed: a thread that code in ``foreachBatch`` has left goes on with it.
+        Nor does one for a batch that has completed: code in ``foreachBatch`` may have left a thread.
         """
         if run.batch is not None or batch <= run.last_batch:
             return
@@ -124,13 +124,25 @@ class StreamingQuery:
         self._watch.stop(run, time_ms)
         self._sources.rest(run, time_ms)
 
-    def fail(self, run: QueryRun, failure: Failure, time_ms: int, attributes: EndAttributes = None) -> None:
-        """End a run with a failure; the query still owes its next checkpoint."""
+    def fail(
+        self,
+        run: QueryRun,
+        failure: Failure,
+        time_ms: int,
+        attributes: EndAttributes = None,
+        runs_on: bool = False,
+    ) -> None:
+        """End a run with a failure; the query still owes its next checkpoint.
+
+        If Spark itself runs on, as after an exception of the program, the micro-batch may still commit.
+        """
         self._durations.failed(run, time_ms)
         self._watch.down(run, time_ms)
         self._sources.ended(run, time_ms)
-        if run.batch is not None:
+        if run.batch is not None and not runs_on:
             self.series.checkpoints.failed(run, *run.batch, time_ms, failure)
+        else:
+            run.end_batch_early(time_ms, None)
         self._context.failures.report(
             failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_events.listeners.record_fields import EXIT_CODE
-from spark_events.listeners.spark_records import END_CAUSE, JOB_END
+from spark_events.listeners.spark_records import END_CAUSE, JOB_END, SPARK_RUNS_ON
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.ending.application_end import (
@@ -73,9 +73,10 @@ class EndInquiry:
             time_ms: when, in ms since the epoch.
             raised: what the program raised when it closed the attachment; None for nothing.
         """
+        ending = PROCESS_EXIT.ending if raised is None else ending_by(raised)
         if isinstance(raised, KeyboardInterrupt):
-            return by_signal("SIGINT").record(time_ms)
-        return (PROCESS_EXIT.ending if raised is None else ending_by(raised)).record(time_ms)
+            ending = by_signal("SIGINT")
+        return {**ending.record(time_ms), SPARK_RUNS_ON: True}
 
     def of_lost_jvm(self, time_ms: int) -> Record:
         """Return the end of an application whose JVM is gone, at a time in ms since the epoch."""
