@@ -71,7 +71,7 @@ def report_whole(log: Path, conf: Mapping[str, str], wait_ms: int) -> None:
     files = LogFiles(str(log))
     (only,) = files.find()
     logged = LoggedApplication(files, only, make)
-    for _ in logged.tail.read(only, final=True):
+    for _ in logged.read(only, final=True):
         pass
     logged.close()
     assembled[0].registry.close(wait_ms)

@@ -6,6 +6,7 @@ import errno
 import functools
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from itertools import chain
@@ -18,6 +19,7 @@ from spark_events.listeners.spark_records import (
     APPLICATION_END,
     END_CAUSE,
     JOB_START,
+    QUERY_PROGRESS,
     QUERY_STARTED,
     QUERY_TERMINATED,
 )
@@ -279,12 +281,15 @@ class DriverSource:
                 self._listeners.on_record(record, now_ms())
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
-        for received_ms, record in records:
+        left = deque(records)
+        while left:
+            received_ms, record = left.popleft()
             name = str(record.get("Event"))
             if self._exit_mark.withholds(record):
                 continue
             completed = self._completions.get(name, _as_it_is)(record)
             if name == APPLICATION_END:
+                left = self._take_progress_of(left)
                 by_signal = bool(completed.get(END_CAUSE, {}).get("signal"))
                 if self._end.by_spark(completed, by_signal, time.monotonic()) is None:
                     continue
@@ -292,6 +297,17 @@ class DriverSource:
                 self._hear(self._end.release())
             self._take(completed, received_ms)
         self._metrics.update_lag(records[-1][0] if records else None)
+
+    def _take_progress_of(self, left: deque[tuple[int, Record]]) -> deque[tuple[int, Record]]:
+        """Take the micro-batches that Spark tells of right after its end, which have committed; return the rest."""
+        try:
+            left.extend(self._bridge.drain(_BATCH, 0))
+        except Exception as error:  # the JVM may be gone already
+            logger.debug("what came after Spark's end is not known: %r", error)
+        for received_ms, record in left:
+            if record.get("Event") == QUERY_PROGRESS:
+                self._take(record, received_ms)
+        return deque(each for each in left if each[1].get("Event") != QUERY_PROGRESS)
 
     def _take(self, record: Record, received_ms: int) -> None:
         self._listeners.on_record(record, received_ms)

@@ -123,7 +123,7 @@ class FollowedApplication:
             self._quiet_since_ms = listed_ms
         self.log = log
         final = self.logged.ended and not log.in_progress
-        for blocks, _ in enumerate(self.logged.tail.read(log, final), 1):
+        for blocks, _ in enumerate(self.logged.read(log, final), 1):
             if blocks >= _BLOCKS_A_TURN or (self.registry is not None and self.registry.crowded):
                 return True
         return False
@@ -131,7 +131,7 @@ class FollowedApplication:
     def tick(self, time_ms: int) -> None:
         """Let time pass while there are no new records."""
         if self.quiet_ms >= self._late_ms:
-            self.logged.tail.take_unfinished_line()
+            self.logged.take_unfinished_line()
         listeners = self.logged.listeners
         if listeners is not None and self.registry is not None and not self.logged.ended:
             self.logged.tail.take_rest_as_new()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from spark_events.api import ApplicationInfo
@@ -55,6 +55,7 @@ class LoggedApplication:
         self.tail = LogTail(files, self._on_record, resume, on_resumed)
         self.listeners: SparkListeners | None = None
         self._exit_mark = ExitMark()
+        self._end: dict[str, Any] | None = None
         # What Spark logs before the application's start: its environment, and a local executor.
         self._before_start: list[dict[str, Any]] = []
         self._ticked_ms = 0
@@ -68,6 +69,33 @@ class LoggedApplication:
     def clock_ms(self) -> int:
         """The latest time in any record so far, in ms since the epoch."""
         return self.listeners.clock_ms if self.listeners else 0
+
+    def read(self, log: EventLog, final: bool) -> Iterator[int]:
+        """Read what is new in the log.
+
+        The application's end is told last: Spark may log a micro-batch that has committed right after it.
+
+        Args:
+            log: as it is listed.
+            final: whether it is whole.
+
+        Yields:
+            The number of bytes read, block by block.
+        """
+        try:
+            yield from self.tail.read(log, final)
+        finally:
+            self._tell_end()
+
+    def take_unfinished_line(self) -> None:
+        """Take a last line that lacks nothing but its line feed: nothing has come after it for long."""
+        self.tail.take_unfinished_line()
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        if self._end is not None and self.listeners is not None:
+            self.listeners.on_record(self._end)
+            self._end = None
 
     def close(self) -> None:
         """Close the listeners: no more records will come."""
@@ -109,9 +137,11 @@ class LoggedApplication:
         if self._exit_mark.withholds(record):
             return
         if name == spark_records.APPLICATION_END:
-            if listeners.ended:
-                return
-            record = self._exit_mark.complete(record)
+            if not listeners.ended and self._end is None:
+                self._end = self._exit_mark.complete(record)
+            return
+        if self._end is not None and name != spark_records.QUERY_PROGRESS:
+            return
         listeners.on_record(record)
         if listeners.clock_ms >= self._ticked_ms + _TICK_MS:
             self._ticked_ms = listeners.clock_ms

@@ -48,7 +48,7 @@ class LogReplay:
             The number of bytes read, block by block.
         """
         try:
-            yield from self._logged.tail.read(self._log, final=True)
+            yield from self._logged.read(self._log, final=True)
         except OSError as error:
             self._logged.tail.notes.append(f"cannot be read: {error}")
         finally:
