@@ -299,7 +299,7 @@ class DriverSource:
         self._metrics.update_lag(records[-1][0] if records else None)
 
     def _take_progress_of(self, left: deque[tuple[int, Record]]) -> deque[tuple[int, Record]]:
-        """Take the micro-batches that Spark tells of right after its end, which have committed; return the rest."""
+        """Take the committed micro-batches that Spark tells of right after its end; return the rest."""
         try:
             left.extend(self._bridge.drain(_BATCH, 0))
         except Exception as error:  # the JVM may be gone already
