@@ -91,6 +91,37 @@ def test_grouping_sets_with_distinct_values() -> None:
     assert "Counts of distinct values, of v, cannot be added up so" in issue.advice
 
 
+def test_distinct_values_in_grouping_sets() -> None:
+    """One node makes rows of those of another; a text that is cut does not say which columns the sets have."""
+    copies = "[[u#7, v#1, a#2, b#3, 0], [u#7, v#1, a#2, null, 1], [u#7, v#1, nu"
+    keys = "[a#4, b#5, spark_grouping_id#6L, d.u#8, gid#9]"
+    distinct = (
+        "[[a#4, b#5, spark_grouping_id#6L, null, 0, v#1], [a#4, b#5, spark_grouping_id#6L, u#7, 1, null]]"
+    )
+    above = f"HashAggregate(keys={keys}, functions=[partial_count(1)])"
+    plan = Plan()(0, f"HashAggregate(keys={keys}, functions=[])", 2, rows=40)(
+        1, "Exchange hashpartitioning(a#4)", 1
+    )
+    plan(2, above, 1, rows=8_000_000)(3, f"Expand {distinct}, {keys}", 1, rows=8_000_000)
+    plan(4, f"Expand {copies}".ljust(LONGEST_TEXT, "x"), 1, rows=4_000_000)
+    plan(5, "Scan parquet db.visits [u#7]", 1, rows=1_000_000)
+    (issue,) = expanded(executed(plan, s1=(0, 40), s2=(40, 60)), Thresholds())
+    assert issue.sentence == (
+        "for 4 grouping sets (CUBE, ROLLUP) of a, b, and in each the distinct values of u, Spark makes 8,000,000 "
+        "rows of 1,000,000 before it aggregates them"
+    )
+    assert issue.share_ms == pytest.approx(40 * S * 7 / 8, abs=2)
+
+
+def test_sets_of_which_a_part_is_cut() -> None:
+    """The columns are those before the mark; what comes after it has distinct values."""
+    by_one = "HashAggregate(keys=[a#4, b#5, spark_grouping_id#6L, v#1], functions=[partial_sum(v#1)])"
+    cut = "Expand [[v#1, a#2, b#3, 0], [v#1, a#2, null, 1], [v#1, a#2, b#".ljust(LONGEST_TEXT, "x")
+    (issue,) = told(cut, by_one, 4_000_000, left=1_000)
+    assert "grouping sets (CUBE, ROLLUP) of a, b, Spark makes 4,000,000 rows" in issue.sentence
+    assert "Counts of distinct values, of v, cannot be added up so" in issue.advice
+
+
 def test_sliding_windows() -> None:
     (issue,) = told(WINDOWS, BY_WINDOWS, 6_000_000, left=500)
     assert "sliding windows of seen_at, Spark makes 6,000,000 rows of 1,000,000" in issue.sentence

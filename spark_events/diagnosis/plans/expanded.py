@@ -31,6 +31,10 @@ _MARKS = ("gid", "spark_grouping_id")
 """What Spark calls the column that tells the copies of a row apart."""
 _OF_ALL_VALUES = "0"
 """What Spark puts into that column of the copy whose values are not distinct ones."""
+_NEEDED_SETS = (
+    "Name the sets that are needed, GROUPING SETS ((a), (a, b), ()): each of those that nobody reads costs a "
+    "row for each row."
+)
 _NOT_ADDED_UP = (
     " Counts of distinct values, of {columns}, cannot be added up so; sketches of them can (hll_sketch_agg, "
     "hll_union_agg)."
@@ -47,7 +51,7 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
     for node in execution.nodes():
         if node.name not in (_EXPAND, _GENERATE) or len(node.children) != 1:
             continue
-        made, of = node.metrics.get(ROWS) or 0, node.children[0].rows or 0
+        made, of = node.metrics.get(ROWS) or 0, _read_by(node).rows or 0
         if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
             continue
         said = _said(node, made, of) if node.name == _EXPAND else _said_of_elements(node, made, of)
@@ -57,7 +61,7 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
 
 def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tuple[str, str]) -> Issue:
     stages = stages_of_rows(node, 2 * of)  # until there are no more than without the copies
-    below = (each for child in node.children for each in child.within_stage())
+    below = _read_by(node).within_stage()
     sentence, advice = said
     return Issue(
         EXPANDED_ROWS,
@@ -77,6 +81,18 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
     )
 
 
+def _read_by(node: Node) -> Node:
+    """Return what an Expand makes its rows of; for distinct values in grouping sets, one is on another."""
+    (read,) = node.children
+    return read.children[0] if _is_of_sets(node, read) else read
+
+
+def _is_of_sets(node: Node, below: Node) -> bool:
+    """Return whether an Expand for distinct values takes its rows from one that makes grouping sets."""
+    is_both = node.name == below.name == _EXPAND and len(below.children) == 1
+    return is_both and bool(_OF_SETS.search(_keys(node)))
+
+
 def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     """Return a sentence and what to do; None where nothing says what the rows are made for."""
     names = _names(node)
@@ -88,6 +104,15 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
             "row is in",
             "Let windows slide further. Or aggregate first by windows that do not overlap, as long as these "
             "slide, and then make long ones of their results: sums of sums, and sums of counts.",
+        )
+    if _is_of_sets(node, node.children[0]):
+        sets = node.children[0]
+        number, by = round((sets.metrics.get(ROWS) or 0) / of), first_of(_names_of_sets(node), _MOST_NAMES)
+        return (
+            f"for {number:,} grouping sets (CUBE, ROLLUP) of {by}, and in each the distinct values of {what}, "
+            f"Spark makes {made:,} rows of {of:,} before it aggregates them",
+            f"{_NEEDED_SETS} approx_count_distinct() needs one row for each set only; sketches "
+            "(hll_sketch_agg, hll_union_agg) can be added up from set to set.",
         )
     if _OF_DISTINCT.search(around):
         more = ", …" if len(node.text) >= LONGEST_TEXT and len(names) <= _MOST_NAMES else ""
@@ -104,8 +129,8 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
         return (
             f"for the grouping sets (CUBE, ROLLUP) of {what}, Spark makes {made:,} rows of {of:,} before it "
             "aggregates them",
-            "Where far fewer rows are left then, group by all of these columns first, and make the grouping "
-            f"sets of the result: sums of sums, and sums of counts.{not_added}",
+            f"{_NEEDED_SETS} Where far fewer rows are left then, group by all of these columns first, and "
+            f"make the grouping sets of the result: sums of sums, and sums of counts.{not_added}",
         )
     return None
 
@@ -158,12 +183,17 @@ def _names(node: Node) -> list[str]:
     texts = [item for item in items(node.text) if item.endswith("]")]
     copies = [columns(text) for text in texts]
     in_all = set(copies[0]).intersection(*copies) if copies else set()
-    if _OF_SETS.search(keys := _keys(node)):
-        of_sets = [name for name in columns(keys) if name not in _MARKS]
+    if _OF_SETS.search(_keys(node)) and not _is_of_sets(node, node.children[0]):
+        of_sets = _names_of_sets(node)
         # The others are columns whose distinct values are counted.
-        return [name for name in of_sets if name not in in_all] or of_sets
+        return [name for name in of_sets if name not in in_all or node.is_cut] or of_sets
     counted = (_CASE.sub("", item) for item in _distinct_items(node))
     return sorted({name for item in counted for name in columns(item)} - {*_MARKS})
+
+
+def _names_of_sets(node: Node) -> list[str]:
+    """Return the columns of grouping sets: they come before the mark, those of distinct values after it."""
+    return columns(_OF_SETS.split(_keys(node))[0])
 
 
 def _distinct_items(node: Node) -> list[str]:
