@@ -53,7 +53,7 @@ def test_a_range_within_a_few_keys() -> None:
     assert issue.stages == {2}
     assert issue.sentence.startswith(
         "the join of db.events and db.prices on country takes 180 µs of a CPU for each of 200,000 rows, as "
-        "long as to compare it with thousands of the other 30,000; of all these pairs with the same country, "
+        "long as to compare it with hundreds of the other 30,000; of all these pairs with the same country, "
         "its condition on ts, valid_from, valid_to keeps 200,000: 17.6 s"
     )
     assert "bucket" in issue.advice

@@ -15,6 +15,8 @@ from spark_events.diagnosis.thresholds import LARGE_BROADCAST, MISSING_BROADCAST
 
 _LARGER_SIDE = 8
 """How many times as large the other side is at least, so that it is worth a broadcast of the small one."""
+_SHUFFLED_ROW_NS = 2_000
+"""To write a row to a shuffle, read it, and sort it; twice that is not rare."""
 _LONG_BYTES = 8
 """Of a column that Spark describes with an L at its end, and of what each row has besides."""
 _IDENTIFIER = re.compile(r"[\w.]+")
@@ -53,6 +55,8 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
             f"Broadcast the other side of the join instead, which has {other_rows:,} rows{smaller}: hint "
             "that one."
         )
+    else:
+        computed_ms = -min(lost_ms, _shuffled_instead_ms(node, join, execution))
     yield Issue(
         LARGE_BROADCAST,
         f"{LARGE_BROADCAST} {', '.join(tables)}",
@@ -69,6 +73,12 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
         driver_ms=lost_ms,
         driver_span_ms=_between(below, join.stages, execution),
     )
+
+
+def _shuffled_instead_ms(broadcast: Node, join: Node, execution: EndedExecution) -> int:
+    """Return how long it takes at least to shuffle and sort both sides of a join instead of a broadcast."""
+    rows = sum(child.rows or 0 for child in join.children if child is not broadcast) + (broadcast.rows or 0)
+    return rows * _SHUFFLED_ROW_NS // 1_000_000 // max(1, execution.cores)
 
 
 def driver_ms(broadcast: Node, execution: EndedExecution) -> int:

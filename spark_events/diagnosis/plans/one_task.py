@@ -83,10 +83,10 @@ def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
         if any(child.name == "AQEShuffleRead" and "coalesced" in child.text for child in below):
             return FewTasks(
                 "adaptive execution put small shuffle partitions together",
-                "Their rows take long, small as they are: "
-                "spark.sql.adaptive.coalescePartitions.parallelismFirst=true with a smaller "
-                "spark.sql.adaptive.advisoryPartitionSizeInBytes, or "
-                "spark.sql.adaptive.coalescePartitions.enabled=false, keeps more tasks.",
+                "Their rows take long, small as they are. More tasks are left with a smaller "
+                "spark.sql.adaptive.coalescePartitions.minPartitionSize (1m by default), or with "
+                "spark.sql.adaptive.coalescePartitions.enabled=false and spark.sql.shuffle.partitions at about "
+                "the number of cores: hundreds of tasks may take longer to start than the rows take.",
             )
     return None
 

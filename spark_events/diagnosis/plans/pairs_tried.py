@@ -167,8 +167,8 @@ def _bytes_ms(node: Node) -> float:
 
 
 def _about(number: float) -> str:
-    """Return the order of a number: of pairs, nobody knows more."""
+    """Return the order of a number of pairs, as if each took ten times as long: nobody knows more."""
     for least, word in ((1e6, "millions"), (1e3, "thousands"), (1e2, "hundreds")):
-        if number >= least:
+        if number >= 10 * least:
             return word
     return "dozens"

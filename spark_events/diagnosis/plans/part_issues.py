@@ -68,7 +68,10 @@ def _of_group(group: PartGroup) -> tuple[str, str]:
     advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
     if group.besides_ms > _WORTH_A_WORD * group.lost_ms and not group.grows:
         sentence += "; so are other parts of the same sources"
-        advice += " Do so with those, too, or with what all of them are made of."
+        advice += (
+            " Best is the last DataFrame that all of these actions use: whatever it is made of is then computed "
+            "once, too."
+        )
     return sentence, advice
 
 

@@ -39,6 +39,14 @@ _MORE_HEAP_OF_DRIVER = (
     "tasks at once (local[n]); cache less, or serialized."
 )
 
+MORE_OF_SHUFFLE = (
+    "Use more partitions: repartition(), or a larger spark.sql.shuffle.partitions; of RDDs, the number that "
+    "reduceByKey() and the like are given."
+)
+MORE_OF_SOURCE = (
+    "Use more partitions: files that can be split, a smaller spark.sql.files.maxPartitionBytes, "
+    "parallelize(…, n), or repartition() before what takes long."
+)
 FEWER_OF_SHUFFLE = (
     "Set spark.sql.shuffle.partitions to about the number of cores, or let Spark put small partitions "
     "together (spark.sql.adaptive.enabled=true; of repartition(n) and of RDDs, it keeps the number that it "
@@ -139,7 +147,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             lost_ms,
             None,
             f"{count} of {duration(run.median)}{each}, for {stage.cores} cores",
-            "Use more partitions: repartition(), spark.sql.shuffle.partitions, or files that can be split.",
+            MORE_OF_SHUFFLE if stage.reads_shuffles else MORE_OF_SOURCE,
             evidence={**evidence, "fewTasks": True},
         )
     return None
