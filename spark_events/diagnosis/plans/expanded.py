@@ -109,8 +109,8 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
         sets = node.children[0]
         number, by = round((sets.metrics.get(ROWS) or 0) / of), first_of(_names_of_sets(node), _MOST_NAMES)
         return (
-            f"for {number:,} grouping sets (CUBE, ROLLUP) of {by}, and in each the distinct values of {what}, "
-            f"Spark makes {made:,} rows of {of:,} before it aggregates them",
+            f"for {number:,} grouping sets (CUBE, ROLLUP) of {by}, and in each the distinct values of "
+            f"{what}, Spark makes {made:,} rows of {of:,} before it aggregates them",
             f"{_NEEDED_SETS} approx_count_distinct() needs one row for each set only; sketches "
             "(hll_sketch_agg, hll_union_agg) can be added up from set to set.",
         )

@@ -85,8 +85,8 @@ def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
                 "adaptive execution put small shuffle partitions together",
                 "Their rows take long, small as they are. More tasks are left with a smaller "
                 "spark.sql.adaptive.coalescePartitions.minPartitionSize (1m by default), or with "
-                "spark.sql.adaptive.coalescePartitions.enabled=false and spark.sql.shuffle.partitions at about "
-                "the number of cores: hundreds of tasks may take longer to start than the rows take.",
+                "spark.sql.adaptive.coalescePartitions.enabled=false and spark.sql.shuffle.partitions at "
+                "about the number of cores: hundreds of tasks may take longer to start than the rows take.",
             )
     return None
 

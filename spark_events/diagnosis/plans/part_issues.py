@@ -69,8 +69,8 @@ def _of_group(group: PartGroup) -> tuple[str, str]:
     if group.besides_ms > _WORTH_A_WORD * group.lost_ms and not group.grows:
         sentence += "; so are other parts of the same sources"
         advice += (
-            " Best is the last DataFrame that all of these actions use: whatever it is made of is then computed "
-            "once, too."
+            " Best is the last DataFrame that all of these actions use: whatever it is made of is then "
+            "computed once, too."
         )
     return sentence, advice
 
