@@ -45,6 +45,7 @@ class Registry:
         variables: added to all groups.
         application: whose events and spans these are; they name it, also those of the root.
         lanes: the threads that the reporters share with those of other registries; None if each has its own.
+        before_metrics: waits, on the thread of each metric reporter, until that may open.
 
     Attributes:
         root: the group ``spark``, the ancestor of all others.
@@ -64,6 +65,7 @@ class Registry:
         variables: Mapping[str, str] | None = None,
         application: ApplicationInfo | None = None,
         lanes: Lanes | None = None,
+        before_metrics: Callable[[], None] | None = None,
     ) -> None:
         self.log = OnceLog()
         self.muted = False
@@ -71,7 +73,10 @@ class Registry:
         self._tap = tap
         self._metrics = metrics
         self._redactor = redactor or Redactor()
-        self.workers = [Worker(setup, self.log, _threads(setup, lanes)) for setup in setups]
+        before = {METRICS: before_metrics}
+        self.workers = [
+            Worker(setup, self.log, _threads(setup, lanes), before.get(setup.kind)) for setup in setups
+        ]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         receiving = (metrics or self)._by_kind[METRICS]
         self._limits = {worker: _limit(worker, variables or {}) for worker in receiving}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
 from spark_events.api.toolkit.formatting import counted
@@ -40,6 +40,7 @@ class Worker:
 
     Args:
         threads: run the turns.
+        before_opening: waits, in the first of them, until the reporter may open; None if it may at once.
 
     Attributes:
         variables: those that the reporter sees.
@@ -49,8 +50,15 @@ class Worker:
         delivery: the parts around a sending reporter; None for others, and before ``open``.
     """
 
-    def __init__(self, setup: ReporterSetup, log: OnceLog, threads: Threads = OWN_THREADS) -> None:
+    def __init__(
+        self,
+        setup: ReporterSetup,
+        log: OnceLog,
+        threads: Threads = OWN_THREADS,
+        before_opening: Callable[[], None] | None = None,
+    ) -> None:
         self.setup = setup
+        self._before_opening = before_opening
         self.variables = setup.variables
         self.title = f"{setup.kind.title} {setup.name!r}"
         self.stats = ReporterStats()
@@ -179,6 +187,8 @@ class Worker:
         """Create and open the reporter; if that fails, set ``error`` to the reason."""
         reporter: Reporter | None = None
         try:
+            if self._before_opening is not None:
+                self._before_opening()
             reporter = self.setup.factory.create(self.setup.config)
             wanted = self.setup.kind.reporter
             if not isinstance(reporter, wanted):

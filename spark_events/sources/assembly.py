@@ -30,6 +30,7 @@ class StartUp:
         tap: receives all events, whether or not a reporter wants them.
         shared_metrics: holds the metric reporters that applications share; None if each has its own.
         lanes: the threads that reporters of all applications share; None if each has its own.
+        before_metrics: waits, on the thread of a metric reporter, until it may open; None if it may at once.
     """
 
     open_within_ms: int | None = None
@@ -39,6 +40,7 @@ class StartUp:
     tap: Callable[[Event], None] | None = None
     shared_metrics: Registry | None = None
     lanes: Lanes | None = None
+    before_metrics: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def assemble(
         {"app_id": application.id} if start_up.shared_metrics is not None else None,
         application,
         start_up.lanes,
+        start_up.before_metrics,
     )
     start_reporters(registry, start_up.open_within_ms, start_up.close_within_ms)
     try:

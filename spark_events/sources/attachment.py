@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections import Counter as Counts
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OPEN_WAIT_MS = 10_000
+_ENDS_WAIT_S, _ENDS_LOOK_S = 5.0, 0.05
 _NO_REPORTER = (
     "no reporter is configured: set spark.events.reporter.<name>.factory.class (to file_log, for example) in "
     "spark-defaults.conf or with attach(spark, conf=…); spark-events init writes that file, "
@@ -114,6 +116,11 @@ class Attachment:
 
     def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> None:
         self._close(raised=raised)
+
+    @property
+    def ending(self) -> bool:
+        """Whether Spark has stopped, and what was reported is still being delivered."""
+        return self._source is not None and self._source.running and self._source.spark_stopped
 
     @property
     def active(self) -> bool:
@@ -291,11 +298,13 @@ def _start(target: AttachTarget, conf: Mapping[str, str], strict: bool) -> Attac
             raise ConfigError(_NO_REPORTER)
         logger.warning(_NO_REPORTER)
         return Attachment(Registry(()), None, target.key, conf, configuration.problems)
+    formers = [other for other in _attachments.values() if other.ending]
     start_up = StartUp(
         open_within_ms=_OPEN_WAIT_MS if strict else None,
         close_within_ms=configuration.settings.close_timeout_ms,
         with_plans=target.with_plans,
         spark_version=target.version(),
+        before_metrics=lambda: _await_ends(formers),
     )
     assembly = assemble(conf, application, configuration, start_up)
     try:
@@ -310,6 +319,13 @@ def _start(target: AttachTarget, conf: Mapping[str, str], strict: bool) -> Attac
     _times_attached[target.key] += 1
     own = OwnSignals(assembly.registry, application, configuration.settings)
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems, own=own)
+
+
+def _await_ends(formers: Sequence[Attachment]) -> None:
+    """Wait, though not for long, until applications that this process had before have left their ports."""
+    until_s = time.monotonic() + _ENDS_WAIT_S
+    while any(former.ending for former in formers) and time.monotonic() < until_s:
+        time.sleep(_ENDS_LOOK_S)
 
 
 def _at_exit() -> None:

@@ -100,6 +100,11 @@ class ConnectSource:
         """Whether the session is still being followed."""
         return self._thread.is_alive()
 
+    @property
+    def spark_stopped(self) -> bool:
+        """Whether the session has been stopped."""
+        return bool(self._session.is_stopped)
+
     def stop(self, *, at_exit: bool = False, raised: BaseException | None = None) -> None:
         """End for good; return when everything is delivered or the time is over.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 
 import pytest
@@ -49,6 +50,27 @@ def _forget() -> None:
 def emit(made: Registry, count: int = 1) -> None:
     for number in range(count):
         made.root.add_event(Event.builder("test", "MyEvent").set_attribute("n", number))
+
+
+def test_metric_reporters_wait_before_they_open() -> None:
+    """For what leaves their port; others begin at once."""
+    conf = {
+        "spark.events.reporter.e.factory.class": "tests.support.plugins:CollectingFactory",
+        "spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory",
+    }
+    setups, _ = read_all_setups(conf)
+    may_open = threading.Event()
+    made = Registry(setups, before_metrics=lambda: (may_open.wait(20), None)[1])
+    made.start()
+    try:
+        (metrics,) = (worker for worker in made.workers if worker.setup.name == "m")
+        (events,) = (worker for worker in made.workers if worker.setup.name == "e")
+        wait_until(events._opened.is_set, "the reporter of events is open")
+        assert not metrics._opened.is_set()
+        may_open.set()
+        assert made.wait_opened(20_000) == []
+    finally:
+        made.close(5_000)
 
 
 def test_life_of_a_reporter() -> None:

@@ -164,6 +164,11 @@ class DriverSource:
         """Whether the application is still being followed."""
         return self._thread.is_alive()
 
+    @property
+    def spark_stopped(self) -> bool:
+        """Whether the program has stopped Spark."""
+        return self._driver.stopped
+
     def about_to_stop(self, context: Any) -> None:
         """Called when the program stops a SparkContext: whether it raises just then is not seen later."""
         if context is self._context and context._jsc is not None:
