@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TypeVar
 
 from spark_events.api import ConfigError, probe_folder
 from spark_events.api.option_types import LOCAL_PATH
@@ -17,7 +18,7 @@ from spark_events.diagnosis.earlier_runs.run_folder import probe_run_folder
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.settings import STATE_DIR, ListenerSettings, turned_off
 from spark_events.runtime.foreign_errors import describe
-from spark_events.runtime.plugins import EVENTS
+from spark_events.runtime.plugins import EVENTS, create_reporter
 from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.sources.configuration import read_configuration
@@ -25,6 +26,7 @@ from spark_events.sources.unknown_keys import OF_THE_FRAMEWORK, unknown_keys
 from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +113,33 @@ def _check_reporter(
     title = f"{setup.kind.prefix}{setup.name}"
     try:
         # What create finds wrong, a missing package say, shows only there.
-        call_within(_PROBE_S, lambda: setup.factory.create(setup.config))
-        reached = call_within(_PROBE_S, lambda: _probe(setup)) if connect else ""
+        _of_plugin(lambda: create_reporter(setup.kind, setup.factory, setup.config))
+        reached = _of_plugin(lambda: _probe(setup)) if connect else ""
     except Exception as error:
         text = describe(error)
         problems.append(text if text.startswith("spark.") else f"{title}: {text}")
         return
     factory = setup.settings.factory_class or setup.name
     reporters.append(CheckedReporter(setup.kind.name, setup.name, factory, str(reached)))
+
+
+def _of_plugin(call: Callable[[], _Result]) -> _Result:
+    """Call a plugin, which may take only so long, and whose ``sys.exit`` does not end this process.
+
+    Raises:
+        ConfigError: it raises what is no Exception.
+        Exception: what it raises, or TimeoutError.
+    """
+
+    def on_its_thread() -> _Result:
+        try:
+            return call()
+        except Exception:
+            raise
+        except BaseException as error:
+            raise ConfigError(describe(error)) from None
+
+    return call_within(_PROBE_S, on_its_thread)
 
 
 def _probe(setup: ReporterSetup) -> str:

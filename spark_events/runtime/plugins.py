@@ -21,6 +21,7 @@ from spark_events.api import (
     MetricReporterFactory,
     MissingExtraError,
     Reporter,
+    ReporterConfig,
     ReporterFactory,
     SpanReporter,
     SpanReporterFactory,
@@ -161,6 +162,19 @@ def load_factory(kind: Kind, name: str, key: str) -> ReporterFactory:
         if wants_out(error):
             raise
         raise ConfigError(f"{key}: {name!r} raised {describe(error)}") from error
+
+
+def create_reporter(kind: Kind, factory: ReporterFactory, config: ReporterConfig) -> Reporter:
+    """Let a factory create a reporter.
+
+    Raises:
+        ConfigError: it created something else.
+        BaseException: what it raises.
+    """
+    reporter = factory.create(config)
+    if not isinstance(reporter, kind.reporter):
+        raise ConfigError(f"its factory created {type(reporter).__name__}; expected {kind.reporter.__name__}")
+    return reporter
 
 
 def _unknown_factory(kind: Kind, name: str, key: str) -> str:

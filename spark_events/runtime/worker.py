@@ -11,6 +11,7 @@ from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
+from spark_events.runtime.plugins import create_reporter
 from spark_events.runtime.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
 from spark_events.runtime.sending.delivery import Delivery
 from spark_events.runtime.sending.spool import Spool
@@ -189,12 +190,7 @@ class Worker:
         try:
             if self._before_opening is not None:
                 self._before_opening()
-            reporter = self.setup.factory.create(self.setup.config)
-            wanted = self.setup.kind.reporter
-            if not isinstance(reporter, wanted):
-                raise ConfigError(
-                    f"its factory created {type(reporter).__name__}; expected {wanted.__name__}"
-                )
+            reporter = create_reporter(self.setup.kind, self.setup.factory, self.setup.config)
             if isinstance(reporter, SendingReporter):
                 wake = self._runner.wake
                 self.delivery = Delivery(reporter, self.setup, self._account, self._threads, wake)

@@ -50,6 +50,22 @@ def test_a_script_that_is_not_on_the_path() -> None:
     assert "-m spark_events plugins" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("factory", "said"),
+    [
+        ("Exits", "spark.events.reporter.odd: SystemExit: 5"),
+        (
+            "WrongKind",
+            "spark.events.reporter.odd: its factory created CollectingSpans; expected EventReporter",
+        ),
+    ],
+)
+@pytest.mark.parametrize("connect", [True, False])
+def test_check_of_a_factory_that_creates_no_reporter(factory: str, said: str, connect: bool) -> None:
+    checked = check({"spark.events.reporter.odd.factory.class": f"tests.support.plugins:{factory}"}, connect)
+    assert checked.problems == [said]
+
+
 def test_check_of_a_good_configuration(tmp_path: Path) -> None:
     """A good configuration exits 0 and says which reporters would start."""
     path = properties(tmp_path, GOOD.format(path=tmp_path / "x"))

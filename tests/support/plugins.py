@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import ClassVar
 
@@ -193,6 +194,13 @@ class _Away(Collecting):
 class Away(EventReporterFactory):
     def create(self, config: ReporterConfig) -> EventReporter:
         return _Away(config)
+
+
+class Exits(EventReporterFactory):
+    """Ends the process, or means to."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        sys.exit(5)
 
 
 class WrongKind(EventReporterFactory):
