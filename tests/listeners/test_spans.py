@@ -64,6 +64,34 @@ def test_the_tree_of_a_batch_application() -> None:
     assert execution.attributes["description"] == "save at jobs.py:3"
 
 
+def test_a_barrier_stage_ends_once() -> None:
+    """Spark ends it a second time if its job fails, without anything of its tasks."""
+    application = batch_application()
+    again = r.stage("Completed", 75, 1, reason="Job aborted due to stage failure: Could not recover")
+    before, end = application[:8], application[8:]
+    stages = [span for span in Feed()(*before, again, *end).spans() if span.name == "Stage"]
+    assert [span.end_ms - T0 for span in stages] == [50, 70]
+
+
+@pytest.mark.parametrize(
+    "said", ["[SPARK_JOB_CANCELLED] Job 0 cancelled as part of all jobs", "Job 0 cancelled"]
+)
+def test_what_was_canceled_is_no_error(said: str) -> None:
+    """Neither the job, nor what it works for, nor its stages."""
+    spans = Feed()(
+        r.application_start(0),
+        r.execution("Start", 10, description="save at jobs.py:3"),
+        r.job_start(20, 0, (0,), spark__sql__execution__id="0"),
+        r.stage("Submitted", 30, 0),
+        r.stage("Completed", 50, 0, reason=said),
+        r.job_end(80, 0, message=said),
+        r.execution("End", 90, errorMessage=f"org.apache.spark.SparkException: {said}"),
+        r.application_end(100),
+    ).spans()
+    assert [span.name for span in spans if span.error is not None] == []
+    assert {span.name for span in spans} == {"Application", "SQL execution", "Job", "Stage"}
+
+
 def test_what_failed_has_an_error_and_an_exception() -> None:
     """Status ERROR, and OpenTelemetry's event ``exception`` with type, message and stack trace."""
     spans = Feed()(*batch_application()).spans()

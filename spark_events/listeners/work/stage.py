@@ -12,7 +12,7 @@ from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
-from spark_events.listeners.failures.failures import parse_failure
+from spark_events.listeners.failures.failures import parse_failure, was_cancelled
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
@@ -29,6 +29,7 @@ from spark_events.listeners.work.job import RunningJob, SparkJobListener
 from spark_events.listeners.work.python_work import PythonWork
 from spark_events.listeners.work.work import StageWork
 
+_MOST_ENDED = 1_000
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
 
 
@@ -60,6 +61,7 @@ class StageListener:
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._failed: dict[int, _FailedAttempt] = {}
+        self._ended: dict[tuple[int, int], None] = {}  # the latest attempts that have ended
         # By the attempt: what Spark's record of its failure, which follows, does not say.
         self._thrown: dict[tuple[int, int], Mapping[str, str]] = {}
         self._python = PythonWork(context)
@@ -100,6 +102,9 @@ class StageListener:
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
         attempt = self._attempts.pop(key, None)
+        if key in self._ended:  # Spark ends a barrier stage twice if its job fails
+            return
+        self._note_end(key)
         if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
             begun_ms = int(info.get("Submission Time") or time_ms)
@@ -114,7 +119,9 @@ class StageListener:
         self._python.stage_completed(info, attempt.of_query)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
-        self._span(key, attempt, info, time_ms, failure)
+        # As for its job, an end that somebody asked for is no error.
+        shown = None if failure is None or was_cancelled(failure) else failure
+        self._span(key, attempt, info, time_ms, shown)
         if failed is not None:
             self._failed[stage] = _FailedAttempt(number, time_ms, failed, attempt.of_query)
             self._jobs.stage_failed(stage, failed)
@@ -174,6 +181,11 @@ class StageListener:
     def tick(self, now_ms: int) -> None:
         """Add the series of stages that have run for a while, and remove those that ended a while ago."""
         self._series.tick(now_ms)
+
+    def _note_end(self, key: tuple[int, int]) -> None:
+        self._ended[key] = None
+        if len(self._ended) > _MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
 
     def _failure(self, key: tuple[int, int], reason: str, begun_ms: int) -> FailedStage:
         thrown, failure = self._thrown.pop(key, {}), parse_failure(reason)
