@@ -14,7 +14,8 @@ from spark_events.jobs.planned_catalog import CurrentDatabase, PlannedCatalog, U
 from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import flow_of_events
 from spark_events.spark.sql_errors import error_summary, query_line
-from spark_events.spark.sql_statements import SqlStatement, split_statements
+from spark_events.spark.sql_scripts import statements_of_file
+from spark_events.spark.sql_statements import SqlStatement
 
 _NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"
 
@@ -98,7 +99,7 @@ def _misses(planned: Sequence[PlannedStatement]) -> list[int]:
 
 def _statements(file: Path) -> Iterator[SqlStatement]:
     try:
-        return split_statements(file.read_text(encoding="utf-8-sig"))
+        return statements_of_file(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -46,6 +46,11 @@ _NAME = re.compile(rf"{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*")
 _RENAME = re.compile(
     rf"ALTER\s+TABLE\s+(?P<before>{_NAME.pattern})\s+RENAME\s+TO\s+(?P<now>{_NAME.pattern})", re.IGNORECASE
 )
+_CACHED = re.compile(
+    rf"CACHE\s+(?:LAZY\s+)?TABLE\s+(?P<name>{_NAME.pattern})(?:\s+OPTIONS\s*\([^()]*\))?\s+(?:AS\b|(?=SELECT\b|WITH\b|\())",
+    re.IGNORECASE,
+)
+"""A query that is cached under a name, as which later statements read it."""
 _QUOTE = "\0"
 """Stands for each character of a quoted text."""
 _LOCATION = re.compile(rf"\bLOCATION(?:\s*r?{_QUOTE}+)+", re.IGNORECASE)
@@ -122,6 +127,8 @@ class PlannedCatalog:
             PySparkException, Py4JError: it cannot be analyzed.
             UnknownColumnsError: it creates a table without columns.
         """
+        if (cached := _CACHED.match(text)) is not None:
+            text = f"CREATE OR REPLACE TEMPORARY VIEW {cached['name']} AS {text[cached.end() :]}"
         if not _OF_CATALOG.match(text):
             return lineage_of(self._spark, text)
         text = self._without_view(text)

@@ -309,3 +309,29 @@ def test_a_base_of_files_in_no_clone(files: Path, warm: WarmCommands) -> None:
     done = run(warm, files, "tables.sql", "--base", "main")
     assert done.returncode == 2
     assert "not a git repository" in done.stderr
+
+
+def test_scripts_and_caches(warm: WarmCommands, tmp_path: Path) -> None:
+    """Each statement of a script is one of the plan; a query that is cached is read under its name."""
+    (tmp_path / "jobs.sql").write_text("""
+CREATE TABLE raw (id INT, price INT) USING parquet;
+CACHE LAZY TABLE `dear` OPTIONS ('storageLevel' 'DISK_ONLY') AS SELECT id, price FROM raw WHERE price > 10;
+CACHE TABLE raw;
+BEGIN
+  DECLARE n INT DEFAULT 0;
+  CREATE TABLE all_dear USING parquet AS SELECT id, CASE WHEN price > 20 THEN 2 ELSE 1 END AS kind FROM dear;
+  IF n = 0 THEN
+    INSERT INTO all_dear SELECT id, 0 FROM raw;
+  ELSE
+    INSERT INTO all_dear SELECT nothing FROM raw;
+  END IF;
+END;
+CREATE TABLE after USING parquet AS SELECT id FROM all_dear;
+""")
+    done = run(warm, tmp_path, "jobs.sql", "--format", "markdown")
+    assert done.returncode == 1
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    assert "jobs.sql:11: [UNRESOLVED_COLUMN" in error
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| `")]
+    places = {row.rsplit("|", 2)[1].strip() for row in rows if "`jobs." in row}
+    assert places == {"`jobs.sql:2`", "`jobs.sql:7`", "`jobs.sql:9`", "`jobs.sql:14`"}
