@@ -203,6 +203,7 @@ def test_options(folder: Path) -> None:
         (("--sla", "=5s"), "--sla =5s: names no query; expected a duration, or QUERY=DURATION"),
         (("--earliest", "2100-01-01"), "--earliest 2100-01-01: must be before --latest, which is tomorrow"),
         (("--store", ""), "report: the argument after --store is empty; is a variable of the shell not set?"),
+        (("--store=",), "report: the value of --store is empty; is a variable of the shell not set?"),
         (("--json", "-", "--html", "-"), "--html and --json: only one of them can be -"),
     ],
 )

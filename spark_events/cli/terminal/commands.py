@@ -37,18 +37,21 @@ class Command(TyperCommand):
             UsageError: an argument, or an option's path, is empty: that would be the folder of the shell.
         """
         own = args[: args.index("--")] if "--" in args else args
-        for place, given in enumerate(own):
-            option = self._option(own[place - 1]) if place else None
-            if given or (option is not None and option.metavar not in _OF_FILES):
-                continue
-            if not self.context_settings.get("ignore_unknown_options"):
-                where = "its first argument" if not place else f"the argument after {own[place - 1]}"
-                raise UsageError(f"{self.name}: {where} is empty; is a variable of the shell not set?")
+        if (where := self._empty(own)) and not self.context_settings.get("ignore_unknown_options"):
+            raise UsageError(f"{self.name}: {where} is empty; is a variable of the shell not set?")
         return super().parse_args(ctx, args)
 
-    def _option(self, name: str) -> TyperOption | None:
-        options = (each for each in self.params if isinstance(each, TyperOption) and not each.is_flag)
-        return next((each for each in options if name in each.opts), None)
+    def _empty(self, args: list[str]) -> str:
+        """Return which argument is empty; empty if none is, or one of an option that takes no path."""
+        options = [each for each in self.params if isinstance(each, TyperOption) and not each.is_flag]
+        of_paths = {name for each in options if each.metavar in _OF_FILES for name in each.opts}
+        others = {name for each in options for name in each.opts} - of_paths
+        for before, given in zip(["", *args], args, strict=False):
+            if not given and before not in others:
+                return f"the argument after {before}" if before else "its first argument"
+            if given.endswith("=") and given[:-1] in of_paths:
+                return f"the value of {given[:-1]}"
+        return ""
 
 
 class Group(TyperGroup):
