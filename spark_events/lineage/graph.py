@@ -162,7 +162,7 @@ class GraphBuilder:
             for source, source_columns in split(tuple(column.items())).items():
                 edge = TableColumnLineageEdge(str(name), source_columns, texts.get(str(name), ""))
                 columns.setdefault(source, []).append(edge)
-        influences = self._split(tuple(_kinds(self._plan["indirect"]).items()))
+        influences = self._split(tuple(_kinds(sink.get("indirect", self._plan["indirect"])).items()))
         return [
             TableLineageEdge(feeding, vertex, tuple(columns.get(i, ())), influences.get(i, ()))
             for i in self._distinct

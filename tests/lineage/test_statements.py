@@ -244,6 +244,23 @@ def test_what_decides_which_rows_there_are(lineage: Any) -> None:
     assert found.columns == {"name": ("customers.name IDENTITY",)}
 
 
+def test_each_table_of_several_has_its_conditions(spark: Any) -> None:
+    """Those of its own branch, and those of what all branches read."""
+    graph = lineage_of(
+        spark,
+        "FROM (SELECT id, customer, amount, day FROM orders WHERE day > DATE'2026-01-01') "
+        "INSERT INTO totals SELECT 'x', amount, 1 WHERE customer > 1 "
+        "INSERT INTO customers SELECT id, 'y', 'z' WHERE amount > 5 GROUP BY id",
+    )
+    decided = {
+        edge.sink.datasets[0].name.rpartition("/")[2]: sorted(
+            str(column.column) for column in edge.influences
+        )
+        for edge in graph.relations
+    }
+    assert decided == {"totals": ["customer", "day"], "customers": ["amount", "day", "id"]}
+
+
 def test_rows_that_are_dropped_as_duplicates(spark: Any, lineage: Any) -> None:
     """DISTINCT, UNION and dropDuplicates() group by all columns, as GROUP BY of them does."""
     spark.table("orders").select("id", "customer").dropDuplicates().createOrReplaceTempView("dropped")

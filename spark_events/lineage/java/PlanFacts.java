@@ -99,6 +99,13 @@ public class PlanFacts {
         return indirect;
     }
 
+    /** Returns them, and begins anew with none. */
+    Inputs takeIndirect() {
+        Inputs taken = indirect;
+        indirect = Inputs.NONE;
+        return taken;
+    }
+
     public void addIndirect(Inputs inputs) {
         indirect = indirect.plus(inputs);
     }

@@ -28,11 +28,21 @@ public class PlanWalker {
         this.operators = new OperatorReader(facts, expressions);
     }
 
-    /** Reads a plan; once, however often it is in the tree. */
+    /** Reads a plan; once, however often it is in the tree. What it decides counts wherever it is. */
     public void walk(LogicalPlan plan) {
-        if (walked.put(plan, Boolean.TRUE) != null) {
-            return;
+        Inputs known = (Inputs) walked.get(plan);
+        if (known == null) {
+            walked.put(plan, Inputs.NONE);
+            Inputs before = facts.takeIndirect();
+            readAll(plan);
+            known = facts.takeIndirect();
+            walked.put(plan, known);
+            facts.addIndirect(before);
         }
+        facts.addIndirect(known);
+    }
+
+    private void readAll(LogicalPlan plan) {
         String name = Reflect.simpleName(plan.getClass());
         if (name.equals("WithCTE")) {
             walkAll(Trees.plans(Reflect.get(plan, "cteDefs")));

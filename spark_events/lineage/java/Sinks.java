@@ -82,6 +82,13 @@ class Sinks {
         return sink;
     }
 
+    /** Says which columns decide the rows of the sinks from a number on, instead of those of the statement. */
+    void decide(int first, Inputs indirect) {
+        for (int i = first; i < sinks.size(); i++) {
+            ((Map) sinks.get(i)).put("indirect", kinds(indirect));
+        }
+    }
+
     /** Adds a table that is itself changed: its columns come from nowhere. */
     void addTable(TableState table, String modify) {
         add(table.identity, modify, columns(table));

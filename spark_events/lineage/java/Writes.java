@@ -34,7 +34,13 @@ class Writes {
         }
         LogicalPlan[] children = Trees.children(node);
         for (int i = 0; i < children.length; i++) {
+            Inputs before = walker.facts.takeIndirect();
+            int first = sinks.all().size();
             readAll(children[i]);
+            if (children.length > 1) {  // of the tables that one statement fills, each has conditions of its own
+                sinks.decide(first, walker.facts.indirect());
+            }
+            walker.facts.addIndirect(before);
         }
     }
 
