@@ -465,12 +465,15 @@ def test_all_of_the_stages_is_for_parts(above: str, rows: int, lost_ms: int) -> 
     [
         ("BroadcastHashJoin [k#1], [k#2], Inner, BuildRight", 200, 9, 98 * S),
         ("BroadcastHashJoin [k#1], [k#2], Inner, BuildRight", 200, 90, 24_500),
+        ("BroadcastHashJoin [k#1], [k#2], Inner, BuildRight", 200, None, 98 * S),
         ("Coalesce 1", 1, 9, 98 * S),
         ("Project [k#1]", 1, 9, 24_500),
     ],
-    ids=["rows are looked up", "rows come to more", "one task has all parts", "one part"],
+    ids=["rows are looked up", "rows come to more", "no row was found", "one task has all parts", "one part"],
 )
-def test_what_else_a_stage_with_state_may_do(above: str, tasks: int, joined: int, lost_ms: int) -> None:
+def test_what_else_a_stage_with_state_may_do(
+    above: str, tasks: int, joined: int | None, lost_ms: int
+) -> None:
     plan = Plan()(0, above, 5, rows=joined)(1, "StateStoreSave [k#1], state info [ x ], Update", 5, rows=9)
     plan(2, "Exchange hashpartitioning(k#1, 200)", 4, shuffle_records_written=50)
     batch, rule = executed(plan(3, "Scan json [k#1]", 4, rows=50), s4=(0, 9), s5=(9, 109)), ManyStateParts()

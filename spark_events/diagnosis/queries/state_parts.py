@@ -174,9 +174,12 @@ def _is_quick_aggregation(node: Node) -> bool:
 
 
 def _looks_up(node: Node) -> bool:
-    """Return whether a node looks rows up in a table that each task has, and makes no more of them."""
+    """Return whether a node looks rows up in a table that each task has, and makes no more of them.
+
+    Of one that has made none, as before a watermark has passed, there is no number.
+    """
     rows = sum(child.rows or 0 for child in node.children if not child.is_exchange)
-    return node.name == _LOOK_UP and node.rows is not None and node.rows <= rows
+    return node.name == _LOOK_UP and (node.rows or 0) <= rows
 
 
 def fixed_commit_ms(progress: Mapping[str, Any], cores: int) -> int:
