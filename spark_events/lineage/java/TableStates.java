@@ -7,6 +7,7 @@ import io.sparkevents.jvm.Reflect;
 import io.sparkevents.jvm.TableProperties;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -198,6 +199,17 @@ final class TableStates {
         return location.startsWith("/") || location.indexOf(':') >= 0;
     }
 
+    private static boolean hasColumnTwice(StructType schema) {
+        String[] names = schema.fieldNames();
+        HashSet known = new HashSet();
+        for (int i = 0; i < names.length; i++) {
+            if (!known.add(names[i].toLowerCase())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Returns a table with the changes of its columns, its properties, or its place that a plan has. */
     TableState altered(TableState state, LogicalPlan node) {
         String location = Reflect.text(Reflect.get(node, "location"));
@@ -217,8 +229,9 @@ final class TableStates {
         }
         try {
             Object[] arguments = {state.schema, changes, scala.Option.apply(null), "ALTER TABLE"};
-            Object schema = Calls.call(CatalogV2Util$.MODULE$, "applySchemaChanges", arguments);
-            return new TableState(state.identity, (StructType) schema);
+            StructType schema = (StructType) Calls.call(CatalogV2Util$.MODULE$, "applySchemaChanges", arguments);
+            // A table that was read late has the columns already that the statement adds.
+            return hasColumnTwice(schema) ? state : new TableState(state.identity, schema);
         } catch (Throwable error) {
             return state;
         }
