@@ -217,8 +217,10 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_statement(lineage: Any, name: str) -> None:
+def test_statement(lineage: Any, spark: Any, name: str) -> None:
     sql, sources, sinks, columns = STATEMENTS[name]
+    if "listagg" in sql and spark.version < "4":
+        pytest.skip("listagg came with Spark 4")
     found = lineage(sql)
     assert found.incomplete == ""
     assert found.sources == tuple(sources.split())
