@@ -18,7 +18,7 @@ from spark_events.api import (
 )
 from spark_events.jobs.planned_others import OWN, OtherCatalogs
 from spark_events.lineage import lineage_of
-from spark_events.spark.sql_statements import COMMENT, sql_tokens
+from spark_events.spark.sql_statements import QUOTE, without_texts
 from spark_events.spark.sql_text import literal, quoted
 
 PROVIDER = "spark-events.provider"
@@ -51,9 +51,7 @@ _CACHED = re.compile(
     re.IGNORECASE,
 )
 """A query that is cached under a name, as which later statements read it."""
-_QUOTE = "\0"
-"""Stands for each character of a quoted text."""
-_LOCATION = re.compile(rf"\bLOCATION(?:\s*r?{_QUOTE}+)+", re.IGNORECASE)
+_LOCATION = re.compile(rf"\bLOCATION(?:\s*r?{QUOTE}+)+", re.IGNORECASE)
 _MOVES = re.compile(rf"\bSET\s+{_LOCATION.pattern}", re.IGNORECASE)
 """In a statement that gives something that is there another place, and does nothing else."""
 _HIVE_FORMAT = re.compile(
@@ -61,7 +59,7 @@ _HIVE_FORMAT = re.compile(
     r"(?:(?!\b(?:STORED|LOCATION|TBLPROPERTIES|PARTITIONED|CLUSTERED|OPTIONS|(?<!DEFINED\s)AS)\b).)*",
     re.IGNORECASE | re.DOTALL,
 )
-_USING = re.compile(rf"\bUSING\s+(?P<provider>[\w.{_QUOTE}-]+)", re.IGNORECASE)
+_USING = re.compile(rf"\bUSING\s+(?P<provider>[\w.{QUOTE}-]+)", re.IGNORECASE)
 _TRANSFORMS = re.compile(
     r"\bPARTITIONED\s+BY\s*\((?:[^()]|\([^()]*\))*\([^()]*\)(?:[^()]|\([^()]*\))*\)", re.I
 )
@@ -135,7 +133,7 @@ class PlannedCatalog:
         created = _created_table(text)
         if created is None:
             graph = lineage_of(self._spark, text)
-            bare = _without_texts(text)
+            bare = without_texts(text)
             # What is dropped or renamed later takes its files along.
             if not _MOVES.search(bare):
                 self._spark.sql(_without_location(text, bare))
@@ -170,7 +168,7 @@ class PlannedCatalog:
 
         Spark has views in its own catalog alone; a table of the same columns feeds the same data.
         """
-        match = _OF_VIEW.match(_without_texts(text))
+        match = _OF_VIEW.match(without_texts(text))
         if match is None:
             return text
         names = self._others.names_of(text)
@@ -218,7 +216,7 @@ class PlannedCatalog:
         selected = [vertex for vertex in sinks if vertex.modify_type is ModifyType.CTAS]
         creates = any(vertex.modify_type is ModifyType.CREATE for vertex in sinks)
         has_columns = any("schema" in dataset.facets for vertex in sinks for dataset in vertex.datasets)
-        if creates and not has_columns and not _LIKE.search(_without_texts(created.text)):
+        if creates and not has_columns and not _LIKE.search(without_texts(created.text)):
             raise UnknownColumnsError(
                 "CREATE TABLE without columns, which Spark would read from the table's data: write them down"
             )
@@ -246,7 +244,7 @@ def _created_table(text: str) -> _TableText | None:
     Neither the table's rows nor their place are of interest, and an analysis would look for them there, with
     a connector that need not be here.
     """
-    bare = _without_texts(text)
+    bare = without_texts(text)
     head = _TABLE.match(bare)
     name = _NAME.match(text, head.end()) if head else None
     if head is None or name is None:
@@ -267,19 +265,6 @@ def _created_table(text: str) -> _TableText | None:
 
 def _without_location(text: str, bare: str) -> str:
     return _changed(text, [(match.span(), "") for match in _LOCATION.finditer(bare)])
-
-
-def _without_texts(text: str) -> str:
-    """Return a statement of the same length, whose comments are blanks and whose quoted texts no words."""
-    parts = []
-    for token in sql_tokens(text):
-        words = text[token.start : token.end]
-        if token.kind == COMMENT:
-            words = " " * len(words)
-        elif words[0] in "'\"`" and len(words) > 1:
-            words = _QUOTE * len(words)
-        parts.append(words)
-    return "".join(parts)
 
 
 def _changed(text: str, changes: list[tuple[tuple[int, int], str]]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spark_events.spark.sql_statements import SqlStatement, split_statements
+from spark_events.spark.sql_statements import SqlStatement, split_statements, without_texts
 
-_QUOTED = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`", re.DOTALL)
 _LABEL = r"(?:[A-Za-z_]\w*\s*:\s*)?"
 SCRIPT = re.compile(rf"{_LABEL}BEGIN\b(?!\s+TRANSACTION\b)", re.IGNORECASE)
 """How one begins."""
@@ -34,7 +33,7 @@ def statements_of_file(text: str) -> Iterator[SqlStatement]:
     """Yield the statements of a file, those of scripts one by one, in the order of its text."""
     depth = 0
     for part in split_statements(text):
-        words = " ".join(_QUOTED.sub("", part.text).split())
+        words = " ".join(without_texts(part.text).split())
         if depth or SCRIPT.match(words):
             depth = max(0, depth + len(OPENS.findall(words)) - len(CLOSES.findall(words)))
             yield from _within(part)
@@ -44,9 +43,9 @@ def statements_of_file(text: str) -> Iterator[SqlStatement]:
 
 def _within(part: SqlStatement) -> Iterator[SqlStatement]:
     """Yield the statement that a part of a script is, unless it only decides which others run."""
-    text = part.text
-    while (control := _CONTROL.match(text)) is not None:
-        text = text[control.end() :]
-    if not _NO_STATEMENT.match(text):
-        begin = len(part.text) - len(text.lstrip())
-        yield SqlStatement(text.strip(), part.line + part.text.count("\n", 0, begin))
+    words, begin = without_texts(part.text), 0
+    while (control := _CONTROL.match(words, begin)) is not None:
+        begin = control.end()
+    if not _NO_STATEMENT.match(words, begin):
+        begin += len(words[begin:]) - len(words[begin:].lstrip())
+        yield SqlStatement(part.text[begin:].strip(), part.line + part.text.count("\n", 0, begin))

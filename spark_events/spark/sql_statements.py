@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 COMMENT, UNENDED, END, OTHER = "comment", "unended comment", "end of a statement", "other"
+QUOTE = "\0"
+"""Stands for each character of a quoted text in what ``without_texts`` returns."""
 _TOKEN = re.compile(
     r"""
     (?P<comment>--[^\n]*)
@@ -77,6 +79,19 @@ def split_statements(text: str) -> Iterator[SqlStatement]:
             start = -1
     if start >= 0:
         yield _statement(text, start, last)
+
+
+def without_texts(text: str) -> str:
+    """Return a statement of the same length, whose comments are blanks and whose quoted texts no words."""
+    parts = []
+    for token in sql_tokens(text):
+        words = text[token.start : token.end]
+        if token.kind == COMMENT:
+            words = " " * len(words)
+        elif words[0] in "'\"`" and len(words) > 1:
+            words = QUOTE * len(words)
+        parts.append(words)
+    return "".join(parts)
 
 
 def _statement(text: str, start: int, end: int) -> SqlStatement:

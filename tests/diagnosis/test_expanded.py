@@ -113,6 +113,17 @@ def test_distinct_values_in_grouping_sets() -> None:
     assert issue.share_ms == pytest.approx(40 * S * 7 / 8, abs=2)
 
 
+def test_grouping_sets_of_sliding_windows() -> None:
+    """Of two such nodes, the one below may make windows: then nobody counts distinct values."""
+    plan = Plan()(0, BY_SETS, 1, rows=8_000_000)(1, CUBE, 1, rows=32_000_000)
+    plan(2, WINDOWS, 1, rows=8_000_000)(3, "Scan parquet db.visits [a#2]", 1, rows=1_000_000)
+    issues = list(expanded(executed(plan, s1=(0, 40)), Thresholds()))
+    assert not [issue.sentence for issue in issues if "distinct" in issue.sentence]
+    assert (
+        "grouping sets (CUBE, ROLLUP) of a, b, Spark makes 32,000,000 rows of 8,000,000" in issues[0].sentence
+    )
+
+
 def test_sets_of_which_a_part_is_cut() -> None:
     """The columns are those before the mark; what comes after it has distinct values."""
     by_one = "HashAggregate(keys=[a#4, b#5, spark_grouping_id#6L, v#1], functions=[partial_sum(v#1)])"

@@ -178,6 +178,15 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
             "loud": "customers.name TRANSFORMATION",
         },
     ),
+    "fields of structs of several rows": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT s.n AS name FROM"
+        " (SELECT struct(name AS n, id AS i) AS s FROM customers UNION ALL SELECT struct(country AS n, id AS i) AS s FROM customers)",
+        "customers",
+        "OVERWRITE out",
+        {
+            "name": "customers.country TRANSFORMATION, customers.id TRANSFORMATION, customers.name TRANSFORMATION"
+        },
+    ),
     "fields of the greatest struct": (
         "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT best.customer AS best, best.amount AS most, upper(latest.tag) AS tag FROM"
         " (SELECT max(struct(amount, customer)) FILTER (WHERE id > 0) AS best, first(struct(tags[0] AS tag, id)) AS latest FROM orders)",

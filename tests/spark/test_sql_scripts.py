@@ -49,3 +49,13 @@ def test_statements() -> None:
         (21, "begin transaction"),
         (22, "if"),
     ]
+
+
+def test_quoted_words_and_comments_decide_nothing() -> None:
+    """Not what looks like THEN in a text, nor like END in a comment within a comment."""
+    script = "begin if x = ' then ' then insert into a select 1; end if; /* /* end */ end */ insert into b select 2; end; select 3"
+    assert [each.text for each in statements_of_file(script)] == [
+        "insert into a select 1",
+        "insert into b select 2",
+        "select 3",
+    ]

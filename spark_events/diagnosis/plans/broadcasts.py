@@ -49,6 +49,7 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
         "is sent."
     )
     computed_ms, other_rows, other_bytes = _computed_for_nothing(node, join, execution)
+    saved_ms = lost_ms + computed_ms
     if other_rows:
         smaller = "" if other_bytes else ", if that is smaller"
         advice = (
@@ -56,11 +57,11 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
             "that one."
         )
     else:
-        computed_ms = -min(lost_ms, _shuffled_instead_ms(node, join, execution))
+        saved_ms = max(0, lost_ms - _shuffled_instead_ms(node, join, execution))
     yield Issue(
         LARGE_BROADCAST,
         f"{LARGE_BROADCAST} {', '.join(tables)}",
-        lost_ms + computed_ms,
+        saved_ms,
         None,
         f"the driver collects {size(data)} ({node.rows or 0:,} rows{of_tables(tables)}), and sends them to "
         f"all executors{keys}; that takes it {duration(lost_ms)}",

@@ -90,7 +90,7 @@ def _read_by(node: Node) -> Node:
 def _is_of_sets(node: Node, below: Node) -> bool:
     """Return whether an Expand for distinct values takes its rows from one that makes grouping sets."""
     is_both = node.name == below.name == _EXPAND and len(below.children) == 1
-    return is_both and bool(_OF_SETS.search(_keys(node)))
+    return is_both and bool(_OF_SETS.search(_keys(node))) and not _OF_WINDOWS.search(below.text)
 
 
 def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:

@@ -141,6 +141,7 @@ class OperatorReader {
         }
         for (int place = 0; place < sums.length; place++) {
             facts.put(columns[place], sums[place]);
+            facts.forgetDefinition(columns[place]);
         }
     }
 

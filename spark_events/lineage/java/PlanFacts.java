@@ -78,6 +78,11 @@ public class PlanFacts {
         definitionsById.put(id(column), value);
     }
 
+    /** Forgets that expression: the column has the values of several rows, and the id of the first of them. */
+    void forgetDefinition(NamedExpression column) {
+        definitionsById.remove(id(column));
+    }
+
     /** Returns that expression; null for a column that has been read, or is one of several rows. */
     public Expression definition(NamedExpression column) {
         return (Expression) definitionsById.get(id(column));

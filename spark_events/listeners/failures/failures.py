@@ -89,6 +89,11 @@ def was_cancelled(failure: Failure) -> bool:
     return any(_CANCELLED.match(text) for text in (failure.stacktrace or "", failure.message))
 
 
+def unless_cancelled(failure: Failure | None) -> Failure | None:
+    """Return the error of a span: a failure, but not that of what somebody cancelled."""
+    return None if failure is None or was_cancelled(failure) else failure
+
+
 def users_expression(text: str) -> CodePlace | None:
     """Return where a DataFrame's expression is from that failed; None where Spark does not say."""
     match = _EXPRESSION.search(text)

@@ -7,7 +7,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
-from spark_events.listeners.failures.failures import parse_failure, was_cancelled
+from spark_events.listeners.failures.failures import parse_failure, unless_cancelled
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.record_types import ApplicationEndRecord, SQLExecutionEndRecord
 from spark_events.listeners.run import Execution, Job
@@ -32,8 +32,7 @@ class SqlExecutionListener(Timeless):
         error = record.get("errorMessage")
         execution = self._context.run.executions.get(int(record["executionId"]))
         if execution is not None:
-            failure = parse_failure(error) if error else None
-            self._end(execution, time_ms, None if failure is None or was_cancelled(failure) else failure)
+            self._end(execution, time_ms, unless_cancelled(parse_failure(error) if error else None))
 
     def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the executions that still ran when the application ended."""

@@ -12,7 +12,7 @@ from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
-from spark_events.listeners.failures.failures import parse_failure, was_cancelled
+from spark_events.listeners.failures.failures import parse_failure, unless_cancelled
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
@@ -101,10 +101,10 @@ class StageListener:
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
-        attempt = self._attempts.pop(key, None)
         if key in self._ended:  # Spark ends a barrier stage twice if its job fails
             return
         self._note_end(key)
+        attempt = self._attempts.pop(key, None)
         if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
             begun_ms = int(info.get("Submission Time") or time_ms)
@@ -119,9 +119,7 @@ class StageListener:
         self._python.stage_completed(info, attempt.of_query)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
-        # As for its job, an end that somebody asked for is no error.
-        shown = None if failure is None or was_cancelled(failure) else failure
-        self._span(key, attempt, info, time_ms, shown)
+        self._span(key, attempt, info, time_ms, unless_cancelled(failure))
         if failed is not None:
             self._failed[stage] = _FailedAttempt(number, time_ms, failed, attempt.of_query)
             self._jobs.stage_failed(stage, failed)
