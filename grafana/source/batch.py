@@ -20,7 +20,7 @@ from grafana.source.panels import (
     rows,
     states,
 )
-from grafana.source.queries import APPLICATION_STATUS, BATCH, FAILURES, STATUS_NAMES
+from grafana.source.queries import APPLICATION_STATUS, BATCH, FAILURES, STATUS_NAMES, counted
 
 _BY_APP = "{{app_name}}"
 _LOST = "spark_application_lost_time_seconds_total"
@@ -109,7 +109,7 @@ def _counts() -> list[builders.Panel]:
 
 
 def _increase(counter: str, by: str, selector: str = "", window: str = "$__range") -> str:
-    return f"sum by ({by}) (increase({counter}{{{APP}{selector}}}[{window}])) {BATCH}"
+    return f"sum by ({by}) {counted(f'{counter}{{{APP}{selector}}}', window)} {BATCH}"
 
 
 def _runs() -> builders.Panel:

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import units
 
 from grafana.source.panels import AMBER, APP, GREEN, RED, PromQuery, lines, number
-from grafana.source.queries import BATCH
+from grafana.source.queries import BATCH, counted
 
 _BY = "by (app_name)"
 
@@ -15,8 +15,8 @@ def executors() -> list[builders.Panel]:
     """Return the panels, each a third of a row."""
     used = "spark_application_executor_heap_used"
     limit = _of("spark_application_executor_heap_limit_bytes")
-    removed = f"increase(spark_application_executors_removed_total{{{APP}}}[1h])"
-    lost = f"sum by (reason) (sum by (app_name, reason) ({removed}) {BATCH})"
+    removed = counted(f"spark_application_executors_removed_total{{{APP}}}", "1h")
+    lost = f"sum by (reason) (sum by (app_name, reason) {removed} {BATCH})"
     return [
         lines(
             "Executor heap",

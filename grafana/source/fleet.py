@@ -28,6 +28,7 @@ from grafana.source.queries import (
     STATUS_NAMES,
     UP,
     latest,
+    counted,
 )
 
 
@@ -74,8 +75,8 @@ def _counts() -> list[builders.Panel]:
             "Records that reporters and the driver bridge dropped in the time range, and that are missing "
             "therefore.",
             PromQuery(
-                f"(sum(increase(spark_reporter_dropped_total{{{APP}}}[$__range])) or vector(0))"
-                f" + (sum(increase(spark_bridge_dropped_total{{{APP}}}[$__range])) or vector(0))",
+                f"(sum {counted(f'spark_reporter_dropped_total{{{APP}}}')} or vector(0))"
+                f" + (sum {counted(f'spark_bridge_dropped_total{{{APP}}}')} or vector(0))",
                 "",
             ),
             NONE_IS_GOOD,

@@ -40,15 +40,27 @@ QUERY_STATUS = (
     status_number("app_query_status:spark_query_status:max", "app_name, query_name", QUERY) + f" or {UP} == 0"
 )
 APPLICATION_STATUS = status_number("app_status:spark_application_status:max", "app_name", APP)
+
+
+def counted(counter: str, window: str = "$__range") -> str:
+    """Return by how much each series of a counter grew within a window of time.
+
+    Where a series has few samples, increase() makes two of one: it counts only what a driver began again.
+    """
+    within = f"{counter}[{window}]"
+    grown = f"max_over_time({within}) - min_over_time({within})"
+    return f"({grown} unless resets({within}) > 0 or increase({within}))"
+
+
 # Each run has an id of its own, in whichever driver.
 _RUNS = f"count by (app_name, query_name, run_id) (last_over_time(spark_query_info{{{QUERY}}}[$__range]))"
 RESTARTS = f"count {BY_QUERY} ({_RUNS}) - 1"
 # A counter that begins within the time shown, with the first failure of its kind, begins at 1: its first
-# value comes to what Prometheus calls the increase.
+# value comes to its growth.
 _FAILURES = f"spark_failures_total{{{QUERY}}}"
 _NEW = f"(min_over_time({_FAILURES}[$__range]) unless {_FAILURES} offset $__range)"
-FAILURES = f"(increase({_FAILURES}[$__range]) + {_NEW} or {_NEW} or increase({_FAILURES}[$__range]))"
+FAILURES = f"({counted(_FAILURES)} + {_NEW} or {_NEW} or {counted(_FAILURES)})"
 OVERDUE = f"app_query:spark_query_checkpoint_overdue:age_seconds{{{QUERY}}}"
-SLA_MET = f"sum {BY_QUERY} (increase(spark_query_checkpoint_sla_met_total{{{QUERY}}}[$__range]))"
-SLA_MISSED = f"sum {BY_QUERY} (increase(spark_query_checkpoint_sla_missed_total{{{QUERY}}}[$__range]))"
+SLA_MET = f"sum {BY_QUERY} {counted(f'spark_query_checkpoint_sla_met_total{{{QUERY}}}')}"
+SLA_MISSED = f"sum {BY_QUERY} {counted(f'spark_query_checkpoint_sla_missed_total{{{QUERY}}}')}"
 SHARE_MET = f"{SLA_MET} / ({SLA_MET} + {SLA_MISSED})"
