@@ -710,6 +710,28 @@ def test_a_few_jobs_are_no_loop_in_the_end() -> None:
     assert told(time, 22 * S)["idle-cores"].lost_ms == 14 * S
 
 
+@pytest.mark.parametrize(
+    ("pause_ms", "spark_took_ms", "is_told"),
+    [(300, 0, False), (1_200, 0, True), (1_200, 10 * S, False)],
+    ids=["of Spark itself", "of the program", "of Spark on a busy machine"],
+)
+def test_short_pauses_between_the_stages_of_a_small_application(
+    pause_ms: int, spark_took_ms: int, is_told: bool
+) -> None:
+    time = driver(idle_time_ms=5 * S)
+    time.spark_started(spark_took_ms)
+    for number in range(30):
+        ran(time, number * (pause_ms + S), number * (pause_ms + S) + S, "")
+    assert ("idle-cores" in told(time, 30 * (pause_ms + S) - pause_ms)) is is_told
+
+
+def test_very_many_short_pauses_are_told() -> None:
+    time = driver(idle_time_ms=5 * S)
+    for number in range(100):
+        ran(time, number * 600, number * 600 + 300, "")
+    assert told(time, 60 * S - 300)["idle-cores"].lost_ms == 99 * 300
+
+
 def test_who_looks_for_small_issues_gets_smaller_limits_unless_they_are_set() -> None:
     assert Thresholds(min_time_ms=1 * S).least_idle_ms == 4 * S
     assert Thresholds(min_time_ms=1 * S).least_long_task_ms == 2 * S

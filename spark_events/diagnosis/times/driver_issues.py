@@ -37,6 +37,7 @@ class Pauses:
         number: how often.
         within_ms: how much of it belonged to SQL executions.
         longest_ms: how long the longest was.
+        usual_ms: how much of it was no more than Spark takes between any two stages.
         after: the place of the last stage before that; empty if unknown.
     """
 
@@ -44,6 +45,7 @@ class Pauses:
     time_ms: int = 0
     within_ms: int = 0
     longest_ms: int = 0
+    usual_ms: int = 0
     after: str = ""
 
     @property
@@ -57,6 +59,7 @@ class Pauses:
         self.number += 1
         self.time_ms += pause.time_ms
         self.within_ms += pause.within_ms
+        self.usual_ms += min(pause.usual_ms, pause.time_ms)
         if pause.time_ms > self.longest_ms:
             self.longest_ms, self.after = pause.time_ms, pause.after
 

@@ -41,6 +41,9 @@ _LONG_MS = 10_000
 """So long a pause has the name of the SQL execution that comes next, if that writes."""
 _STARTS = 8
 """So many times as long as Spark takes to start, it takes until the first stage, on a busy machine, too."""
+_USUAL_PAUSE_MS, _MOST_USUAL = 300, 32
+"""So long Spark plans, compiles and commits between two stages, whatever the program does; so many of these
+pauses are no reason to say anything."""
 _SLOWLY = 2
 """Results may come that much more slowly than is assumed; what lasts longer is work on them."""
 _CALL_SITE = re.compile(r"\w+ at \S+:\d+")
@@ -84,6 +87,7 @@ class DriverTime:
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
         self._usual_start_ms = thresholds.usual_start_ms
+        self._usual_pause_ms = _USUAL_PAUSE_MS
         self._executors: dict[str, int] = {}
         # With the pause before each, where that was, if not before the stage's own place, and when it ended.
         self._stages: dict[tuple[int, int], tuple[str, Pauses, int]] = {}
@@ -116,6 +120,7 @@ class DriverTime:
     def spark_started(self, took_ms: int) -> None:
         """Called in local mode with how long Spark took to start: whatever is loaded then takes long, too."""
         self._usual_start_ms = max(self._usual_start_ms, _STARTS * took_ms)
+        self._usual_pause_ms = max(_USUAL_PAUSE_MS, took_ms // _STARTS)
         self._first_use.usual_ms = self._usual_start_ms
 
     def executor_added(self, executor: str, cores: int, time_ms: int) -> None:
@@ -251,7 +256,10 @@ class DriverTime:
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 del others[place]
         alone_ms = sum(pause.time_ms for pause in others.values())
-        if alone_ms >= least_ms or (self._is_told and alone_ms):
+        usual_ms = sum(pause.usual_ms for pause in others.values())
+        usual_ms = min(usual_ms, _MOST_USUAL * self._usual_pause_ms)
+        is_large = alone_ms - usual_ms >= least_ms
+        if is_large or (self._is_told and alone_ms):
             self._is_told = True
             issue = driver_issue(
                 alone_ms,
@@ -262,7 +270,7 @@ class DriverTime:
                 self._looped,
                 self._usual_start_ms,
             )
-            yield self._by_now(issue, alone_ms >= least_ms)
+            yield self._by_now(issue, is_large)
 
     def _by_now(self, issue: Issue, is_large: bool) -> Issue:
         """Return an issue that says at the end of the application if it is no longer worth telling."""
@@ -273,6 +281,7 @@ class DriverTime:
     def _ended_pause(self) -> Pauses:
         """Return the pause that ends now, without the part in which a result came to the driver."""
         pause, self._pause = self._pause, Pauses()
+        pause.usual_ms = min(pause.time_ms, self._usual_pause_ms)
         pause.after = self._last_place
         return self._settle_collect(pause) if self._collects is not None and pause.time_ms else pause
 
