@@ -16,7 +16,9 @@ from spark_events.history.options import Engine, ReportOptions, Sla
 from spark_events.history.report import Report
 from spark_events.history.run import make_report, open_database
 from spark_events.history.selection import Selection
+from spark_events.history.table import Row, Table, latest_first
 from spark_events.history.tables.all_tables import TABLES
+from spark_events.history.tables.failures import FAILURES
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.why.explanation import Explanation
 from spark_events.why.read_events import explain_events
@@ -90,12 +92,12 @@ class _Tools:
             app: only the applications of this name, or the one of this id.
         """
         report = self._report(since, app)
-        tables = {table.name: report.tables[table.name] for table in TABLES if table.heading}
+        tables = [(table, report.tables[table.name]) for table in TABLES if table.heading]
         return {
             "since_ms": report.since_ms,
             "until_ms": report.until_ms,
-            **{name: rows[:MOST_ROWS] for name, rows in tables.items()},
-            "rows": {name: len(rows) for name, rows in tables.items()},
+            **{table.name: _first(table, rows) for table, rows in tables},
+            "rows": {table.name: len(rows) for table, rows in tables},
             "notes": report.notes,
         }
 
@@ -106,8 +108,8 @@ class _Tools:
             since: only this much time before the last event, such as 12h or 7d; all of it by default.
             app: only the applications of this name, or the one of this id.
         """
-        rows = self._report(since, app).tables.failures[::-1]
-        return {"failures": rows[:MOST_ROWS], "rows": len(rows)}
+        rows = self._report(since, app).tables.failures
+        return {FAILURES.name: _first(FAILURES, rows), "rows": len(rows)}
 
     def why(self, app: str = "") -> dict[str, Any]:
         """Where the time of each application went, what made it slow, what that cost, and what to do.
@@ -168,6 +170,11 @@ class _Tools:
                 return make_report(database, options)
         except ConfigError as error:
             raise _tool_error(error) from error
+
+
+def _first(table: Table, rows: list[Row]) -> list[Row]:
+    """Return the rows of an answer; a report has those of some tables by time, the latest last."""
+    return (latest_first(rows) if table.on_page is latest_first else rows)[:MOST_ROWS]
 
 
 def _tool_error(error: ConfigError) -> ToolError:

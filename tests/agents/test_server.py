@@ -22,6 +22,7 @@ from spark_events.history.run import open_database
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from tests.support.applications import cli
+from tests.support.history_story import DAY, HOUR, Story, write
 from tests.support.slow_log import slow_log
 from tests.support.told_jobs import Told, lineage_record
 
@@ -111,6 +112,24 @@ def test_of_stored_events_alone(folder: Path) -> None:
     (explained,) = why["applications"]
     assert explained["parts"] is None
     assert explained["issues"][0]["issue"] == "straggler"
+
+
+def test_of_a_long_history_the_latest(tmp_path: Path) -> None:
+    days = server.MOST_ROWS + 20
+    story = Story().application(-days * DAY, "RUNNING").query(-days * DAY, "RUNNING")
+    for day in range(days):
+        story.failure((day - days) * DAY + 1, f"ERROR_{day}")
+        executor = {"job_kind": "executor", "executor_id": str(day), "host": "a", "lifetimeMs": HOUR}
+        story.event((day - days) * DAY + 2, "ExecutorLostEvent", reason="out_of_memory", **executor)
+    write(tmp_path / "stored", story)
+
+    _, report, failures = ask(tmp_path, ("--events", "stored"), ("report", {}), ("failures", {}))
+
+    for told in (report["failures"], failures["failures"]):
+        assert "ERROR_219" in [row["error"] for row in told[:2]]
+    assert report["rows"]["failures"] == failures["rows"] >= days
+    assert [row["executor_id"] for row in report["executors"][:2]] == ["219", "218"]
+    assert {len(report["executors"]), len(report["failures"])} == {server.MOST_ROWS}
 
 
 def test_lineage(tmp_path: Path) -> None:

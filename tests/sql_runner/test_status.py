@@ -19,7 +19,13 @@ from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.host.progress import figures
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.host_files import HostStatus, QueryStatus, write_orders, write_status
+from spark_events.sql_runner.store.host_files import (
+    HostStatus,
+    QueryStatus,
+    read_status,
+    write_orders,
+    write_status,
+)
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.starting import mark_starting
 from spark_events.sql_runner.store.store import Store, StoreError
@@ -119,12 +125,34 @@ class TestRunning:
             shop.wait_ids(shop.cheap_ids())
             row = bench.status()
         assert list(row.restarted_ms) == sorted(row.restarted_ms, reverse=True)
-        assert row.restarts >= len(row.restarted_ms) >= 2
+        assert row.restarts == len(row.restarted_ms) >= 2
         with bench.hosting():
             bench.wait_state("RUNNING")
 
             again = bench.status()
             assert (again.restarts, again.restarted_ms) == (row.restarts, row.restarted_ms)
+
+    def test_what_was_stopped_is_told_as_before_also_by_another_application(self, bench: Bench) -> None:
+        with bench.hosting():
+            bench.shop.order(1)
+            bench.deploy(bench.shop.manifest())
+            bench.wait_batch(0)
+            bench.stop("cheap", savepoint=True)
+            stopped = bench.wait_state("CANCELED")
+        savepoints = bench.shop.folder / "store" / layout.savepoints("cheap")
+        kept = sorted(savepoints.rglob("*"))
+        begun_ms = _started_ms(bench)
+        with bench.hosting():
+            wait_until(lambda: _started_ms(bench) > begun_ms, "the other application has read its orders")
+            again = bench.wait_state("CANCELED")
+        assert (again.since_ms, again.batch, again.batch_ms) == (stopped.since_ms, 0, stopped.batch_ms)
+        assert sorted(savepoints.rglob("*")) == kept
+
+
+def _started_ms(bench: Bench) -> int:
+    status = read_status(bench.store, bench.host)
+    assert status is not None
+    return status.started_ms
 
 
 def running(store: Store, beat_ms_ago: int = 0) -> QueryRow:

@@ -64,7 +64,9 @@ class HostedQuery:
         self._at_once = False
         self._lock = threading.Lock()
         self._status = QueryStatus(order.id, JobStatus.CREATED.value, self._store.clock.now_ms())
-        if before is not None:
+        if before is not None and before.is_over and order.action == STOP:
+            self._status = before
+        elif before is not None:
             self._status = replace(self._status, restarts=before.restarts, restarted_ms=before.restarted_ms)
         # Those of an application that has ended do not count as attempts of this one.
         self._restarts_before = self._status.restarts
@@ -133,22 +135,20 @@ class HostedQuery:
             if failure is None:
                 return
             logger.error("query %s: %s", self._deployed.manifest.name, failure)
-            restarts = self.status.restarts
             state = state_after_failure(
                 stopping=self._stopping.is_set(),
-                restarts=restarts - self._restarts_before,
+                restarts=self.status.restarts - self._restarts_before,
                 attempts=settings.most_restarts,
             )
+            self._update_status(state, **self._failed(failure))
             if state is not JobStatus.RESTARTING:
-                self._update_status(state, **self._failed(failure))
                 return
-            self._update_status(state, **self._failed(failure), restarts=restarts + 1)
             if not self._stopping.wait(settings.restart_delay_ms / 1000):
                 self._note_restart()
 
     def _note_restart(self) -> None:
         restarted_ms = (self._store.clock.now_ms(), *self.status.restarted_ms)[:_KEPT_RESTARTS]
-        self._update_status(None, restarted_ms=restarted_ms)
+        self._update_status(None, restarts=self.status.restarts + 1, restarted_ms=restarted_ms)
 
     def _run_once(self) -> str | None:
         """Run it until it ends; return why it failed, or None if it did not."""
@@ -240,8 +240,8 @@ class HostedQuery:
             return
         with self._lock:
             order = self._order
-        savepoint = ""
-        if order.savepoint:
+        savepoint = self.status.savepoint
+        if order.savepoint and not savepoint:
             name, meta = self._deployed.manifest.name, self._deployed.meta
             savepoint = make_savepoint(self._store, name, meta, order.savepoint).path
         self._update_status(JobStatus.CANCELED, savepoint=savepoint)
