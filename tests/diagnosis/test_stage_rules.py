@@ -10,6 +10,7 @@ from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages, WorkMadeAgain
+from spark_events.diagnosis.packed_files import packed_rdd
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.python_time import SMALL_BATCH
@@ -202,6 +203,15 @@ def test_too_few_tasks() -> None:
     assert "task-count" not in issues(measured([80 * S] * 8), cores=8)
     assert "task-count" not in issues(measured([60 * S]), cores=8)
     assert "task-count" not in issues(measured([80 * S]), cores=0)  # nobody knows
+
+
+def test_too_few_tasks_of_a_packed_file_that_an_rdd_reads() -> None:
+    info = {"RDD Info": [{"Name": "PythonRDD"}, {"Name": "s3a://logs/a.log.gz"}]}
+    issue = issues_of(EndedStage(8, measured([80 * S]), packed=packed_rdd(info)))["task-count"]
+
+    assert "s3a://logs/a.log.gz cannot be split: .gz is unpacked from its beginning" in issue.sentence
+    assert "many files" in issue.advice
+    assert packed_rdd({"RDD Info": [{"Name": "s3a://logs/a.log"}, {"RDD ID": 1}]}) == ""
 
 
 def test_retries() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.packed_files import MORE_FILES, cannot_be_split, packed_ending
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
 from spark_events.diagnosis.plans.work_in_stage import above, is_light
@@ -20,7 +21,6 @@ _FEW_ROWS = 10_000
 _TEXTS = ("Scan csv", "Scan json", "Scan text", "Scan xml")
 _FILES = "number of files read"
 _JDBC = re.compile(r"Scan JDBCRelation\(.*\) \[numPartitions=(\d+)\]\s*", re.DOTALL)
-_PACKED = (".gz", ".gzip", ".zip", ".zst", ".snappy", ".xz")
 
 
 class FewTasks(NamedTuple):
@@ -103,14 +103,10 @@ def _of_scan(node: Node, tasks: int) -> FewTasks | None:
     files = node.metrics.get(_FILES, 0)
     if not node.name.startswith("Scan ") or not files:
         return None
-    table, packed = node.table(), _packed(node)
+    table = node.table()
     number = f"{files:,} file{'s' if files > 1 else ''}"
-    if packed:
-        return FewTasks(
-            f"{number} of {table} cannot be split: {packed} is unpacked from its beginning",
-            "Write it in many files, or in a format that can be split (Parquet, or text without gzip); "
-            "repartition() after reading spreads what comes after it.",
-        )
+    if packed_ending(table):
+        return FewTasks(cannot_be_split(f"{number} of {table}"), MORE_FILES)
     if files == tasks and node.name.startswith(_TEXTS):
         return FewTasks(
             f"{number} of {table}, each read by one task: small, or not to be split (packed, multiLine)",
@@ -118,10 +114,6 @@ def _of_scan(node: Node, tasks: int) -> FewTasks | None:
             "repartition() after reading spreads what comes after it.",
         )
     return None
-
-
-def _packed(node: Node) -> str:
-    return next((ending for ending in _PACKED if node.table().endswith(ending)), "")
 
 
 def _is_window(node: Node) -> bool:

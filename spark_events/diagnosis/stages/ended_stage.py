@@ -39,6 +39,7 @@ class EndedStage:
             empty if unknown.
         pairs_all: whether it pairs each row of an RDD with each one of another.
         hands_out: whether its functions return nothing, as those of ``foreachPartition``.
+        packed: the packed file that an RDD reads; empty if there is none.
         arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
@@ -61,6 +62,7 @@ class EndedStage:
     of_objects: bool = False
     pairs_all: bool = False
     hands_out: bool = False
+    packed: str = ""
 
     @property
     def wall_ms(self) -> int:

@@ -11,6 +11,7 @@ from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.packed_files import MORE_FILES, cannot_be_split
 from spark_events.diagnosis.rdds.repeated_stages import KEEP_SHUFFLES, MADE_AGAIN
 from spark_events.diagnosis.stages.added_data import added_data, is_of_some
 from spark_events.diagnosis.stages.ended_stage import EndedStage
@@ -141,13 +142,14 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         lost_ms = max(0, run.highest - stage.python.start_ms // measured.tasks - own_ms // stage.cores)
         count = "one task" if measured.tasks == 1 else f"{measured.tasks} tasks"
         each = "" if measured.tasks == 1 else " each at the median"
+        because = f": {cannot_be_split(stage.packed)}" if stage.packed else ""
         return Issue(
             TASK_COUNT,
             TASK_COUNT,
             lost_ms,
             None,
-            f"{count} of {duration(run.median)}{each}, for {stage.cores} cores",
-            MORE_OF_SHUFFLE if stage.reads_shuffles else MORE_OF_SOURCE,
+            f"{count} of {duration(run.median)}{each}, for {stage.cores} cores{because}",
+            MORE_FILES if because else MORE_OF_SHUFFLE if stage.reads_shuffles else MORE_OF_SOURCE,
             evidence={**evidence, "fewTasks": True},
         )
     return None

@@ -15,6 +15,7 @@ from spark_events.diagnosis.measured import (
     without_reads,
 )
 from spark_events.diagnosis.plans.execution import ExecutedStage, writes_files
+from spark_events.diagnosis.packed_files import packed_rdd
 from spark_events.diagnosis.rdds.of_objects import unpacks_objects
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
@@ -180,6 +181,7 @@ class StageFindings:
             of_objects=stage.python.in_rdd and unpacks_objects(info),
             pairs_all=any(rdd.get("Name") == _ALL_PAIRS for rdd in info.get("RDD Info") or ()),
             hands_out=stage.name.startswith(_HANDS_OUT),
+            packed=packed_rdd(info),
         )
 
     def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
