@@ -27,8 +27,8 @@ from grafana.source.queries import (
     RESTARTS,
     STATUS_NAMES,
     UP,
-    latest,
     counted,
+    latest,
 )
 
 

@@ -9,8 +9,8 @@ import pytest
 from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TasksMeasured
-from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages, WorkMadeAgain
 from spark_events.diagnosis.packed_files import packed_rdd
+from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages, WorkMadeAgain
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.stages.python_time import SMALL_BATCH

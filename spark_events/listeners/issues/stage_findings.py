@@ -14,8 +14,8 @@ from spark_events.diagnosis.measured import (
     misses_reads,
     without_reads,
 )
-from spark_events.diagnosis.plans.execution import ExecutedStage, writes_files
 from spark_events.diagnosis.packed_files import packed_rdd
+from spark_events.diagnosis.plans.execution import ExecutedStage, writes_files
 from spark_events.diagnosis.rdds.of_objects import unpacks_objects
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
