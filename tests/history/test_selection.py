@@ -119,6 +119,16 @@ def test_up_to_a_time(ask: Ask) -> None:
     assert [row["status"] for row in tables.uptime] == ["RUNNING"]
 
 
+def test_a_period_that_begins_with_the_last_event(ask: Ask) -> None:
+    """What was over before it takes no time of it."""
+    last_ms = ask(Selection()).period.until_ms
+    uptime = ask(Selection(since_ms=last_ms)).tables().uptime
+    times = [row[name] for row in uptime for name in ("up_ms", "down_ms", "longest_outage_ms", "mttr_ms")]
+
+    assert times
+    assert not any(times)
+
+
 def test_up_to_a_time_within_the_life_of_drivers(database: Database, tmp_path: Path) -> None:
     """Two of one name at once, and a job that began only later: a store keeps one heartbeat for each day."""
     one, other = (
@@ -197,6 +207,7 @@ def test_options(folder: Path) -> None:
         (("--since", "1h", "--from", "2026-11-20"), "--since and --from both say where the report begins"),
         (("--now", "--until", "2026-11-20"), "--now and --until both say where the report ends"),
         (("--from", "2026-11-21", "--until", "2026-11-20"), "--until 2026-11-20: must be after --from"),
+        (("--since", "0s"), "--since 0s: must be longer than 0, such as 12h or 7d"),
         (("--from", "yesterday"), "--from yesterday: expected a time such as 2026-11-25"),
         (("--fail-on", "down,sloth"), "--fail-on sloth: expected one of down, failures, sla, overdue"),
         (("--fail-on", "down,,sla"), "--fail-on down,,sla: a rule without a name: expected one of down,"),

@@ -83,10 +83,13 @@ class SelectionAsked:
         until_ms = None if self.until is None or ends_now else time_of("--until", self.until)
         if since_ms is not None and until_ms is not None and since_ms >= until_ms:
             raise UsageError(f"--until {self.until}: must be after --from {self.begin}")
+        span_ms = None if self.since is None else duration_of("--since", self.since)
+        if span_ms == 0:
+            raise UsageError(f"--since {self.since}: must be longer than 0, such as 12h or 7d")
         return Selection(
             self.app or "",
             self.query or "",
-            None if self.since is None else duration_of("--since", self.since),
+            span_ms,
             since_ms,
             until_ms,
             ends_now,

@@ -162,7 +162,7 @@ def _clipped(intervals: Iterable[_T], since_ms: int, until_ms: int) -> Iterator[
     """Yield the parts of intervals within a period, with the time at which each whole interval began."""
     for interval in intervals:
         start_ms, end_ms = max(interval.start_ms, since_ms), min(interval.end_ms, until_ms)
-        if end_ms > start_ms or start_ms == until_ms:
+        if end_ms > start_ms or start_ms == end_ms == until_ms:
             yield interval._replace(start_ms=start_ms, end_ms=end_ms), interval.start_ms
 
 
