@@ -59,7 +59,7 @@ RESTARTS = f"count {BY_QUERY} ({_RUNS}) - 1"
 # value comes to its growth.
 _FAILURES = f"spark_failures_total{{{QUERY}}}"
 _NEW = f"(min_over_time({_FAILURES}[$__range]) unless {_FAILURES} offset $__range)"
-FAILURES = f"({counted(_FAILURES)} + {_NEW} or {_NEW} or {counted(_FAILURES)})"
+FAILURES = f"({counted(_FAILURES)} + {_NEW} or {counted(_FAILURES)})"
 OVERDUE = f"app_query:spark_query_checkpoint_overdue:age_seconds{{{QUERY}}}"
 SLA_MET = f"sum {BY_QUERY} {counted(f'spark_query_checkpoint_sla_met_total{{{QUERY}}}')}"
 SLA_MISSED = f"sum {BY_QUERY} {counted(f'spark_query_checkpoint_sla_missed_total{{{QUERY}}}')}"
