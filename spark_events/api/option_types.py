@@ -176,7 +176,7 @@ def _parse_pairs(text: str) -> list[tuple[str, str]]:
             continue
         match = re.match(r"([^:=]+)[:=](.*)", part, re.DOTALL)
         if not match:
-            raise ValueError(f"{part!r} has no ':'")
+            raise ValueError(f"{part!r} has no value")
         pairs.append((match.group(1).strip(), match.group(2).strip()))
     return pairs
 
@@ -324,12 +324,13 @@ def some_of(*values: str) -> OptionType[tuple[str, ...]]:
 
 
 def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
-    """Return an option type with a lower bound."""
+    """Return an option type with a lower bound, in ms or bytes where it has a unit."""
+    unit = {DURATION.name: " ms", SIZE.name: " bytes"}.get(of.name, "")
 
     def parse(text: str) -> int:
         value = of.parse(text)
         if value < least:
-            raise ValueError(f"the minimum is {least}")
+            raise ValueError(f"the minimum is {least}{unit}")
         return value
 
     return OptionType(of.name, of.allowed, parse)

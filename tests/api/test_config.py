@@ -81,11 +81,14 @@ def test_absent_key_is_the_default() -> None:
         (option_types.SIZE, "many", "a size such as"),
         (option_types.INT, "1.5", "a whole number"),
         (option_types.BOOL, "yes", "true or false"),
-        (option_types.MAP, "team", "'team' has no ':'"),
+        (option_types.MAP, "team", "'team' has no value"),
+        (option_types.MAP_OF_PAIRS, "job=x;team", "'team' has no value"),
         (option_types.PORTS, "9249-9240", "a port from 0 to 65535 or a range"),
         (option_types.PORTS, "70000", "a port from 0 to 65535 or a range"),
         (option_types.choice("grpc", "http"), "htpp", "grpc or http"),
-        (option_types.at_least(1, option_types.INT), "0", "the minimum is 1"),
+        (option_types.at_least(1, option_types.INT), "0", "the minimum is 1)"),
+        (option_types.at_least(1, option_types.DURATION), "0s", "the minimum is 1 ms)"),
+        (option_types.at_least(2048, option_types.SIZE), "1k", "the minimum is 2048 bytes)"),
     ],
 )
 def test_wrong_value(option_type: option_types.OptionType[object], text: str, allowed: str) -> None:
