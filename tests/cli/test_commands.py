@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.local_disk import write_whole
+from spark_events.cli.main import app
 from spark_events.configuration.check import check
 from spark_events.listeners.settings import turned_off
 from spark_events.submit.cluster_mode import USERS_PYTHON
@@ -39,6 +41,23 @@ def properties(folder: Path, text: str) -> str:
 def test_a_terminal_that_does_not_know_its_width(columns: str) -> None:
     """Its tables are as wide as they need to be, not empty."""
     assert "file_log" in run("plugins", COLUMNS=columns).stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--timeout", "12s", "'12s' is not valid; expected a whole number of seconds, 1 or more"),
+        ("--parallel", "0", "'0' is not valid; expected a whole number, 1 or more"),
+        ("--parallel", "9" * 30, "is not valid; expected a whole number, 1 or more"),
+    ],
+)
+def test_a_number_that_is_none(option: str, value: str, said: str) -> None:
+    arguments = ["sql", "deploy", "queries", "--store", "store", option, value]
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+
+    assert done.exit_code == 2
+    assert f"Invalid value for '{option}': " in done.output
+    assert said in done.output
 
 
 def test_a_script_that_is_not_on_the_path() -> None:

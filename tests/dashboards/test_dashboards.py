@@ -204,7 +204,9 @@ def test_promql_rules(panel: Panel) -> None:
             assert window == "$__rate_interval"
         for counter in re.findall(r"\w+_total\b", expr):
             assert re.search(rf"(rate|increase)\({counter}\b", expr), counter
-            assert re.search(rf"sum( by \([\w, ]+\))?\s?\(\(?(rate|increase|max_over_time)\({counter}", expr), counter
+            assert re.search(
+                rf"sum( by \([\w, ]+\))?\s?\(\(?(rate|increase|max_over_time)\({counter}", expr
+            ), counter
         for selector in re.findall(r"\{([^}]*)\}", expr):
             assert 'app_name=~"$app_name"' in selector
 

@@ -204,6 +204,23 @@ def test_a_template_has_the_defaults(tmp_path: Path) -> None:
     assert manifest.trigger.options == {"processingTime": "1000 milliseconds"}
 
 
+def test_the_trigger_of_a_manifest_has_nothing_of_its_template(tmp_path: Path) -> None:
+    """Of three kinds, a trigger has one."""
+    template = tmp_path / "template.yaml"
+    template.write_text("trigger:\n  processing-time: 10 seconds\n")
+    (tmp_path / "q.yaml").write_text(
+        "name: q\ntarget-table: t\nsql: SELECT 1\ntrigger: {available-now: true}\n"
+    )
+    (tmp_path / "r.yaml").write_text("name: r\ntarget-table: u\nsql: SELECT 1\ntrigger: {wrong: true}\n")
+
+    manifests = read_folder(tmp_path, template)
+    trigger = manifests.by_name["q"].trigger
+    assert trigger is not None
+    assert trigger.options == {"availableNow": True}
+    (problem,) = manifests.problems
+    assert problem.startswith(f"{tmp_path / 'r.yaml'}:4: trigger.wrong: ")
+
+
 def test_an_error_in_a_template_names_the_template(tmp_path: Path) -> None:
     template = tmp_path / "template.yaml"
     template.write_text("description: x\nsparkProperties:\n  wrong: 1\n")

@@ -14,6 +14,7 @@ import typer
 
 from spark_events.api import ConfigError
 from spark_events.cli.terminal.console import err
+from spark_events.cli.terminal.options import whole_number
 from spark_events.spark.conf import parse_assignments
 from spark_events.sql_runner.deploy.placement import HostKind
 
@@ -55,12 +56,15 @@ Timeout = Annotated[
     typer.Option(
         "--timeout",
         metavar="SECONDS",
-        min=1,
+        parser=whole_number(1, "seconds"),
         help="Timeout for starting and for stopping a query, in seconds.",
     ),
 ]
 Parallel = Annotated[
-    int, typer.Option("--parallel", metavar="N", min=1, help="How many queries to deploy at a time.")
+    int,
+    typer.Option(
+        "--parallel", metavar="N", parser=whole_number(1), help="How many queries to deploy at a time."
+    ),
 ]
 LogDir = Annotated[
     Path, typer.Option("--log-dir", metavar="DIR", help="Folder for the logs of applications.")
@@ -70,7 +74,7 @@ PollMs = Annotated[
     typer.Option(
         "--poll-ms",
         metavar="MS",
-        min=50,
+        parser=whole_number(50, "ms"),
         help="How often the application polls the store for commands, in ms.",
     ),
 ]
@@ -79,7 +83,7 @@ LeaseMs = Annotated[
     typer.Option(
         "--lease-ms",
         metavar="MS",
-        min=1_000,
+        parser=whole_number(1_000, "ms"),
         help="How long an application may be silent before it is marked as gone, in ms.",
     ),
 ]

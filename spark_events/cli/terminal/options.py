@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +64,19 @@ def duration_of(option: str, text: str) -> int:
         return DURATION.read(option, text)
     except ConfigError as error:
         raise UsageError(str(error)) from None
+
+
+def whole_number(least: int, unit: str = "") -> Callable[[str], int]:
+    """Return the parser of an option that is a whole number, from ``least`` on."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"-?\d{1,18}", str(text), re.ASCII) or int(text) < least:
+            raise typer.BadParameter(
+                f"{text!r} is not valid; expected a whole number{unit and f' of {unit}'}, {least} or more"
+            )
+        return int(text)
+
+    return parse
 
 
 def secret_of(option: str, text: str) -> Secret:

@@ -13,6 +13,7 @@ from spark_events.sql_runner.manifest.visible_files import visible_files
 from spark_events.sql_runner.manifest.yaml_text import MOST_BYTES, YamlText, read_yaml
 
 _SUFFIXES = (".yaml", ".yml")
+_TRIGGER = "trigger"
 _NOT_DEFAULT = ("name", "sql", "code", "meta")
 
 
@@ -107,7 +108,11 @@ def _with_defaults(text: YamlText, defaults: YamlText | None) -> YamlText:
     if defaults is None:
         return text
     filled = _filled(defaults.values, str(text.values.get("name", "")))
-    return text.over(YamlText(defaults.file, filled, defaults.lines))
+    # A trigger is of one kind: that of a manifest has nothing of the template's.
+    replaced = _TRIGGER in text.values
+    values = {key: value for key, value in filled.items() if not (replaced and key == _TRIGGER)}
+    lines = {keys: line for keys, line in defaults.lines.items() if not (replaced and keys[0] == _TRIGGER)}
+    return text.over(YamlText(defaults.file, values, lines))
 
 
 def _filled(value: Any, name: str) -> Any:
