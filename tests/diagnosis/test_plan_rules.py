@@ -283,6 +283,15 @@ def test_what_to_do_about_text_in_other_text(condition: str, of_text: bool | Non
     assert ("left(column, n)" in issue.advice) == ("StartsWith" in condition or "(prefix" in condition)
 
 
+@pytest.mark.parametrize(
+    "condition", ["array_contains(codes#6, code#1)", "((at#1 > at#2) AND arrays_overlap(codes#6, others#1))"]
+)
+def test_what_to_do_about_elements_of_arrays(condition: str) -> None:
+    name = f"BroadcastNestedLoopJoin BuildRight, Inner, {condition}"
+    issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
+    assert issue.advice.startswith("Explode the array (explode(codes)) before the join")
+
+
 @pytest.mark.parametrize(("rows", "is_known"), [(100, True), (900, False)])
 @pytest.mark.parametrize(
     ("beside", "counts"),

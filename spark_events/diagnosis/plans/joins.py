@@ -73,6 +73,11 @@ _OF_PREFIX = (
     "For a text that begins with another one, join by as many of its first characters (left(column, n)), "
     "which are equal then; if these have several lengths, once for each length."
 )
+_IN_ARRAY = re.compile(r"\b(?:array_contains|arrays_overlap|map_contains_key|array_position)\((\w+)#")
+_ELEMENTS = (
+    "Explode the array (explode({array})) before the join, so that each element has a row, and join where "
+    "these are equal; where a pair may have several elements in common, dropDuplicates() of the pairs."
+)
 _OF_TEXT = re.compile(r"\b(?:LIKE|RLIKE|ILIKE|Contains|StartsWith|EndsWith|instr|locate|levenshtein)\b")
 """How conditions look for a text in another one."""
 _IF_NOT_ALL = "Unless each pair is needed:"
@@ -210,6 +215,8 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         advice = _ON_PARTS_OF_TEXT
     if starts:
         advice = f"{_OF_PREFIX} {advice}" if looks or compares else _OF_PREFIX
+    if in_array := _IN_ARRAY.search(node.text):
+        advice = _ELEMENTS.format(array=in_array[1])
     if on_or := advice_on_or(node):
         because, advice = f", because its condition on {condition} is equalities joined by OR", on_or
     if _NOT_IN.search(node.text):
