@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def told(
     written: list[int],
     in_rdd: bool = True,
     of_shuffle: bool = True,
-    **others: bool,
+    **others: Any,
 ) -> dict[str, Issue]:
     tasks = measured([round(each * S) for each in run_s], read, written=written)
     shuffled = WithoutInput(len(run_s), 0) if of_shuffle else WithoutInput()
@@ -43,6 +44,17 @@ def test_some_tasks_make_many_rows() -> None:
         "Python functions of an RDD make much more data than they read: tasks read at most 160 KiB, the median 160 KiB, and "
         "make at most 5 MiB of that, the median 3 KiB; they take 1.0 s at the median, and up to 20.0 s"
     )
+
+
+@pytest.mark.parametrize(
+    ("rows_from", "is_told"),
+    [("join at feed.py:9", True), ("leftOuterJoin at feed.py:9", True), ("groupByKey at feed.py:9", False)],
+)
+def test_a_join_of_frequent_keys(rows_from: str, is_told: bool) -> None:
+    read, written = [160 * KIB] * 16, [5 * MIB] * 8 + [3 * KIB] * 8
+    issue = told([20] * 8 + [1] * 8, read, written, rows_from=rows_from)["expanded-rows"]
+    assert issue.sentence.endswith(f"; {rows_from} divides the rows")
+    assert ("bring it to all tasks by sc.broadcast()" in issue.advice) is is_told
 
 
 def test_the_larger_groups_make_more() -> None:

@@ -20,6 +20,13 @@ _ADVICE = (
     "that say nothing before the grouping, limit the size of a group, or filter within the function what the "
     "next step drops."
 )
+_JOINS = ("join at ", "leftOuterJoin at ", "rightOuterJoin at ", "fullOuterJoin at ")
+_OF_JOIN = (
+    "A join makes a row for each pair of values of a key, so one that is frequent makes most: count them "
+    "(countByKey()). If one side is small, bring it to all tasks by sc.broadcast(), and look it up instead of "
+    "joining: that shuffles nothing. Or divide a frequent key among tasks: a random number in the key on its "
+    "side, and a row for each of these numbers on the other."
+)
 
 
 def is_of_some(stage: EndedStage) -> bool:
@@ -65,7 +72,7 @@ def added_data(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         None,
         None,
         f"Python functions of an RDD make much more data than they read: {amounts}{by}",
-        _ADVICE,
+        f"{_OF_JOIN} {_ADVICE}" if stage.rows_from.startswith(_JOINS) else _ADVICE,
         evidence={WRITTEN: written.total, "expand.readBytes": read.total},
         share_ms=stage.wall_ms * more_ms // run.total if run.total else 0,
     )
