@@ -99,6 +99,30 @@ def test_a_start_after_a_stop_is_no_downtime() -> None:
     assert downtimes == [0, None, 0, 0, 5, 15]
 
 
+def test_what_fails_before_it_ever_runs_is_down_since_then() -> None:
+    """As in the report; however often it is started again, and whatever it was stopped for before."""
+    now = [0]
+    kept = Kept(now)
+    downtimes = []
+    for at, status in (
+        (0, JobStatus.CREATED),
+        (10, JobStatus.FAILED),
+        (20, JobStatus.RESTARTING),
+        (30, JobStatus.FAILED),
+        (40, JobStatus.RESTARTING),
+        (50, JobStatus.RUNNING),
+        (60, JobStatus.CANCELED),
+        (70, JobStatus.RESTARTING),
+        (80, JobStatus.FAILED),
+    ):
+        kept.new_run()
+        kept.run.change(status, at)
+        now[0] = at + 5
+        downtimes.append(kept["downtime"])
+
+    assert downtimes == [0, 5, 15, 25, 35, 0, None, 0, 5]
+
+
 def test_a_clock_that_was_set_back() -> None:
     """No time is negative."""
     kept = Kept([0])

@@ -100,7 +100,10 @@ class JobStatusTracker:
 Clock = Callable[[], int]
 _UPTIME = "How long the job has been running; 0 while it does not."
 _ENDED_ON_PURPOSE = (JobStatus.FINISHED, JobStatus.CANCELED)
-_DOWNTIME = "How long the job has not been running; 0 while it does, none after it ended on purpose."
+_DOWNTIME = (
+    "How long ago the job failed, or stopped running, without running since; 0 while it runs, none after it "
+    "ended on purpose."
+)
 
 
 class Stays:
@@ -164,7 +167,7 @@ class StatusMetrics:
     def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
         self._clock = clock
         self._stays = Stays(clock)
-        self._left_running_ms: int | None = None
+        self._down_since_ms: int | None = None
         self._watched: JobStatusTracker | None = None
         for status in JobStatus:
             self._register_status(group, status)
@@ -206,17 +209,19 @@ class StatusMetrics:
         """
         if self.status in _ENDED_ON_PURPOSE:
             return None
-        if self.status is JobStatus.RUNNING or self._left_running_ms is None:
+        if self.status is JobStatus.RUNNING or self._down_since_ms is None:
             return 0
-        return max(0, self._clock() - self._left_running_ms)
+        return max(0, self._clock() - self._down_since_ms)
 
     def _changed(self, tracker: JobStatusTracker, status: JobStatus, time_ms: int) -> None:
         if tracker is not self._watched:
             return
         if status in _ENDED_ON_PURPOSE:
-            self._left_running_ms = None  # a start after that is not an outage, however long it takes
+            self._down_since_ms = None  # a start after that is not an outage, however long it takes
         elif self.status is JobStatus.RUNNING:
-            self._left_running_ms = time_ms
+            self._down_since_ms = time_ms
+        elif status is JobStatus.FAILED and self._down_since_ms is None:
+            self._down_since_ms = time_ms  # it was to run, and never did
         self._stays.enter(status, time_ms)
 
     def _register_status(self, group: ScopeGroup, status: JobStatus) -> None:
