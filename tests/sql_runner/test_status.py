@@ -173,13 +173,14 @@ def running(store: Store, beat_ms_ago: int = 0) -> QueryRow:
 def test_an_application_that_is_overdue_is_silent(store: Store) -> None:
     row = running(store, 25_000)
 
-    assert (row.state, row.is_well) == ("SILENT", False)
+    assert (row.state, row.is_well, row.since_ms) == ("SILENT", False, None)
     assert "session 'a' has given no sign of life for 25" in row.error
     assert "may be out of date" in row.error
 
 
 def test_an_application_that_has_missed_no_sign_of_life_is_not(store: Store) -> None:
-    assert running(store, 12_000).state == "RUNNING"
+    row = running(store, 12_000)
+    assert (row.state, row.since_ms) == ("RUNNING", T0)
 
 
 class FullStore(Store):

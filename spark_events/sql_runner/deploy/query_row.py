@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 
-_SILENT = "SILENT"
-_NOT_HEARD = ("ENDED", "GONE", _SILENT)
+_ENDED, _SILENT = "ENDED", "SILENT"
+_NOT_HEARD = (_ENDED, "GONE", _SILENT)
 _INTERRUPTED = "its deployment was interrupted after it had stopped the query; deploy again"
 
 
@@ -21,7 +21,7 @@ class QueryRow:
             if the files that would say it are damaged.
         wanted: whether it is to run.
         application: where it runs, for people to read.
-        since_ms: when it entered that state, in ms since the epoch.
+        since_ms: when it entered that state, in ms since the epoch; None if unknown, as of GONE and SILENT.
         batch: the last finished micro-batch.
         batch_ms: when that ended, in ms since the epoch.
         restarts: since it was deployed.
@@ -85,7 +85,7 @@ class QueryRow:
         heard = state not in _NOT_HEARD
         return replace(
             row,
-            since_ms=status.since_ms,
+            since_ms=status.since_ms if state in (status.state, _ENDED) else None,
             batch=status.batch,
             batch_ms=status.batch_ms,
             restarts=status.restarts,
@@ -103,7 +103,7 @@ class QueryRow:
         """Whether it is running, or has ended as requested."""
         if self.is_damaged:
             return False
-        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")
+        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", _ENDED)
 
 
 def _state_of(current: QuerySnapshot) -> str:
@@ -114,7 +114,7 @@ def _state_of(current: QuerySnapshot) -> str:
         if host.is_starting:
             return "CREATED"
         if not host.is_alive:
-            return "ENDED" if host.ended else "GONE"
+            return _ENDED if host.ended else "GONE"
         if host.silent_ms:
             return _SILENT
     if status is not None:
