@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -1156,6 +1157,25 @@ def test_what_tasks_say_of_files_that_they_wrote_is_no_result() -> None:
     info = {"Stage ID": 1, "Number of Tasks": 4, "Accumulables": measured}
     assert read_stage(info, 0).collected_bytes == 0
     assert read_stage({**info, "Accumulables": measured[:1]}, 0).collected_bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("names", "scan", "looks"),
+    [
+        (("MapPartitionsRDD", "SQLExecutionRDD", "FileScanRDD"), "Scan text ", True),
+        (("MapPartitionsRDD", "PythonRDD", "FileScanRDD"), "Scan text ", False),
+        (("MapPartitionsRDD", "SQLExecutionRDD", "FileScanRDD"), "Scan json ", False),
+        ((), "", False),
+    ],
+    ids=["a reader's", "a user's function", "rows", "nothing known"],
+)
+def test_a_stage_that_looks_for_the_columns_of_files(names: tuple[str, ...], scan: str, looks: bool) -> None:
+    scopes = ["mapPartitions", "", scan]
+    rdds = [
+        {"Name": name, "Scope": json.dumps({"id": "7", "name": scope}, separators=(",", ":"))}
+        for name, scope in zip(names, scopes, strict=False)
+    ]
+    assert read_stage({"Stage ID": 1, "RDD Info": rdds}, 0).of_schema is looks
 
 
 def test_what_tasks_of_a_stage_waited_for_is_read() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import ExecutedStage
 from spark_events.diagnosis.queries.static_sides import StaticSides
 from tests.support.plans import Plan, S, executed
 
@@ -133,6 +136,29 @@ def test_a_table_that_changes_after_some_batches() -> None:
     """Then not each micro-batch has computed the same."""
     (issue,) = told(*(batch(number, rows=900 + max(0, number - 3)) for number in range(8)))
     assert "computed 4 times by micro-batches" in issue.sentence
+
+
+@pytest.mark.parametrize("read", [9 << 20, 5 << 20], ids=["of the same files", "of others"])
+def test_files_whose_columns_each_batch_looks_for(read: int) -> None:
+    """That belongs to the micro-batch, and to no node of a plan: 2 s in each."""
+    rule = StaticSides()
+    for number in range(4):
+        plan = Plan()(0, "SortMergeJoin [id#1L], [id#5L], Inner", 10 * number + 2, rows=50)
+        plan(
+            1, KAFKA, 10 * number + 2, {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}]"}, rows=5
+        )
+        plan(1, "Exchange hashpartitioning(id#5L, 4)", 10 * number + 1)
+        plan(2, "HashAggregate(keys=[id#5L], functions=[partial_sum(spent#6)])", 10 * number + 1, rows=90)
+        sizes = {"number_of_files_read": 2, "size_of_files_read": 9 << 20}
+        plan(3, "Scan json [id#5L, spent#6]", 10 * number + 1, AT, rows=900, **sizes)
+        ended = executed(plan, **{f"s{10 * number + 1}": (2, 8), f"s{10 * number + 2}": (8, 9)})
+        looked = ExecutedStage(10 * number, 2, 0, 2 * S, 4 * S, 0, 0, read, of_schema=True)
+        rule.take(replace(ended, stages={**ended.stages, looked.id: looked}))
+    (issue,) = rule.issues()
+
+    is_of_it = read == 9 << 20
+    assert issue.lost_ms == 3 * (8 if is_of_it else 6) * S
+    assert ("to find each time what columns it has takes 6.0 s of that" in issue.sentence) is is_of_it
 
 
 def test_what_was_computed_once_is_forgotten() -> None:

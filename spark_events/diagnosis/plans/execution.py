@@ -17,6 +17,8 @@ _READ = _INTERNAL + "input.bytesRead"
 _WRITTEN = _INTERNAL + "output.bytesWritten"
 _CPU_NS = _INTERNAL + "executorCpuTime"
 _WAITS = (_INTERNAL + "jvmGCTime", _INTERNAL + "shuffle.read.fetchWaitTime")
+_LINES, _PARTS = '"name":"Scan text', '"name":"mapPartitions"'
+_OF_READERS = {"FileScanRDD", "MapPartitionsRDD", "SQLExecutionRDD"}
 _SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
 
 
@@ -35,6 +37,7 @@ class ExecutedStage:
         longest_ms: how long the longest task ran; 0 if unknown.
         cpu_ms: for how long of their time they had a CPU; 0 if nobody has measured it.
         waited_ms: for how long of it they waited for garbage collection and for shuffled data.
+        of_schema: whether it only looks in files of text for their columns.
     """
 
     id: int
@@ -49,6 +52,7 @@ class ExecutedStage:
     longest_ms: int = 0
     cpu_ms: int = 0
     waited_ms: int = 0
+    of_schema: bool = False
 
     @property
     def wall_ms(self) -> int:
@@ -169,7 +173,17 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
         frozenset(int(rdd["RDD ID"]) for rdd in kept_rdds(info)),
         cpu_ms=sums.get(_CPU_NS, 0) // 1_000_000,
         waited_ms=sum(sums.get(name, 0) for name in _WAITS),
+        of_schema=_looks_for_schema(info),
     )
+
+
+def _looks_for_schema(info: Mapping[str, Any]) -> bool:
+    """Return whether readers of JSON, CSV or XML made a stage; a user's function has an RDD of its own kind."""
+    rdds = info.get("RDD Info") or ()
+    if not rdds or not all(rdd.get("Name") in _OF_READERS for rdd in rdds):
+        return False
+    scopes = [str(rdd.get("Scope") or "") for rdd in rdds]
+    return any(_LINES in scope for scope in scopes) and any(_PARTS in scope for scope in scopes)
 
 
 def writes_files(info: Mapping[str, Any]) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import OF_PROGRAM, Node
 from spark_events.diagnosis.plans.recomputation import OF_COLUMNS, Recomputation
+from spark_events.diagnosis.rdds.schema_reads import SchemaRead, file_scan
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")
+_MOST_SCHEMAS = 100
 _MOST_UNKNOWN = 0.2
 """Of a cost that is told as known: what else its stages do may take as much of that."""
 _ADVICE = (
@@ -32,6 +35,9 @@ class StaticSides:
         # Of the last micro-batch, by the digests of nodes: what each is a part of, and its stages.
         self._above: dict[str, str] = {}
         self._stages: dict[str, frozenset[int]] = {}
+        self._reads: dict[str, set[str]] = {}
+        # How long stages looked for the columns of files, by their paths, and how often.
+        self._of_schema: dict[str, tuple[int, int]] = {}
         # Of what is told as a part of something else, what that is: what it has cost was told.
         self._wholes: dict[str, str] = {}
 
@@ -39,7 +45,8 @@ class StaticSides:
         """Called with the SQL execution of each micro-batch, whose plans are its own and of foreachBatch."""
         digests, _ = self._recomputation.take_parts(execution, "")
         self._recomputation.forget_single(execution.stages.keys())
-        self._above, self._stages = {}, {}
+        self._above, self._stages, self._reads = {}, {}, {}
+        self._take_schemas(execution)
         for plan, of_plan in zip(execution.plans, digests, strict=True):
             self._take_places(plan, of_plan)
 
@@ -58,14 +65,39 @@ class StaticSides:
             known_ms, share_ms = self._cost(causes, again)
             is_known = share_ms <= _MOST_UNKNOWN * (known_ms + share_ms)
             issue = again[whole]
+            sentence = f"{issue.sentence} by micro-batches, though no new rows of the stream go into it"
+            if schema_ms := self._schemas_again_ms(whole):
+                known_ms += schema_ms
+                sentence += f"; to find each time what columns it has takes {duration(schema_ms)} of that"
             yield replace(
                 issue,
                 cause=f"{RECOMPUTATION} static {issue.cause}",
-                sentence=f"{issue.sentence} by micro-batches, though no new rows of the stream go into it",
+                sentence=sentence,
                 advice=_GIVE_SCHEMA if f"same {OF_COLUMNS} of" in issue.sentence else _ADVICE,
                 lost_ms=known_ms + share_ms if is_known else None,
                 share_ms=None if is_known else known_ms + share_ms,
             )
+
+    def _take_schemas(self, execution: EndedExecution) -> None:
+        """Add up the stages that look for columns of files of which a scan has read as much."""
+        of_schema = [stage for stage in execution.stages.values() if stage.of_schema]
+        if not of_schema:
+            return
+        scans = {scan for node in execution.nodes() if (scan := file_scan(node)) is not None}
+        for stage in of_schema:
+            read = SchemaRead("", stage.wall_ms, stage.read_bytes, tasks=stage.tasks)
+            paths = {scan.path for scan in scans if read.is_of(scan)}
+            if len(paths) != 1:
+                continue
+            (path,) = paths
+            if path in self._of_schema or len(self._of_schema) < _MOST_SCHEMAS:
+                times, wall_ms = self._of_schema.get(path, (0, 0))
+                self._of_schema[path] = times + 1, wall_ms + stage.wall_ms
+
+    def _schemas_again_ms(self, cause: str) -> int:
+        """Return how long it took to look again for the columns of what a part reads."""
+        found = [self._of_schema[path] for path in self._reads.get(cause, ()) if path in self._of_schema]
+        return sum(wall_ms * (times - 1) // times for times, wall_ms in found)
 
     def _take_places(self, plan: Node, digests: Mapping[int, str]) -> None:
         for node in plan.walk():
@@ -73,6 +105,8 @@ class StaticSides:
                 continue
             cause = _cause(digest)
             self._stages[cause] = self._stages.get(cause, frozenset()) | node.stages
+            if self._of_schema:
+                self._reads.setdefault(cause, set()).update(node.tables())
             if node.parent is not None and id(node.parent) in digests:
                 self._above.setdefault(cause, _cause(digests[id(node.parent)]))
 

@@ -39,7 +39,7 @@ class SchemaRead(NamedTuple):
     path: str = ""
     tasks: int = 1
 
-    def is_of(self, scan: _Scan) -> bool:
+    def is_of(self, scan: FileScan) -> bool:
         """Return whether it may have read what a scan reads: as much, and of the same format."""
         checksums = scan.size_bytes // _CHECKED if scan.path.startswith(_LOCAL) else 0
         most = scan.size_bytes + checksums + self.tasks * _OVERLAP
@@ -47,8 +47,8 @@ class SchemaRead(NamedTuple):
         return self.form in ("", scan.form) and fits
 
 
-class _Scan(NamedTuple):
-    """Files that a plan reads."""
+class FileScan(NamedTuple):
+    """Files of text that a plan reads."""
 
     form: str
     path: str
@@ -93,6 +93,14 @@ def schema_read(stage_info: Mapping[str, Any], wall_ms: int, read_bytes: int) ->
     return SchemaRead(form, wall_ms, read_bytes, path, tasks)
 
 
+def file_scan(node: Node) -> FileScan | None:
+    """Return the files of text that a node reads, if it does."""
+    words = node.name.split()
+    form = words[1].lower() if len(words) > 1 and words[0] == "Scan" else ""
+    path = node.table() if form in _FORMATS else ""
+    return FileScan(form, path, node.metrics.get(_SIZE, 0)) if path else None
+
+
 class SchemaReads:
     """Adds up what it takes to find schemas, by files: a later plan that reads as much says which."""
 
@@ -113,7 +121,7 @@ class SchemaReads:
         """Called with each SQL execution that has ended; yields what is known now of files that it reads."""
         if not self._waiting:
             return
-        scans = {scan for node in execution.nodes() if (scan := _scan(node)) is not None}
+        scans = {scan for node in execution.nodes() if (scan := file_scan(node)) is not None}
         fitting = {scan: [read for read in self._waiting if read.is_of(scan)] for scan in sorted(scans)}
         of_reads = [read for reads in fitting.values() for read in reads]
         for scan, reads in fitting.items():
@@ -140,13 +148,6 @@ class SchemaReads:
         source.wall_ms += read.wall_ms
         source.read_bytes += read.read_bytes
         yield _issue(form, path, source)
-
-
-def _scan(node: Node) -> _Scan | None:
-    words = node.name.split()
-    form = words[1].lower() if len(words) > 1 and words[0] == "Scan" else ""
-    path = node.table() if form in _FORMATS else ""
-    return _Scan(form, path, node.metrics.get(_SIZE, 0)) if path else None
 
 
 def _issue(form: str, path: str, source: _Source) -> Issue:
