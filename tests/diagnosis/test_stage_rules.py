@@ -442,7 +442,7 @@ def test_what_functions_of_an_rdd_take_for_a_record(records: int, how: dict[str,
     tasks, python = measured([100 * S] * 4, rows=[records] * 4), PythonTimes(400 * S, in_rdd=True)
     (issue,) = stage_issues(EndedStage(4, tasks, python, **how), Thresholds())
     assert issue.sentence.endswith(said or ("apart" if "of_frame" in how else "RDD"))
-    assert ("about what Python takes" in issue.advice) == ("20 µs" in said)
+    assert ("about ten to read a record" in issue.advice) == ("20 µs" in said)
     assert ("If they open a connection" in issue.advice) == ("20 µs" not in said)
 
 
