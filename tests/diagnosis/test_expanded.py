@@ -220,7 +220,7 @@ def test_arrays_that_are_put_together_again(generate: str) -> None:
         "again by order, about one for each row"
     )
     assert "transform(), filter(), aggregate()" in issue.advice
-    assert issue.share_ms == pytest.approx(40 * S * 4 / 5, abs=2)
+    assert issue.share_ms == pytest.approx(40 * S, abs=2)
 
 
 @pytest.mark.parametrize(

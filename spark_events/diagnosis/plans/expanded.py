@@ -54,12 +54,20 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
         made, of = node.metrics.get(ROWS) or 0, _read_by(node).rows or 0
         if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
             continue
-        said = _said(node, made, of) if node.name == _EXPAND else _said_of_elements(node, made, of)
+        said, needed = (
+            (_said(node, made, of) if node.name == _EXPAND else _said_of_sequence(node, made, of)),
+            of,
+        )
+        if said is None and node.name == _GENERATE:
+            # On the array itself, nothing would have to be moved and aggregated, not even a row for each.
+            said, needed = nested_again(node, made, of), 0
         if said is not None:
-            yield _issue(node, execution, made, of, said)
+            yield _issue(node, execution, made, of, said, (made - needed) / made)
 
 
-def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tuple[str, str]) -> Issue:
+def _issue(
+    node: Node, execution: EndedExecution, made: int, of: int, said: tuple[str, str], share: float
+) -> Issue:
     stages = stages_of_rows(node, 2 * of)  # until there are no more than without the copies
     below = _read_by(node).within_stage()
     sentence, advice = said
@@ -76,7 +84,7 @@ def _issue(node: Node, execution: EndedExecution, made: int, of: int, said: tupl
             "expand.columns": ", ".join(_names(node)),
             "expand.stages": ", ".join(map(str, sorted(stages)[:_MOST_STAGES])),
         },
-        share_ms=round(freed_besides_ms(execution, stages, below) * (made - of) / made),
+        share_ms=round(freed_besides_ms(execution, stages, below) * share),
         stages=stages,
     )
 
@@ -135,11 +143,11 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     return None
 
 
-def _said_of_elements(node: Node, made: int, of: int) -> tuple[str, str] | None:
-    """Return the same of an array that is exploded; None if nothing aggregates its rows in such a way."""
+def _said_of_sequence(node: Node, made: int, of: int) -> tuple[str, str] | None:
+    """Return the same of a sequence that is exploded; None if nothing aggregates its rows in such a way."""
     sequence = _OF_SEQUENCE.match(node.text)
     if sequence is None or made < _LEAST_OF_SEQUENCE * of or not _is_grouped_by(sequence[1], node, made):
-        return nested_again(node, made, of)
+        return None
     return (
         f"explode(sequence()) makes {made:,} rows of {of:,}, which are then aggregated by the values of the "
         "sequence",
