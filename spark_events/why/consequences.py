@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.called_twice import CALLS_OF
 from spark_events.diagnosis.plans.parsed_files import ROWS_OF_TEXT
 from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
 from spark_events.diagnosis.small_files import TABLES
+from spark_events.diagnosis.stages.python_time import LOADED_BY
 from spark_events.diagnosis.thresholds import (
     EXECUTOR_CHURN,
     EXPANDED_ROWS,
@@ -44,6 +45,7 @@ _TAKE_MEMORY = {
 """The issues that take memory, and which evidence says of which stages."""
 _MOST_AFTER_RESULT = 0.7
 _LEAST_IN_TURN = 0.8
+_FAR_MORE = 2
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"
 _LONGEST_START = 1.5
@@ -226,7 +228,8 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
     What a cache costs that nothing reads is not known, nor what additional rows cost: both would come after
     what their stages lose for want of memory. So would partitions of which no row is needed, which a loop
-    reads each time, come after the parsing of all of their files.
+    reads each time, come after the parsing of all of their files. What each task loads in Python comes before
+    RDDs that are computed again, if it takes far longer.
     """
     waiting = list(issues)
     ordered: list[FoundIssue] = []
@@ -242,6 +245,9 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
     """Return whether mending one issue mends the other: a stage lacks memory, files are parsed again."""
+    if LOADED_BY in cause.evidence and _may_be_of_rdd(issue):
+        # What each task loads, it loads each time; most of its time is not for what is computed again.
+        return (cause.number("shareMs") or 0) > _FAR_MORE * (issue.number("shareMs") or 0)
     if cause.kind == FULL_SCAN and issue.kind == RECOMPUTATION:
         table, what = cause.evidence.get("scan.table"), str(issue.evidence.get("recomputation.what") or "")
         is_of_files = what.startswith(ROWS_OF_TEXT) and what.endswith(f" of {table}")
@@ -251,6 +257,12 @@ def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
         return False
     stages = str(cause.evidence.get(_TAKE_MEMORY[cause.kind]) or "").split(", ")
     return bool(_stage(issue.about)) and _stage(issue.about) in stages
+
+
+def _may_be_of_rdd(issue: FoundIssue) -> bool:
+    """Return whether it is about stages that read the same RDD, and may do the same with it."""
+    what = str(issue.evidence.get("recomputation.what") or "")
+    return issue.lost_ms is None and what.startswith(("RDD ", "the RDD "))
 
 
 def _stage(about: str) -> str:

@@ -637,6 +637,7 @@ def test_functions_of_an_rdd_that_many_tasks_load(tasks: int, told: bool) -> Non
     assert (f"each of its {tasks} tasks, which take 2.0 s at the median, loads" in issue.sentence) == told
     assert issue.advice.startswith("If they refer to something large") == told
     assert issue.advice.count("sc.broadcast()") == 1
+    assert (issue.evidence.get("python.loadedBy") == tasks) == told
 
 
 @pytest.mark.parametrize("pairs", [True, False])

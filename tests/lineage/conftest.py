@@ -33,6 +33,7 @@ def spark(java: str, warehouse: Path) -> Iterator[Any]:
             partitioned = "PARTITIONED BY (day)" if name == "orders" else ""
             session.sql(f"CREATE TABLE {name} ({columns}) USING parquet {partitioned}")
         session.sql("CREATE VIEW loud AS SELECT id, upper(name) AS loud_name, country FROM customers")
+        session.sql("CREATE VIEW boxed AS SELECT struct(name AS n, country AS c) AS box, id FROM customers")
         yield session
 
 

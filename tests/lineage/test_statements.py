@@ -178,6 +178,12 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
             "loud": "customers.name TRANSFORMATION",
         },
     ),
+    "fields of a struct that a view makes": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT box.c AS country, max(id) AS last FROM boxed GROUP BY box.c",
+        "customers",
+        "OVERWRITE out",
+        {"country": "customers.country IDENTITY", "last": "customers.id AGGREGATION"},
+    ),
     "fields of structs of several rows": (
         "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT s.n AS name FROM"
         " (SELECT struct(name AS n, id AS i) AS s FROM customers UNION ALL SELECT struct(country AS n, id AS i) AS s FROM customers)",

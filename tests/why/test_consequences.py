@@ -50,6 +50,22 @@ def test_what_other_stages_lack_stays_where_it_is() -> None:
         assert causes_first(told) == told
 
 
+@pytest.mark.parametrize(
+    ("loads_s", "loaded_by", "is_first"),
+    [(94, {"python.loadedBy": 100}, True), (60, {"python.loadedBy": 100}, False), (94, {}, False)],
+    ids=["what each task loads takes far longer", "it takes as long as twice the same", "of few tasks"],
+)
+def test_what_each_task_loads_comes_before_rdds_that_are_computed_again(
+    loads_s: int, loaded_by: dict[str, int], is_first: bool
+) -> None:
+    evidence = {"recomputation.what": "the RDD of /data/returns", "shareMs": 34 * S}
+    again = FoundIssue("recomputation", "INFO", "application 'a'", "…", "…", None, None, evidence)
+    loads = FoundIssue(
+        "python", "INFO", "stage 0.0", "…", "…", None, None, {"shareMs": loads_s * S, **loaded_by}
+    )
+    assert causes_first([again, loads]) == ([loads, again] if is_first else [again, loads])
+
+
 def churn(about: str = "application 'a'") -> FoundIssue:
     return FoundIssue("executor-churn", "WARN", about, "2 executors were lost", "…", 13 * S, None, {})
 

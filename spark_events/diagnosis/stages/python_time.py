@@ -59,6 +59,8 @@ _LOADED_BY_EACH = (
     "If they refer to something large (a dict, a list, a model), bring it by sc.broadcast(), which each "
     "Python worker loads once; if the same runs faster with fewer partitions, that is it."
 )
+LOADED_BY = "python.loadedBy"
+"""How many tasks load functions anew, with all that these refer to, where that are far more than cores."""
 _FEW_ROWS_OF_TASK = 1_000
 SMALL_TASKS = "python.smallTasks"
 """How many tasks a stage has for functions in Python that get few rows each."""
@@ -135,6 +137,7 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
             f"; each of its {tasks:,} tasks, which take {each} at the median, loads these functions anew, "
             "with all that they refer to"
         )
+        evidence[LOADED_BY] = tasks
         return said, f"{_LOADED_BY_EACH} {advice}", evidence
     if (each_us := _for_a_record_us(stage)) is not None:
         said += f", {micros(each_us)} for each of the {stage.measured.rows.total:,} records it reads"

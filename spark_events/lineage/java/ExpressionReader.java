@@ -95,14 +95,16 @@ public class ExpressionReader {
     /** Returns the kind of the way from an expression's children to its value. */
     private static int step(Expression expression) {
         String name = Reflect.simpleName(expression.getClass());
-        if (expression instanceof Alias || name.endsWith("Cast") && isSameType(expression)) {
+        if (expression instanceof Alias || keepsType(expression)) {
             return Inputs.IDENTITY;
         }
         return MASKING.contains(name) ? Inputs.TRANSFORMATION | Inputs.MASKING : Inputs.TRANSFORMATION;
     }
 
-    private static boolean isSameType(Expression cast) {
-        return cast.dataType().equals(((Expression) cast.children().head()).dataType());
+    /** Returns whether an expression is a cast to the type that its value has. */
+    static boolean keepsType(Expression expression) {
+        return Reflect.simpleName(expression.getClass()).endsWith("Cast")
+                && expression.dataType().sameType(((Expression) expression.children().head()).dataType());
     }
 
     /** A subquery's own filters and joins influence the whole; its columns, and what it is compared with, the value. */

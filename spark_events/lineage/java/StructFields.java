@@ -53,6 +53,8 @@ class StructFields {
         } else if (expression instanceof Attribute) {
             Expression definition = facts.definition((Attribute) expression);
             known = definition == null ? expression : made(definition);
+        } else if (ExpressionReader.keepsType(expression)) {  // as a view has around each of its columns
+            known = made((Expression) expression.children().head());
         } else if (expression instanceof GetStructField) {
             Expression field = made((GetStructField) expression);
             known = field == null ? expression : made(field);
