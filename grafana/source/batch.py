@@ -119,7 +119,7 @@ def _runs() -> builders.Panel:
         ("", status, ""),
         ("last run took", f"last_over_time({_RUN_TIME}[$__range]) {BATCH}", units.Seconds),
         ("finished, time ago", f"time() - max by (app_name) ({finished}) {BATCH}", units.Seconds),
-        ("failures", f"sum by (app_name) {FAILURES} {BATCH}", units.Short),
+        ("failures", f"round(sum by (app_name) {FAILURES} {BATCH})", units.Short),
         ("time lost", _increase(_LOST, "app_name"), units.Seconds),
     ]
     return rows(

@@ -66,7 +66,7 @@ def _counts() -> list[builders.Panel]:
         number(
             "Failures",
             "Failures of applications, queries, jobs and stage attempts in the time range.",
-            PromQuery(f"sum {FAILURES} or vector(0)", ""),
+            PromQuery(f"round(sum {FAILURES}) or vector(0)", ""),
             NONE_IS_GOOD,
             decimals=0,
         ),

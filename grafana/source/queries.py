@@ -54,7 +54,10 @@ def counted(counter: str, window: str = "$__range") -> str:
 
 # Each run has an id of its own, in whichever driver.
 _RUNS = f"count by (app_name, query_name, run_id) (last_over_time(spark_query_info{{{QUERY}}}[$__range]))"
-RESTARTS = f"count {BY_QUERY} ({_RUNS}) - 1"
+_OTHER_RUNS = f"count {BY_QUERY} ({_RUNS}) - 1"
+# A run that ends before it is scraped is none of these, but its driver has counted it.
+_COUNTED = f"round(sum {BY_QUERY} {counted(f'spark_query_num_restarts{{{QUERY}}}')})"
+RESTARTS = f"({_COUNTED} > {_OTHER_RUNS} or {_OTHER_RUNS})"
 # A counter that begins within the time shown, with the first failure of its kind, begins at 1: its first
 # value comes to its growth.
 _FAILURES = f"spark_failures_total{{{QUERY}}}"

@@ -62,7 +62,7 @@ def _over_time() -> list[builders.Panel]:
             "Failures of queries and their jobs in the time range, by Spark's error condition or the "
             "exception's "
             "class, and by type: USER, SYSTEM or UNKNOWN.",
-            PromQuery(f"sum by (error, failure_type) {FAILURES} > 0", "{{error}} ({{failure_type}})"),
+            PromQuery(f"round(sum by (error, failure_type) {FAILURES}) > 0", "{{error}} ({{failure_type}})"),
         ),
         lines(
             "Time since last restart",

@@ -178,7 +178,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
 
 
 def _looks_for_schema(info: Mapping[str, Any]) -> bool:
-    """Return whether readers of JSON, CSV or XML made a stage; a user's function has an RDD of its own kind."""
+    """Return whether readers of JSON, CSV or XML made a stage; functions of users have other RDDs."""
     rdds = info.get("RDD Info") or ()
     if not rdds or not all(rdd.get("Name") in _OF_READERS for rdd in rdds):
         return False

@@ -23,8 +23,8 @@ _ADVICE = (
 _JOINS = ("join at ", "leftOuterJoin at ", "rightOuterJoin at ", "fullOuterJoin at ")
 _OF_JOIN = (
     "A join makes a row for each pair of values of a key, so one that is frequent makes most: count them "
-    "(countByKey()). If one side is small, bring it to all tasks by sc.broadcast(), and look it up instead of "
-    "joining: that shuffles nothing. Or divide a frequent key among tasks: a random number in the key on its "
+    "(countByKey()). If one side is small, bring it to all tasks by sc.broadcast(), and look it up instead: "
+    "that shuffles nothing. Or divide a frequent key among tasks: a random number in the key on its "
     "side, and a row for each of these numbers on the other."
 )
 
