@@ -8,7 +8,7 @@ from dataclasses import replace
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.plans.called_too_often import CALLS, CALLS_MS
 from spark_events.diagnosis.plans.called_twice import CALLS_OF
-from spark_events.diagnosis.plans.parsed_files import ROWS_OF_TEXT
+from spark_events.diagnosis.plans.parsed_files import MAKES, ROWS_OF_TEXT, WHAT
 from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
 from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.stages.python_time import LOADED_BY
@@ -46,6 +46,7 @@ _TAKE_MEMORY = {
 _MOST_AFTER_RESULT = 0.7
 _LEAST_IN_TURN = 0.8
 _FAR_MORE = 2
+_TIMES = "recomputation.times"
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"
 _LONGEST_START = 1.5
@@ -54,8 +55,36 @@ _LONGEST_START = 1.5
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
-    whole = with_calls_again(with_reads(with_lost_executors(with_loops_in_turn(issues))))
+    whole = with_calls_again(with_reads(with_lost_executors(with_loops_in_turn(with_parsing(issues)))))
     return causes_first(with_work_on_results(whole))
+
+
+def with_parsing(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues in the same order, in which parsing a text is a part of computing its rows again.
+
+    A plan says which part of it is computed again, and its scan that a function parses the text for that.
+    """
+    told = list(issues)
+    for parsing in [issue for issue in told if MAKES in _what(issue)]:
+        function, table = _what(parsing).removeprefix(WHAT).split(MAKES, 1)
+        whole = next((issue for issue in told if _computes_again(issue, table, parsing)), None)
+        if whole is not None:
+            told.remove(parsing)
+            more = f"; for that, {function} parses it each time"
+            told[told.index(whole)] = replace(whole, sentence=f"{whole.sentence}{more}")
+    return told
+
+
+def _computes_again(issue: FoundIssue, table: str, parsing: FoundIssue) -> bool:
+    """Return whether an issue is about the rows of one table, as often, and all that parsing them takes."""
+    is_of_it = _what(issue).startswith("the same ") and _what(issue).endswith(f" of {table}")
+    same = is_of_it and issue.number(_TIMES) == parsing.number(_TIMES) and issue.about == parsing.about
+    may_be_lost_ms = parsing.lost_ms or parsing.number("shareMs") or 0
+    return same and (issue.lost_ms or 0) >= may_be_lost_ms > 0
+
+
+def _what(issue: FoundIssue) -> str:
+    return str(issue.evidence.get("recomputation.what") or "")
 
 
 def with_lost_executors(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
@@ -249,7 +278,7 @@ def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
         # What each task loads, it loads each time; most of its time is not for what is computed again.
         return (cause.number("shareMs") or 0) > _FAR_MORE * (issue.number("shareMs") or 0)
     if cause.kind == FULL_SCAN and issue.kind == RECOMPUTATION:
-        table, what = cause.evidence.get("scan.table"), str(issue.evidence.get("recomputation.what") or "")
+        table, what = cause.evidence.get("scan.table"), _what(issue)
         is_of_files = what.startswith(ROWS_OF_TEXT) and what.endswith(f" of {table}")
         takes_ms = cause.lost_ms or cause.number("shareMs") or 0
         return bool(table) and is_of_files and takes_ms >= (issue.lost_ms or 0)
@@ -261,8 +290,7 @@ def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
 
 def _may_be_of_rdd(issue: FoundIssue) -> bool:
     """Return whether it is about stages that read the same RDD, and may do the same with it."""
-    what = str(issue.evidence.get("recomputation.what") or "")
-    return issue.lost_ms is None and what.startswith(("RDD ", "the RDD "))
+    return issue.lost_ms is None and _what(issue).startswith(("RDD ", "the RDD "))
 
 
 def _stage(about: str) -> str:

@@ -12,6 +12,7 @@ from spark_events.why.consequences import (
     with_calls_again,
     with_loops_in_turn,
     with_lost_executors,
+    with_parsing,
     with_reads,
     with_work_on_results,
     without_held_up_starts,
@@ -48,6 +49,39 @@ def test_a_cache_is_told_before_the_memory_that_its_stages_lack(kind: str) -> No
 def test_what_other_stages_lack_stays_where_it_is() -> None:
     for told in ([gc("14.0"), cache(3, 4)], [gc("4.0", "skew"), cache(4)], [gc("4.0")], []):
         assert causes_first(told) == told
+
+
+def again(what: str, times: int = 10, lost_s: int | None = None, share_s: int | None = None) -> FoundIssue:
+    evidence = {"recomputation.what": what, "recomputation.times": times}
+    evidence |= {"shareMs": share_s * S} if share_s else {}
+    lost_ms = lost_s * S if lost_s else None
+    return FoundIssue(
+        "recomputation", "INFO", "application 'a'", f"{what}: again", "…", lost_ms, None, evidence
+    )
+
+
+PARSED = again("what from_json makes of file:/data/decl", share_s=124)
+
+
+def test_parsing_a_text_is_a_part_of_computing_its_rows_again() -> None:
+    rows = again("the same Project, Filter of file:/data/decl", lost_s=124)
+    (told,) = with_parsing([rows, PARSED])
+    assert told == replace(rows, sentence=f"{rows.sentence}; for that, from_json parses it each time")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        again("the same Project, Filter of file:/data/other", lost_s=124),
+        again("the same Project of file:/data/decl, file:/data/decl2", lost_s=124),
+        again("the same Project, Filter of file:/data/decl", times=9, lost_s=124),
+        again("the same Project, Filter of file:/data/decl", lost_s=100),
+        again("the same Project, Filter of file:/data/decl", share_s=124),
+    ],
+    ids=["of other files", "of two tables", "more rarely", "that takes less", "that is not known"],
+)
+def test_parsing_that_is_more_than_what_is_computed_again(other: FoundIssue) -> None:
+    assert with_parsing([other, PARSED]) == [other, PARSED]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ _FUNCTIONS = re.compile(
 _NEARLY_ALL = 0.9
 _MOST_FOLDERS, _MOST_TIMES = 1_000, 1_000
 _OFTEN, _MANY = 5, 8
+WHAT, MAKES = "what ", " makes of "
+"""How what a function makes of the text of a table is told."""
 ROWS_OF_TEXT = "the rows of the "
 """How the evidence begins of what is computed again by parsing files."""
 _WRITE_IT = (
@@ -218,7 +220,7 @@ def _issue(key: str, parsed: _Parsed) -> Issue:
     form, function, _ = parsed.by
     rounds_ms = 0 if function else parsed.rounds_ms
     if function:
-        what, parsed_by, of = f"what {function} makes of {parsed.table}", f" by {function}", parsed.table
+        what, parsed_by, of = f"{WHAT}{function}{MAKES}{parsed.table}", f" by {function}", parsed.table
         advice = _CACHE_WHAT_IT_MAKES.format(by=function)
     else:
         what, parsed_by, of = f"{ROWS_OF_TEXT}{form} of {parsed.table}", "", f"{form} of {parsed.table}"
