@@ -51,7 +51,7 @@ def test_what_other_stages_lack_stays_where_it_is() -> None:
         assert causes_first(told) == told
 
 
-def again(what: str, times: int = 10, lost_s: int | None = None, share_s: int | None = None) -> FoundIssue:
+def repeated(what: str, times: int = 10, lost_s: int | None = None, share_s: int | None = None) -> FoundIssue:
     evidence = {"recomputation.what": what, "recomputation.times": times}
     evidence |= {"shareMs": share_s * S} if share_s else {}
     lost_ms = lost_s * S if lost_s else None
@@ -60,11 +60,11 @@ def again(what: str, times: int = 10, lost_s: int | None = None, share_s: int | 
     )
 
 
-PARSED = again("what from_json makes of file:/data/decl", share_s=124)
+PARSED = repeated("what from_json makes of file:/data/decl", share_s=124)
 
 
 def test_parsing_a_text_is_a_part_of_computing_its_rows_again() -> None:
-    rows = again("the same Project, Filter of file:/data/decl", lost_s=124)
+    rows = repeated("the same Project, Filter of file:/data/decl", lost_s=124)
     (told,) = with_parsing([rows, PARSED])
     assert told == replace(rows, sentence=f"{rows.sentence}; for that, from_json parses it each time")
 
@@ -72,11 +72,11 @@ def test_parsing_a_text_is_a_part_of_computing_its_rows_again() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        again("the same Project, Filter of file:/data/other", lost_s=124),
-        again("the same Project of file:/data/decl, file:/data/decl2", lost_s=124),
-        again("the same Project, Filter of file:/data/decl", times=9, lost_s=124),
-        again("the same Project, Filter of file:/data/decl", lost_s=100),
-        again("the same Project, Filter of file:/data/decl", share_s=124),
+        repeated("the same Project, Filter of file:/data/other", lost_s=124),
+        repeated("the same Project of file:/data/decl, file:/data/decl2", lost_s=124),
+        repeated("the same Project, Filter of file:/data/decl", times=9, lost_s=124),
+        repeated("the same Project, Filter of file:/data/decl", lost_s=100),
+        repeated("the same Project, Filter of file:/data/decl", share_s=124),
     ],
     ids=["of other files", "of two tables", "more rarely", "that takes less", "that is not known"],
 )
