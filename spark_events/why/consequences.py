@@ -28,13 +28,11 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_MS,
     AFTER_RESULT_OF,
     COLLECTED_AT,
-    LOOP_AT,
-    LOOP_JOBS,
-    LOOP_SPAN,
     START_MS,
     USUAL_START_MS,
 )
 from spark_events.why.found_issue import FoundIssue, order
+from spark_events.why.loops import with_loops_in_turn, with_reads_of_loops
 from spark_events.why.places import name_in
 
 _TAKE_MEMORY = {
@@ -44,7 +42,6 @@ _TAKE_MEMORY = {
 }
 """The issues that take memory, and which evidence says of which stages."""
 _MOST_AFTER_RESULT = 0.7
-_LEAST_IN_TURN = 0.8
 _FAR_MORE = 2
 _TIMES = "recomputation.times"
 _LACK_MEMORY = (GC, SPILL)
@@ -55,7 +52,8 @@ _LONGEST_START = 1.5
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
-    whole = with_calls_again(with_reads(with_lost_executors(with_loops_in_turn(with_parsing(issues)))))
+    loops = with_reads_of_loops(with_loops_in_turn(with_parsing(issues)))
+    whole = with_calls_again(with_reads(with_lost_executors(loops)))
     return causes_first(with_work_on_results(whole))
 
 
@@ -128,35 +126,6 @@ def _has_same_calls(issue: FoundIssue, whole: FoundIssue) -> bool:
 
 def _is_of_one(issue: FoundIssue) -> bool:
     return issue.about.startswith("SQL execution")
-
-
-def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues, sorted again, in which loops whose small jobs run in turn are one loop of the driver."""
-    merged: list[FoundIssue] = []
-    for issue in issues:
-        place, jobs = issue.evidence.get(LOOP_AT), issue.number(LOOP_JOBS)
-        same = next((number for number, other in enumerate(merged) if _in_turn(other, issue)), None)
-        if same is None or not jobs:
-            merged.append(issue)
-            continue
-        first, more_ms = merged[same], issue.lost_ms or 0
-        merged[same] = replace(
-            first,
-            sentence=f"{first.sentence}. In turn with them run {jobs:,} of {place}, which cost "
-            f"{duration(more_ms)} of this",
-            lost_ms=(first.lost_ms or 0) + more_ms,
-            evidence={**first.evidence, LOOP_JOBS: (first.number(LOOP_JOBS) or 0) + jobs},
-        )
-    return sorted(merged, key=order)
-
-
-def _in_turn(issue: FoundIssue, other: FoundIssue) -> bool:
-    """Return whether the jobs of two loops run at about the same time."""
-    (begun, ended), (other_begun, other_ended) = (
-        [each.number(name) or 0 for name in LOOP_SPAN] for each in (issue, other)
-    )
-    shared_ms = min(ended, other_ended) - max(begun, other_begun)
-    return shared_ms > _LEAST_IN_TURN * max(ended - begun, other_ended - other_begun, 0)
 
 
 def with_work_on_results(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -10,7 +10,6 @@ from spark_events.why.answer import answer
 from spark_events.why.consequences import (
     causes_first,
     with_calls_again,
-    with_loops_in_turn,
     with_lost_executors,
     with_parsing,
     with_reads,
@@ -18,6 +17,7 @@ from spark_events.why.consequences import (
     without_held_up_starts,
 )
 from spark_events.why.found_issue import FoundIssue
+from spark_events.why.loops import with_loops_in_turn, with_reads_of_loops
 
 S = 1_000
 
@@ -324,3 +324,39 @@ def test_a_start_that_waits_for_a_cpu_as_tasks_do(
     issue: FoundIssue, cpu_share: float | None, told: bool
 ) -> None:
     assert without_held_up_starts([issue], cpu_share) == ([issue] if told else [])
+
+
+@pytest.mark.parametrize("at", ["collect at bom.py:22", "collect at bom.py:23"])
+def test_what_the_jobs_of_a_loop_read_again_is_a_part_of_the_loop(at: str) -> None:
+    """340 small jobs of 42 s, of which all cores could do what they do in 20 s, by reading a table each time."""
+    place = "collect at bom.py:22"
+    loop = FoundIssue(
+        "loop-of-small-jobs",
+        "INFO",
+        "application 'a'",
+        "340 jobs",
+        "Join.",
+        22 * S,
+        None,
+        {"loop.place": place},
+    )
+    reads = FoundIssue(
+        "recomputation",
+        "INFO",
+        "application 'a'",
+        f"{at} reads /bom",
+        "Once.",
+        20 * S,
+        None,
+        {"recomputation.readAt": at},
+    )
+    told = with_reads_of_loops([loop, reads])
+    if at != place:
+        assert told == [loop, reads]
+        return
+    (whole,) = told
+    assert (whole.lost_ms, whole.advice) == (42 * S, "Join. Once.")
+    assert (
+        whole.sentence
+        == "340 jobs. Of the cost, 20.0 s is for what they read: collect at bom.py:22 reads /bom"
+    )

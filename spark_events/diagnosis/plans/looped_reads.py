@@ -42,6 +42,8 @@ _COLUMNAR, _MOST_KEPT = ("Scan parquet", "Scan orc"), 0.5
 """Scans that leave out what statistics show not to be asked for; and which part of the rest filters keep."""
 _PUTS_TOGETHER = ("Union", "WriteFiles", "Execute", "TakeOrderedAndProject")
 """How the names of nodes begin with which the rows of several scans come together in one stage."""
+READ_AT = "recomputation.readAt"
+"""The evidence of the place in the code whose jobs read the same table, each with another filter."""
 READ_ONCE = (
     "Read it once: let one {job} take all rows that the loop wants (isin(), a join or a groupBy on {by}), or "
     "cache() it before the loop. Of a table that is partitioned by {by}, each time reads only its own rows."
@@ -148,6 +150,7 @@ class LoopedReads:
                     "recomputation.times": times,
                     "recomputation.cached": False,
                     "recomputation.what": f"rows of {loop.table}",
+                    **({READ_AT: loop.place} if _AT in loop.place and not loop.in_query else {}),
                 },
             )
 

@@ -1,0 +1,63 @@
+"""Loops of small jobs in the driver, with all that one change of the loop mends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.plans.looped_reads import READ_AT
+from spark_events.diagnosis.times.driver_issues import LOOP_AT, LOOP_JOBS, LOOP_SPAN
+from spark_events.why.found_issue import FoundIssue, order
+
+_LEAST_IN_TURN = 0.8
+
+
+def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which loops whose small jobs run in turn are one loop of the driver."""
+    merged: list[FoundIssue] = []
+    for issue in issues:
+        place, jobs = issue.evidence.get(LOOP_AT), issue.number(LOOP_JOBS)
+        same = next((number for number, other in enumerate(merged) if _in_turn(other, issue)), None)
+        if same is None or not jobs:
+            merged.append(issue)
+            continue
+        first, more_ms = merged[same], issue.lost_ms or 0
+        merged[same] = replace(
+            first,
+            sentence=f"{first.sentence}. In turn with them run {jobs:,} of {place}, which cost "
+            f"{duration(more_ms)} of this",
+            lost_ms=(first.lost_ms or 0) + more_ms,
+            evidence={**first.evidence, LOOP_JOBS: (first.number(LOOP_JOBS) or 0) + jobs},
+        )
+    return sorted(merged, key=order)
+
+
+def _in_turn(issue: FoundIssue, other: FoundIssue) -> bool:
+    """Return whether the jobs of two loops run at about the same time."""
+    (begun, ended), (other_begun, other_ended) = (
+        [each.number(name) or 0 for name in LOOP_SPAN] for each in (issue, other)
+    )
+    shared_ms = min(ended, other_ended) - max(begun, other_begun)
+    return shared_ms > _LEAST_IN_TURN * max(ended - begun, other_ended - other_begun, 0)
+
+
+def with_reads_of_loops(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, sorted again, in which what the jobs of a loop read again is a part of the loop.
+
+    Its own cost is what they take beyond what all cores could do; the rest of them reads the same table.
+    """
+    told = list(issues)
+    for reads in [issue for issue in told if READ_AT in issue.evidence and issue.lost_ms]:
+        loop = next((each for each in told if each.evidence.get(LOOP_AT) == reads.evidence[READ_AT]), None)
+        if loop is None:
+            continue
+        told.remove(reads)
+        told[told.index(loop)] = replace(
+            loop,
+            sentence=f"{loop.sentence}. Of the cost, {duration(reads.lost_ms)} is for what they read: "
+            f"{reads.sentence}",
+            advice=f"{loop.advice} {reads.advice}",
+            lost_ms=(loop.lost_ms or 0) + (reads.lost_ms or 0),
+        )
+    return sorted(told, key=order)
