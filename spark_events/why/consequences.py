@@ -62,15 +62,15 @@ def with_parsing(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
     A plan says which part of it is computed again, and its scan that a function parses the text for that.
     """
-    told = list(issues)
-    for parsing in [issue for issue in told if MAKES in _what(issue)]:
+    kept = list(issues)
+    for parsing in [issue for issue in kept if MAKES in _what(issue)]:
         function, table = _what(parsing).removeprefix(WHAT).split(MAKES, 1)
-        whole = next((issue for issue in told if _computes_again(issue, table, parsing)), None)
+        whole = next((issue for issue in kept if _computes_again(issue, table, parsing)), None)
         if whole is not None:
-            told.remove(parsing)
+            kept.remove(parsing)
             more = f"; for that, {function} parses it each time"
-            told[told.index(whole)] = replace(whole, sentence=f"{whole.sentence}{more}")
-    return told
+            kept[kept.index(whole)] = replace(whole, sentence=f"{whole.sentence}{more}")
+    return kept
 
 
 def _computes_again(issue: FoundIssue, table: str, parsing: FoundIssue) -> bool:

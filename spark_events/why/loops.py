@@ -47,17 +47,17 @@ def with_reads_of_loops(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
     Its own cost is what they take beyond what all cores could do; the rest of them reads the same table.
     """
-    told = list(issues)
-    for reads in [issue for issue in told if READ_AT in issue.evidence and issue.lost_ms]:
-        loop = next((each for each in told if each.evidence.get(LOOP_AT) == reads.evidence[READ_AT]), None)
+    kept = list(issues)
+    for reads in [issue for issue in kept if READ_AT in issue.evidence and issue.lost_ms]:
+        loop = next((each for each in kept if each.evidence.get(LOOP_AT) == reads.evidence[READ_AT]), None)
         if loop is None:
             continue
-        told.remove(reads)
-        told[told.index(loop)] = replace(
+        kept.remove(reads)
+        kept[kept.index(loop)] = replace(
             loop,
             sentence=f"{loop.sentence}. Of the cost, {duration(reads.lost_ms)} is for what they read: "
             f"{reads.sentence}",
             advice=f"{loop.advice} {reads.advice}",
             lost_ms=(loop.lost_ms or 0) + (reads.lost_ms or 0),
         )
-    return sorted(told, key=order)
+    return sorted(kept, key=order)

@@ -96,8 +96,9 @@ class StaticSides:
 
     def _schemas_again_ms(self, cause: str) -> int:
         """Return how long it took to look again for the columns of what a part reads."""
-        found = [self._of_schema[path] for path in self._reads.get(cause, ()) if path in self._of_schema]
-        return sum(wall_ms * (times - 1) // times for times, wall_ms in found)
+        paths = self._reads.get(cause, set()) & self._of_schema.keys()
+        looked = (self._of_schema[path] for path in paths)
+        return sum(wall_ms * (times - 1) // times for times, wall_ms in looked)
 
     def _take_places(self, plan: Node, digests: Mapping[int, str]) -> None:
         for node in plan.walk():
