@@ -48,28 +48,29 @@ class Losses:
         """Watch a place from now on; see ``Watched``."""
         self._places.append(Watched(title, group, read, causes))
 
-    def report(self, *, at_the_end: bool = False) -> None:
+    def report(self, *, lately: bool = False, as_events: bool = True) -> None:
         """Report new losses.
 
         Args:
-            at_the_end: include causes reported less than a minute ago; these go only to the log.
+            lately: include causes reported less than a minute ago: there may be no later occasion.
+            as_events: also as events, and not only in the log.
         """
         now = time.monotonic()
         for place in self._places:
             for cause, total in place.read().items():
                 count = total - place.reported.get(cause, 0)
-                lately = now < place.reported_at.get(cause, -_EVERY_S) + _EVERY_S
-                if count <= 0 or (lately and not at_the_end):
+                was_lately = now < place.reported_at.get(cause, -_EVERY_S) + _EVERY_S
+                if count <= 0 or (was_lately and not lately):
                     continue
                 place.reported[cause], place.reported_at[cause] = total, now
-                self._report_cause(place, cause, count, total, at_the_end)
+                self._report_cause(place, cause, count, total, as_events)
 
-    def _report_cause(self, place: Watched, cause: str, count: int, total: int, at_the_end: bool) -> None:
+    def _report_cause(self, place: Watched, cause: str, count: int, total: int, as_event: bool) -> None:
         why = place.causes.get(cause, cause)
         logger.warning(
             "%s dropped %s, %d in total, because %s", place.title, counted(count, "item"), total, why
         )
-        if at_the_end:
+        if not as_event:
             return
         body = f"{place.title} dropped {counted(count, 'item')} because {why}"
         event = (

@@ -128,11 +128,11 @@ class Registry:
         self.request_close(timeout_ms)
         for worker in self.workers:
             worker.join()
-        self.losses.report(at_the_end=True)
+        self.losses.report(lately=True, as_events=False)
 
     def request_close(self, timeout_ms: int) -> None:
         """Begin to close all reporters; ``close`` with what is left of the time waits for them."""
-        self.tick()
+        self.losses.report(lately=True)
         deadline = time.monotonic() + timeout_ms / 1000
         for worker in self.workers:
             worker.request_close(deadline)
