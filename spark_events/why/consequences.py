@@ -226,10 +226,9 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
     What a cache costs that nothing reads is not known, nor what additional rows cost: both would come after
     what their stages lose for want of memory. So would partitions of which no row is needed, which a loop
-    reads each time, come after the parsing of all of their files. What each task loads in Python comes before
-    RDDs that are computed again, if it takes far longer.
+    reads each time, come after the parsing of all of their files.
     """
-    waiting = list(issues)
+    waiting = _loading_first(list(issues))
     ordered: list[FoundIssue] = []
     while waiting:
         issue = waiting.pop(0)
@@ -241,11 +240,23 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     return ordered
 
 
+def _loading_first(issues: list[FoundIssue]) -> list[FoundIssue]:
+    """Return issues with what each task may load in Python before an RDD that may be computed again.
+
+    What is computed twice takes half of the tasks' time at most: if they all take longer, loading may be more.
+    """
+    loading = [issue for issue in issues if LOADED_BY in issue.evidence]
+    loading_ms = sum(issue.number("shareMs") or 0 for issue in loading)
+    again = next((issue for issue in issues if _may_be_of_rdd(issue)), None)
+    if not loading or again is None or loading_ms <= _FAR_MORE * (again.number("shareMs") or 0):
+        return issues
+    others = [issue for issue in issues if issue is not loading[0]]
+    place = min(issues.index(loading[0]), issues.index(again))
+    return [*others[:place], loading[0], *others[place:]]
+
+
 def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
     """Return whether mending one issue mends the other: a stage lacks memory, files are parsed again."""
-    if LOADED_BY in cause.evidence and _may_be_of_rdd(issue):
-        # What each task loads, it loads each time; most of its time is not for what is computed again.
-        return (cause.number("shareMs") or 0) > _FAR_MORE * (issue.number("shareMs") or 0)
     if cause.kind == FULL_SCAN and issue.kind == RECOMPUTATION:
         table, what = cause.evidence.get("scan.table"), _what(issue)
         is_of_files = what.startswith(ROWS_OF_TEXT) and what.endswith(f" of {table}")

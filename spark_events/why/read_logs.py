@@ -132,6 +132,8 @@ class _Reading:
         if result.application is None:
             return None
         name, app_id = result.application.name, result.application.id
+        # What was a warning while it ran is told as what it came to.
+        issues = [event for event in self._events if not (result.ended and event.all_attributes.get("live"))]
         return explain(
             name,
             app_id,
@@ -140,7 +142,7 @@ class _Reading:
             self._heap,
             self._longest,
             result.ended,
-            self._events,
+            issues,
             self._worth_ms,
             sentences(self._failures),
             sum(result.counts.skipped.values()),

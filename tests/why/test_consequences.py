@@ -86,18 +86,27 @@ def test_parsing_that_is_more_than_what_is_computed_again(other: FoundIssue) -> 
 
 @pytest.mark.parametrize(
     ("loads_s", "loaded_by", "is_first"),
-    [(94, {"python.loadedBy": 100}, True), (60, {"python.loadedBy": 100}, False), (94, {}, False)],
-    ids=["what each task loads takes far longer", "it takes as long as twice the same", "of few tasks"],
+    [
+        ((94,), {"python.loadedBy": 100}, True),
+        ((53, 47), {"python.loadedBy": 30}, True),
+        ((60,), {"python.loadedBy": 100}, False),
+        ((94,), {}, False),
+    ],
+    ids=["one stage", "two that may do the same", "no more than what is computed twice", "of few tasks"],
 )
 def test_what_each_task_loads_comes_before_rdds_that_are_computed_again(
-    loads_s: int, loaded_by: dict[str, int], is_first: bool
+    loads_s: tuple[int, ...], loaded_by: dict[str, int], is_first: bool
 ) -> None:
     evidence = {"recomputation.what": "the RDD of /data/returns", "shareMs": 34 * S}
     again = FoundIssue("recomputation", "INFO", "application 'a'", "…", "…", None, None, evidence)
-    loads = FoundIssue(
-        "python", "INFO", "stage 0.0", "…", "…", None, None, {"shareMs": loads_s * S, **loaded_by}
-    )
-    assert causes_first([again, loads]) == ([loads, again] if is_first else [again, loads])
+    loads = [
+        FoundIssue(
+            "python", "INFO", f"stage {number}.0", "…", "…", None, None, {"shareMs": share_s * S, **loaded_by}
+        )
+        for number, share_s in enumerate(loads_s)
+    ]
+    expected = [loads[0], again, *loads[1:]] if is_first else [again, *loads]
+    assert causes_first([again, *loads]) == expected
 
 
 def churn(about: str = "application 'a'") -> FoundIssue:

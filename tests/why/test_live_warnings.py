@@ -1,0 +1,36 @@
+"""Warnings that are told while an application runs, in what is told of it after its end."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from spark_events.why.explanation import Explanation
+from spark_events.why.read_logs import explain_logs
+from tests.support.slow_log import slow_log
+
+_NIGHT_MS = 86_400_000
+_TIME = re.compile(rb"\b\d{13}\b")
+
+
+def night(folder: Path, number: int, log: bytes) -> Explanation:
+    """Return the explanation of a run, which is compared with those of the nights before it."""
+    path = folder / f"app-{number}"
+    later = _TIME.sub(lambda time: str(int(time[0]) + number * _NIGHT_MS).encode(), log)
+    path.write_bytes(later.replace(b'-0001"', b'-%04d"' % (number + 1)))
+    (explanation,), notes = explain_logs(
+        [str(path)], {"spark.events.issue.regression.dir": str(folder / "runs")}
+    )
+    assert notes == []
+    return explanation
+
+
+def test_a_run_that_has_ended_is_not_said_to_last(tmp_path: Path) -> None:
+    """While the log is read, time passes as it did: there was a warning."""
+    for number in range(5):
+        night(tmp_path, number, slow_log((10, 10, 10, 10)))
+    explained = night(tmp_path, 5, slow_log((400, 10, 10, 10)))
+
+    assert explained.ended
+    assert {issue.about.split(" ")[0] for issue in explained.issues if issue.kind == "regression"} == {"SQL"}
+    assert not [issue for issue in explained.issues if issue.evidence.get("live")]
