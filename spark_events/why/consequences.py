@@ -243,7 +243,7 @@ def causes_first(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 def _loading_first(issues: list[FoundIssue]) -> list[FoundIssue]:
     """Return issues with what each task may load in Python before an RDD that may be computed again.
 
-    What is computed twice takes half of the tasks' time at most: if they all take longer, loading may be more.
+    What is computed twice takes half of the tasks' time at most: if all take longer, loading may be more.
     """
     loading = [issue for issue in issues if LOADED_BY in issue.evidence]
     loading_ms = sum(issue.number("shareMs") or 0 for issue in loading)
