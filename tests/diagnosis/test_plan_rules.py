@@ -840,6 +840,18 @@ def test_a_window_over_all_rows() -> None:
     assert told(windows_over_all, window("hashpartitioning(k#1, 8)")) == {}
 
 
+def test_a_window_of_so_many_functions_that_its_text_is_cut_off() -> None:
+    """Nothing but the first of them says by what its rows are ordered."""
+    frame = "windowspecdefinition(machine#0 ASC NULLS FIRST, ts#1 ASC NULLS FIRST, specifiedwindowframe(RowFrame, -1, -1))"
+    functions = f"lag(state#2, -1, null) {frame} AS _we0#8, lead(ts#1, 1, null) {frame} AS _we1#9, lead(te"
+    plan = Plan()(0, f"Window [{functions}", 2)(
+        1, "Exchange SinglePartition", 1, shuffle_records_written=90_000
+    )
+    plan(2, "Range", 1, rows=90_000)
+    issue = told(windows_over_all, executed(plan, s1=(0, 1), s2=(1, 41)))["window"]
+    assert "ordered by machine, ts, runs over all" in issue.sentence
+
+
 @pytest.mark.parametrize(("name", "is_told"), [("Window", False), ("ArrowWindowPython", True)])
 def test_a_window_over_few_rows(name: str, is_told: bool) -> None:
     """That takes no time, unless the function is the user's own."""
