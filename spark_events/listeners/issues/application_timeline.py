@@ -25,6 +25,7 @@ from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
 from spark_events.listeners.spark_records import record_time_ms
 
+_NO_BATCH = -1, 0
 _MOST_CHANGES, _MOST_UNSETTLED, _MOST_EXECUTIONS = 20_000, 10_000, 10_000
 TIMELINE_RECORDS = (
     spark_records.APPLICATION_START,
@@ -84,7 +85,8 @@ class ApplicationTimeline(Timeless):
         self._executions: set[int] = set()
         self._queries: dict[str, int] = {}
         # The number of the micro-batch that each run of a query is in.
-        self._batches: dict[str, int] = {}
+        # Of each query, the micro-batch that runs, and when its SQL execution began.
+        self._batches: dict[str, tuple[int, int]] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -212,14 +214,20 @@ class ApplicationTimeline(Timeless):
         """A micro-batch begins with its SQL execution, within which there may be others of its own."""
         if batch is None or batch.number is None or batch.run_id not in self._queries:
             return
-        if self._batches.get(batch.run_id, -1) < batch.number:
+        if self._batches.get(batch.run_id, _NO_BATCH)[0] < batch.number:
             self._close_batch(batch.run_id, time_ms)
-            self._batches[batch.run_id] = batch.number
+            self._batches[batch.run_id] = batch.number, time_ms
             self._ledger.batches(time_ms, 1)
 
     def _end_batch(self, progress: Mapping[str, Any], time_ms: int) -> None:
+        """Before its SQL execution, a micro-batch has asked its sources, written offsets, and planned."""
         run, number = str(progress["runId"]), progress.get("batchId")
-        if number is None or self._batches.get(run, -1) <= int(number):
+        running, begun_ms = self._batches.get(run, _NO_BATCH)
+        if number is not None and running == int(number):
+            took_ms = int((progress.get("durationMs") or {}).get("triggerExecution") or 0)
+            self._ledger.batches(min(begun_ms, time_ms - took_ms), 1)
+            self._ledger.batches(begun_ms, -1)
+        if number is None or running <= int(number):
             self._close_batch(run, time_ms)
 
     def _close_batch(self, run: str, time_ms: int) -> None:
