@@ -78,33 +78,34 @@ def test_times_of_statuses() -> None:
     assert (kept["failedTimeTotal"], kept["statusAge"]) == (40, 5)
 
 
-def test_a_start_after_a_stop_is_no_downtime() -> None:
-    """However long its first batch takes; a start after a failure is."""
+def downtimes(*changes: tuple[int, JobStatus]) -> list[int | None]:
+    """Return how long a query is down 5 ms after each change of status, each of a run of its own."""
     now = [0]
     kept = Kept(now)
-    downtimes = []
-    for at, status in (
+    after = []
+    for at, status in changes:
+        kept.new_run()
+        kept.run.change(status, at)
+        now[0] = at + 5
+        after.append(kept["downtime"])
+    return after
+
+
+def test_a_start_after_a_stop_is_no_downtime() -> None:
+    """However long its first batch takes; a start after a failure is."""
+    assert downtimes(
         (0, JobStatus.RUNNING),
         (10, JobStatus.CANCELED),
         (20, JobStatus.RESTARTING),
         (50, JobStatus.RUNNING),
         (60, JobStatus.FAILED),
         (70, JobStatus.RESTARTING),
-    ):
-        kept.new_run()
-        kept.run.change(status, at)
-        now[0] = at + 5
-        downtimes.append(kept["downtime"])
-
-    assert downtimes == [0, None, 0, 0, 5, 15]
+    ) == [0, None, 0, 0, 5, 15]
 
 
 def test_what_fails_before_it_ever_runs_is_down_since_then() -> None:
     """As in the report; however often it is started again, and whatever it was stopped for before."""
-    now = [0]
-    kept = Kept(now)
-    downtimes = []
-    for at, status in (
+    assert downtimes(
         (0, JobStatus.CREATED),
         (10, JobStatus.FAILED),
         (20, JobStatus.RESTARTING),
@@ -114,13 +115,7 @@ def test_what_fails_before_it_ever_runs_is_down_since_then() -> None:
         (60, JobStatus.CANCELED),
         (70, JobStatus.RESTARTING),
         (80, JobStatus.FAILED),
-    ):
-        kept.new_run()
-        kept.run.change(status, at)
-        now[0] = at + 5
-        downtimes.append(kept["downtime"])
-
-    assert downtimes == [0, 5, 15, 25, 35, 0, None, 0, 5]
+    ) == [0, 5, 15, 25, 35, 0, None, 0, 5]
 
 
 def test_a_clock_that_was_set_back() -> None:
