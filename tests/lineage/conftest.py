@@ -19,6 +19,11 @@ TABLES = {
     "customers": "id INT, name STRING, country STRING",
     "totals": "name STRING, total DECIMAL(20,2), n BIGINT",
 }
+_PLACE = "STRUCT<x: DOUBLE, at: STRUCT<y: STRING>>"
+TABLES |= {
+    name: f"place {_PLACE}, spots ARRAY<{_PLACE}>, by_name MAP<STRING, {_PLACE}>"
+    for name in ("places", "places_kept")
+}
 
 
 @pytest.fixture(scope="package")

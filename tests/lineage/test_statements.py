@@ -49,6 +49,22 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "INSERT totals, OVERWRITE out",
         {"name": "customers.name IDENTITY", "id": "customers.id IDENTITY"},
     ),
+    "insert structs as they are": (
+        "INSERT INTO places_kept TABLE places",
+        "places",
+        "INSERT places_kept",
+        {
+            "place": "places.place IDENTITY",
+            "spots": "places.spots IDENTITY",
+            "by_name": "places.by_name IDENTITY",
+        },
+    ),
+    "insert structs whose fields change places": (
+        "INSERT INTO places_kept (place) SELECT if(isnull(place), null, named_struct('x', double(place.at.y), 'at', place.at)) FROM places",
+        "places",
+        "INSERT places_kept",
+        {"place": "places.place TRANSFORMATION+CONDITIONAL"},
+    ),
     "create table as": (
         "CREATE TABLE fresh USING orc AS SELECT id, name FROM customers",
         "customers",

@@ -73,6 +73,10 @@ public class ExpressionReader {
         if (expression instanceof WindowExpression) {
             return ofWindow((WindowExpression) expression);
         }
+        Expression stored = StoredCopies.source(expression);
+        if (stored != null) {
+            return inputsOf(stored);
+        }
         if (expression instanceof If) {
             return ofIf((If) expression);
         }
