@@ -65,6 +65,12 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "INSERT places_kept",
         {"place": "places.place TRANSFORMATION+CONDITIONAL"},
     ),
+    "insert structs but for those that are not there": (
+        "INSERT INTO places_kept (place) SELECT if(isnull(place), named_struct('x', 1D, 'at', named_struct('y', '')), place) FROM places",
+        "places",
+        "INSERT places_kept",
+        {"place": "places.place TRANSFORMATION+CONDITIONAL"},
+    ),
     "create table as": (
         "CREATE TABLE fresh USING orc AS SELECT id, name FROM customers",
         "customers",

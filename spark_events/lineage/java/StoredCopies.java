@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.types.StructType;
 
 /** Finds what Spark puts together again, field by field, to store it as it is: structs, arrays and maps of them. */
@@ -23,7 +24,8 @@ class StoredCopies {
 
     /** if (isnull(s)) null else named_struct(x, s.x, y, s.y) */
     private static Expression ofStruct(If choice) {
-        if (!Reflect.isA(choice.predicate(), "IsNull") || !Reflect.isA(choice.trueValue(), "Literal")
+        boolean isNull = choice.trueValue() instanceof Literal && ((Literal) choice.trueValue()).value() == null;
+        if (!isNull || !Reflect.isA(choice.predicate(), "IsNull")
                 || !(choice.falseValue() instanceof CreateNamedStruct)) {
             return null;
         }
