@@ -20,10 +20,9 @@ TABLES = {
     "totals": "name STRING, total DECIMAL(20,2), n BIGINT",
 }
 _PLACE = "STRUCT<x: DOUBLE, at: STRUCT<y: STRING>>"
-TABLES |= {
-    name: f"place {_PLACE}, spots ARRAY<{_PLACE}>, by_name MAP<STRING, {_PLACE}>"
-    for name in ("places", "places_kept")
-}
+TABLES |= dict.fromkeys(
+    ("places", "places_kept"), f"place {_PLACE}, spots ARRAY<{_PLACE}>, by_name MAP<STRING, {_PLACE}>"
+)
 
 
 @pytest.fixture(scope="package")
