@@ -103,8 +103,8 @@ def test_what_properties_say(owned: Shop) -> None:
 
 def test_what_is_said_later(owned: Shop) -> None:
     of = database(owned)
-    # On a busy machine, a statement may have ended before its beginning is heard of.
-    assert facets(owned, f"alter.{of}.t_plain", "outputs", "tags") in ([[], LATER], [LATER])
+    # On a busy machine, a statement may have ended before its beginning is heard of, or before it is told.
+    assert facets(owned, f"alter.{of}.t_plain", "outputs", "tags") in ([[], LATER], [LATER, LATER], [LATER])
     assert facets(owned, f"overwrite.{of}.t_plain", "outputs", "tags") == [LATER]
 
 
