@@ -54,10 +54,8 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
         made, of = node.metrics.get(ROWS) or 0, _read_by(node).rows or 0
         if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
             continue
-        said, needed = (
-            (_said(node, made, of) if node.name == _EXPAND else _said_of_sequence(node, made, of)),
-            of,
-        )
+        said = _said(node, made, of) if node.name == _EXPAND else _said_of_sequence(node, made, of)
+        needed = of
         if said is None and node.name == _GENERATE:
             # On the array itself, nothing would have to be moved and aggregated, not even a row for each.
             said, needed = nested_again(node, made, of), 0

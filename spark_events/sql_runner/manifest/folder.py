@@ -108,11 +108,9 @@ def _with_defaults(text: YamlText, defaults: YamlText | None) -> YamlText:
     if defaults is None:
         return text
     filled = _filled(defaults.values, str(text.values.get("name", "")))
-    # A trigger is of one kind: that of a manifest has nothing of the template's.
-    replaced = _TRIGGER in text.values
-    values = {key: value for key, value in filled.items() if not (replaced and key == _TRIGGER)}
-    lines = {keys: line for keys, line in defaults.lines.items() if not (replaced and keys[0] == _TRIGGER)}
-    return text.over(YamlText(defaults.file, values, lines))
+    if _TRIGGER in text.values:  # which is of one kind, and has nothing of the template's
+        filled.pop(_TRIGGER, None)
+    return text.over(YamlText(defaults.file, filled, defaults.lines))
 
 
 def _filled(value: Any, name: str) -> Any:
