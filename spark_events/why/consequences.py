@@ -68,7 +68,7 @@ def with_parsing(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
         whole = next((issue for issue in kept if _computes_again(issue, table, parsing)), None)
         if whole is not None:
             kept.remove(parsing)
-            more = f"; for that, {function} parses it each time"
+            more = f"; each time, {function} parses it"
             kept[kept.index(whole)] = replace(whole, sentence=f"{whole.sentence}{more}")
     return kept
 

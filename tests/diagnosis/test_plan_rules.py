@@ -293,6 +293,14 @@ def test_what_to_do_about_elements_of_arrays(condition: str) -> None:
     assert issue.advice.startswith("Explode the array (explode(codes)) before the join")
 
 
+def test_an_array_that_is_asked_for_a_constant_is_none_of_the_join() -> None:
+    """An outer join keeps such a condition: what takes it long is the range."""
+    name = "BroadcastNestedLoopJoin BuildRight, LeftOuter, ((at#1 > at#2) AND array_contains(codes#6, vip))"
+    issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
+    assert "bucket of the value" in issue.advice
+    assert "Explode the array" not in issue.advice
+
+
 @pytest.mark.parametrize(("rows", "is_known"), [(100, True), (900, False)])
 @pytest.mark.parametrize(
     ("beside", "counts"),
@@ -850,6 +858,15 @@ def test_a_window_of_so_many_functions_that_its_text_is_cut_off() -> None:
     plan(2, "Range", 1, rows=90_000)
     issue = told(windows_over_all, executed(plan, s1=(0, 1), s2=(1, 41)))["window"]
     assert "ordered by machine, ts, runs over all" in issue.sentence
+
+
+def test_a_window_whose_rows_have_no_order() -> None:
+    """What its function is called is none."""
+    frame = "specifiedwindowframe(RowFrame, unboundedpreceding$(), unboundedfollowing$())"
+    plan = Plan()(0, f"Window [count(1) windowspecdefinition({frame}) AS c#5L]", 2)
+    plan(1, "Exchange SinglePartition", 1, shuffle_records_written=90_000)(2, "Range", 1, rows=90_000)
+    issue = told(windows_over_all, executed(plan, s1=(0, 1), s2=(1, 41)))["window"]
+    assert "a window function without PARTITION BY runs over all 90,000 rows" in issue.sentence
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("Window", False), ("ArrowWindowPython", True)])

@@ -161,6 +161,27 @@ def test_files_whose_columns_each_batch_looks_for(read: int) -> None:
     assert ("to find each time what columns it has takes 6.0 s of that" in issue.sentence) is is_of_it
 
 
+def test_two_sides_of_the_same_files_have_looked_for_their_columns_once() -> None:
+    """2 s in each batch, for two aggregations of 3 s each."""
+    rule = StaticSides()
+    for number in range(4):
+        at = 10 * number
+        plan = Plan()(0, "SortMergeJoin [id#1L], [id#5L], Inner", at + 3, rows=50)
+        for stage, summed in ((at + 1, "spent"), (at + 2, "paid")):
+            plan(1, "Exchange hashpartitioning(id#5L, 4)", stage)
+            plan(2, f"HashAggregate(keys=[id#5L], functions=[partial_sum({summed}#6)])", stage, rows=90)
+            sizes = {"number_of_files_read": 2, "size_of_files_read": 9 << 20}
+            plan(3, f"Scan json [id#5L, {summed}#6]", stage, AT, rows=900, **sizes)
+        plan(1, KAFKA, at + 3, {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}]"}, rows=5)
+        ended = executed(plan, **{f"s{at + 1}": (2, 5), f"s{at + 2}": (5, 8), f"s{at + 3}": (8, 9)})
+        looked = ExecutedStage(at, 2, 0, 2 * S, 4 * S, 0, 0, 9 << 20, of_schema=True)
+        rule.take(replace(ended, stages={**ended.stages, looked.id: looked}))
+    issues = list(rule.issues())
+
+    assert sorted(issue.lost_ms or 0 for issue in issues) == [3 * 3 * S, 3 * 5 * S]
+    assert ["columns it has" in issue.sentence for issue in issues].count(True) == 1
+
+
 def test_what_was_computed_once_is_forgotten() -> None:
     """A query may run for a year: all parts that hold its own rows are others in each micro-batch."""
     rule = StaticSides()

@@ -66,7 +66,7 @@ PARSED = repeated("what from_json makes of file:/data/decl", share_s=124)
 def test_parsing_a_text_is_a_part_of_computing_its_rows_again() -> None:
     rows = repeated("the same Project, Filter of file:/data/decl", lost_s=124)
     (told,) = with_parsing([rows, PARSED])
-    assert told == replace(rows, sentence=f"{rows.sentence}; for that, from_json parses it each time")
+    assert told == replace(rows, sentence=f"{rows.sentence}; each time, from_json parses it")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ _OF_PREFIX = (
     "For a text that begins with another one, join by as many of its first characters (left(column, n)), "
     "which are equal then; if these have several lengths, once for each length."
 )
-_IN_ARRAY = re.compile(r"\b(?:array_contains|arrays_overlap|array_position)\((\w+)#")
+_IN_ARRAY = re.compile(r"\b(?:array_contains|arrays_overlap|array_position)\((\w+)#\d+L?, \w+#")
+"""That a column is in an array, or two have an element in common; not that one has a constant."""
 _ELEMENTS = (
     "Explode the array (explode({array})) before the join, so that each element has a row, and join where "
     "these are equal; where a pair may have several elements in common, dropDuplicates() of the pairs."

@@ -15,7 +15,9 @@ from spark_events.diagnosis.thresholds import WINDOW, Thresholds
 
 _SINGLE = "SinglePartition"
 _OF_PYTHON = ("ArrowWindowPython", "WindowInPandas")
-_ORDER = re.compile(r"windowspecdefinition\((.*?), specifiedwindowframe\(", re.DOTALL)
+_ORDER = re.compile(
+    r"windowspecdefinition\((?:specifiedwindowframe|(.*?), specifiedwindowframe)\(", re.DOTALL
+)
 """By what a window's rows are ordered; where there are many functions, the end of the text is cut off."""
 _QUICK = ("Window", "Union", "TakeOrderedAndProject", "GlobalLimit", "LocalLimit", "CollectLimit")
 _FEW_ROWS = 10_000
@@ -43,7 +45,7 @@ def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Itera
         wall_ms = execution.wall_ms(stages)
         cores = max(1, execution.cores)
         spec = _ORDER.search(node.text)
-        by = ", ".join(columns(spec[1] if spec else node.text.rpartition("[")[2]))
+        by = ", ".join(columns((spec[1] or "") if spec else node.text.rpartition("[")[2]))
         yield Issue(
             WINDOW,
             WINDOW,

@@ -61,12 +61,13 @@ class StaticSides:
         by_whole: dict[str, list[str]] = {}
         for cause, whole in self._wholes.items():
             by_whole.setdefault(whole, []).append(cause)
+        schemas = dict(self._of_schema)  # what one side has looked for, another has not
         for whole, causes in by_whole.items():
             known_ms, share_ms = self._cost(causes, again)
             is_known = share_ms <= _MOST_UNKNOWN * (known_ms + share_ms)
             issue = again[whole]
             sentence = f"{issue.sentence} by micro-batches, though no new rows of the stream go into it"
-            if schema_ms := self._schemas_again_ms(whole):
+            if schema_ms := self._schemas_again_ms(whole, schemas):
                 known_ms += schema_ms
                 sentence += f"; to find each time what columns it has takes {duration(schema_ms)} of that"
             yield replace(
@@ -94,10 +95,10 @@ class StaticSides:
                 times, wall_ms = self._of_schema.get(path, (0, 0))
                 self._of_schema[path] = times + 1, wall_ms + stage.wall_ms
 
-    def _schemas_again_ms(self, cause: str) -> int:
-        """Return how long it took to look again for the columns of what a part reads."""
-        paths = self._reads.get(cause, set()) & self._of_schema.keys()
-        looked = (self._of_schema[path] for path in paths)
+    def _schemas_again_ms(self, cause: str, schemas: dict[str, tuple[int, int]]) -> int:
+        """Take what a part reads from the schemas that were looked for; return how long that took again."""
+        paths = self._reads.get(cause, set()) & schemas.keys()
+        looked = [schemas.pop(path) for path in paths]
         return sum(wall_ms * (times - 1) // times for times, wall_ms in looked)
 
     def _take_places(self, plan: Node, digests: Mapping[int, str]) -> None:

@@ -32,8 +32,8 @@ _LARGE_OBJECTS = (
 )
 _QUICK_US = 50
 _QUICK_FUNCTIONS = (
-    "Of that, Python takes about ten to read a record and to call a function with it, and more on a busy "
-    "machine; the rest is what the functions compute. DataFrames do in the JVM what they can."
+    "Of that, Python takes up to about ten to read a record and to call a function with it, and more on a "
+    "busy machine; the rest is what the functions compute. DataFrames do in the JVM what they can."
 )
 _STARTED_MS = 3_000
 """So long, the first task of a core may wait for its Python worker."""
