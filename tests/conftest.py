@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from spark_events.spark.java_runtime import ensure_java
-from tests.support import quick_java, time_limit, workers
+from tests.support import forked_commands, quick_java, time_limit, workers
 from tests.support.collector import Collector
 from tests.support.demo_run import DemoRun, run_demo
 from tests.support.lakehouse import ON_4_1
@@ -49,6 +49,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup() -> None:
     time_limit.skip_if_over()
+
+
+def pytest_unconfigure() -> None:
+    forked_commands.end_parents()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,7 @@ from spark_events.listeners.settings import turned_off
 from spark_events.submit.cluster_mode import USERS_PYTHON
 from spark_events.submit.spark_submit import plain_command, submit_command
 from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 from tests.support.paths import REPO
 from tests.support.waiting import free_port
 
@@ -28,7 +29,7 @@ GOOD = "spark.events.reporter.file.factory.class file_log\nspark.events.reporter
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "COLUMNS": "200", **environment}
-    return subprocess.run(cli(*arguments), env=env, cwd=REPO, capture_output=True, text=True, check=False)
+    return run_forked(*arguments, env=env, cwd=REPO)
 
 
 def properties(folder: Path, text: str) -> str:

@@ -9,15 +9,14 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 from tests.support.paths import REPO
 
 REPORTER = "spark.events.reporter.file"
 
 
 def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = cli("doctor", *arguments)
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    return run_forked("doctor", *arguments, cwd=REPO)
 
 
 def test_what_is_there(tmp_path: Path) -> None:
@@ -54,8 +53,6 @@ def test_a_file_that_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.master local\n")
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     for command in ("doctor", "check"):
-        done = subprocess.run(
-            cli(command), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        done = run_forked(command, cwd=tmp_path, env=environment)
         hint = f"./conf/spark-defaults.conf exists; to use it: export SPARK_CONF_DIR={tmp_path}/conf"
         assert hint in done.stderr, done.stderr

@@ -14,7 +14,7 @@ import pytest
 
 from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.lineage.job_logs import read_job_logs
-from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 from tests.support.told_jobs import Told
 
 
@@ -56,8 +56,7 @@ def logs(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "160"}
-    command = cli("lineage", *map(str, arguments))
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    return run_forked("lineage", *map(str, arguments), env=environment)
 
 
 def test_what_feeds_a_table_and_what_it_feeds(logs: Path) -> None:

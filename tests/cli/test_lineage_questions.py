@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "160"}
-    command = cli("lineage", *map(str, arguments))
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return run_forked("lineage", *map(str, arguments), env=environment)
 
 
 HOUR_MS = 3_600_000

@@ -17,11 +17,12 @@ import pyspark
 import pytest
 import zstandard
 
-from tests.support.applications import cli, on_a_terminal
+from tests.support.applications import on_a_terminal
 from tests.support.collector import Collector
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.file_log import file_events
+from tests.support.forked_commands import run_forked
 from tests.support.paths import REPO
 from tests.support.waiting import free_port, wait_until
 
@@ -29,14 +30,7 @@ FILE = "spark.events.reporter.file."
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        cli("replay", *arguments),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(REPO), **environment},
-    )
+    return run_forked("replay", *arguments, env={**os.environ, "PYTHONPATH": str(REPO), **environment})
 
 
 def conf(**keys: str) -> list[str]:

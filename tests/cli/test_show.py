@@ -14,6 +14,7 @@ import pytest
 
 from spark_events.history.reading.event_lines import EventLines
 from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 from tests.support.paths import REPO
 
 AT_NS = 1_764_081_000_000_000_000  # 2025-11-25 14:30:00
@@ -38,8 +39,7 @@ def write(path: Path, *events: dict[str, Any]) -> None:
 
 
 def show(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = cli("show", *map(str, arguments))
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    return run_forked("show", *map(str, arguments), cwd=REPO)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "ascii:surrogateescape", "latin-1"])
@@ -202,8 +202,7 @@ def test_a_collectors_file_and_a_compressed_one(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_to_show(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
-    command = cli("show", *arguments)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = run_forked("show", *arguments, cwd=folder)
 
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr

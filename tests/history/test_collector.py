@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import pytest
 
 from spark_events.history.history import read_history
 from spark_events.history.reading.on_duckdb import DuckDb
-from tests.support.applications import cli
 from tests.support.collector import Collector
 from tests.support.file_log import of_name
+from tests.support.forked_commands import run_forked
 from tests.support.history_story import Story, write
 from tests.support.story_told import read, told
 from tests.support.waiting import wait_until
@@ -57,7 +56,7 @@ def test_otlp_by_the_collector(
     }
     options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     log = str(event_logs / "local-1596020211915")
-    subprocess.run(cli("replay", log, *options), check=True, capture_output=True, timeout=120)
+    run_forked("replay", log, *options, check=True)
     by_otlp, by_file = (read(duckdb, path) for path in (collector.folder / "logs.jsonl", tmp_path / "events"))
     assert by_otlp == by_file
     (sla,) = read_history(duckdb, [str(tmp_path / "events")])[0].tables().checkpoint_sla

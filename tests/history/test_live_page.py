@@ -32,11 +32,11 @@ from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
 from tests.support.applications import cli, on_a_terminal
 from tests.support.browser import browser
+from tests.support.forked_commands import run_forked
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
 from tests.support.pki import Pki
 from tests.support.scraping import OTHER_HOSTS, OWN_HOSTS, status_under
 from tests.support.waiting import wait_until
-from tests.support.warm_commands import run_command
 
 
 class Served:
@@ -209,7 +209,7 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
 )
 def test_wrong(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     write(tmp_path / "log", *fleet())
-    done = run_command("serve", "log", *arguments, cwd=tmp_path, environment={"COLUMNS": "200"})
+    done = run_forked("serve", "log", *arguments, cwd=tmp_path, env={**os.environ, "COLUMNS": "200"})
     assert done.returncode == (3 if arguments[-1].endswith((".1:0", ".example:0")) else 2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr

@@ -18,16 +18,16 @@ import pytest
 from spark_events.history.tables.all_tables import TABLES
 from tests.support.applications import on_a_terminal
 from tests.support.browser import browser
+from tests.support.forked_commands import run_forked
 from tests.support.history_story import DAY, HOUR, MARKUP, MIN, T0, fleet, write
 from tests.support.waiting import wait_until
-from tests.support.warm_commands import run_command
 
 
 class Run:
     """A report that has been made."""
 
     def __init__(self, folder: Path, *arguments: str, paths: tuple[str, ...] = ("log",)) -> None:
-        done = run_command("report", *paths, *arguments, cwd=folder, environment={"COLUMNS": "120"})
+        done = run_forked("report", *paths, *arguments, cwd=folder, env={**os.environ, "COLUMNS": "120"})
         self.folder, self.code, self.out, self.err = folder, done.returncode, done.stdout, done.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,9 @@ from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
+from tests.support.forked_commands import run_forked
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 from tests.support.hostile_texts import TEXTS
-from tests.support.warm_commands import run_command
 
 Ask = Callable[[Selection], History]
 HALF_A_PAIR = "half a pair"
@@ -171,7 +172,7 @@ def test_nothing_of_it(ask: Ask, selection: Selection, said: str) -> None:
 
 
 def report(folder: Path, *options: str) -> tuple[int, str, str]:
-    done = run_command("report", "log", *options, cwd=folder, environment={"COLUMNS": "140"})
+    done = run_forked("report", "log", *options, cwd=folder, env={**os.environ, "COLUMNS": "140"})
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support.applications import App, AppRun, cli
 from tests.support.file_log import Event, file_events, of_name, statuses
+from tests.support.forked_commands import run_forked
 from tests.support.hostile_texts import TEXTS
 from tests.support.paths import APPS
 
@@ -41,13 +41,7 @@ class Both:
             "--conf",
             f"{REPORTER}path={folder / 'replayed'}",
         )
-        self.said = subprocess.run(
-            cli("replay", str(folder / "logs"), *into),
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        self.said = run_forked("replay", str(folder / "logs"), *into, timeout=200)
         self.live = file_events(folder / "live")
         self.replayed = file_events(folder / "replayed")
 

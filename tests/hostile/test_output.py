@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import os
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +35,7 @@ from spark_events.sql_runner.store.history import Deployment
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import FoundIssue
 from spark_events.why.written import page as why_page
-from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering
 
@@ -208,7 +207,7 @@ def test_report_on_a_terminal(name: str) -> None:
 
 def test_words_between_colons_are_no_emoji() -> None:
     """A line's number, a path and a name stay what they are."""
-    done = subprocess.run(cli("show", "/data/in:x:out"), capture_output=True, text=True)
+    done = run_forked("show", "/data/in:x:out")
     assert "/data/in:x:out" in done.stderr
     found = FoundIssue(
         "skew", "WARN", "stage 1 (:a: at x:100:)", ":v: and etl:x:daily", ":b:", 9_000, None, {}
@@ -221,7 +220,7 @@ def test_words_between_colons_are_no_emoji() -> None:
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("size", ["²", "x", "0", "-5", ""])
 def test_sizes_of_a_terminal_that_are_none(name: str, size: str) -> None:
-    done = subprocess.run(cli("paths"), env={**os.environ, name: size}, capture_output=True, text=True)
+    done = run_forked("paths", env={**os.environ, name: size})
     assert (done.returncode, done.stderr) == (0, "")
 
 

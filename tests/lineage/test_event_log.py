@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from spark_events.lineage.plan_info import NO_COLUMNS, read_plan_info
-from tests.support.applications import AppRun, cli
+from tests.support.applications import AppRun
+from tests.support.forked_commands import run_forked
 from tests.support.lineage_shop import Shop
 
 pytestmark = pytest.mark.spark
@@ -21,8 +21,7 @@ def replayed(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     listener = "spark.job-status-changed.listener"
     conf = [f"{listener}s=file_log", f"{listener}.file_log.path={folder}"]
     options = [part for one in conf for part in ("--conf", one)]
-    command = cli("replay", str(shop.folder / "event-log"), *options)
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_forked("replay", str(shop.folder / "event-log"), *options, check=True)
     jobs = [json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines()]
     return Shop(AppRun(0, done.stdout, done.stderr), shop.folder, jobs, [])
 
@@ -109,5 +108,5 @@ def test_paths_with_commas_and_many_files() -> None:
 @pytest.mark.extended
 def test_a_log_is_read_as_before_where_nobody_listens(shop: Shop) -> None:
     folder = Path(shop.folder / "event-log")
-    run = subprocess.run(cli("replay", str(folder)), capture_output=True, text=True)
+    run = run_forked("replay", str(folder))
     assert run.returncode == 0, run.stderr

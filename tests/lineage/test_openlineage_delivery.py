@@ -15,8 +15,8 @@ from spark_events_openlineage.transport import Destination
 
 from spark_events.api import Refused, RetryLater
 from spark_events.runtime.worker import Worker
-from tests.support.applications import cli
 from tests.support.catalogue import Catalogue
+from tests.support.forked_commands import run_forked
 from tests.support.raw_http import DRIPS, dripping, raw_http
 from tests.support.told_jobs import Told, statement
 from tests.support.waiting import free_port, wait_until
@@ -188,7 +188,7 @@ def test_a_check_says_whether_a_catalogue_answers(catalogue: Catalogue) -> None:
     ]
 
     def check() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(cli("check", "--connect", *options), capture_output=True, text=True)
+        return run_forked("check", "--connect", *options)
 
     away = check()
     assert away.returncode == 3

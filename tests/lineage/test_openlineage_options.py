@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from spark_events_openlineage.factory import OpenLineageListenerFactory, transpo
 
 from spark_events.api import ConfigError, ReporterConfig, RetryLater
 from spark_events.configuration.check import check
-from tests.support.applications import cli
 from tests.support.event_log_sample import small_log
+from tests.support.forked_commands import run_forked
 from tests.support.openlineage_schema import problems_of
 from tests.support.waiting import free_port
 
@@ -89,7 +88,7 @@ def replayed(folder: Path, conf: dict[str, str]) -> tuple[list[dict[str, Any]], 
     own = {"factory.class": "openlineage", "transport.type": "file", "transport.path": str(file)}
     conf = {**{OWN + key: value for key, value in own.items()}, **conf}
     words = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-    done = subprocess.run(cli("replay", str(log), *words), capture_output=True, text=True, timeout=60)
+    done = run_forked("replay", str(log), *words)
     lines = file.read_text().splitlines() if file.exists() else []
     return [json.loads(line) for line in lines], done.stderr
 

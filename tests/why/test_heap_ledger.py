@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from spark_events.diagnosis.times.heap_ledger import (
     HeapLedger,
 )
 from spark_events.why.read_logs import explain_logs
-from tests.support.applications import cli
+from tests.support.forked_commands import run_forked
 from tests.support.sample_logs import NAMES
 from tests.support.stored_logs import recorded_logs
 
@@ -97,8 +96,7 @@ def test_sample_logs(name: str, event_logs: Path) -> None:
 def test_as_it_is_shown(tmp_path: Path) -> None:
     """Of a recorded run whose executors were killed: in one sentence, as JSON, and on the page."""
     log = recorded_logs(tmp_path)["executor_faults"]
-    command = cli("why", str(log), "--json", "why.json", "--html", "why.html")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run_forked("why", str(log), "--json", "why.json", "--html", "why.html", cwd=tmp_path, check=True)
     (explained,) = json.loads((tmp_path / "why.json").read_text())["applications"]
     booked = explained["heap_byte_s"]
     whole = sum(booked.values())

@@ -20,18 +20,23 @@ import zstandard
 
 from spark_events.why.found_issue import issue_of
 from spark_events.why.stored_spans import Skipped, application_spans
-from tests.support.applications import cli
 from tests.support.browser import browser
 from tests.support.event_log_sample import SampleLog, line
+from tests.support.forked_commands import run_forked
 from tests.support.history_story import HOUR, Story, write
 from tests.support.slow_log import MARKUP, slow_log
 
 
 def why(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "", "COLUMNS": "100", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    return subprocess.run(
-        cli("why", *options), cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return run_forked("why", *options, cwd=folder, env=environment)
+
+
+def replay(folder: Path, log: str, into: str, kind: str = "events") -> None:
+    """Replay a log into files of a folder."""
+    reporter = f"spark.{kind}.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path={into}")
+    run_forked("replay", log, *conf, cwd=folder, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,7 @@ def test_on_a_terminal(done: subprocess.CompletedProcess[str]) -> None:
 
 def test_no_word_is_cut_on_a_terminal_of_80_columns(folder: Path) -> None:
     environment = {"PATH": "", "COLUMNS": "80", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    done = subprocess.run(cli("why", "app-1"), cwd=folder, env=environment, capture_output=True, text=True)
+    done = run_forked("why", "app-1", cwd=folder, env=environment)
 
     assert "reading, computing and writing" in done.stdout
     assert "…" not in done.stdout
@@ -84,9 +89,7 @@ def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
 
 def test_of_stored_events(folder: Path) -> None:
     """Those of a replay have the same issue; only what costs 30 s or more is stored."""
-    reporter = "spark.events.reporter.f"
-    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
-    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    replay(folder, "app-1", "stored")
     done = why(folder, "stored", "--json", "stored.json")
     of_log = why(folder, "app-1", "--json", "log.json", "--conf", "spark.events.issue.min-duration=30s")
     (stored,), (logged,) = (
@@ -105,9 +108,7 @@ def test_of_stored_events(folder: Path) -> None:
 
 def test_of_stored_spans(folder: Path) -> None:
     """They say where the time went, as the log does; without an issue, too, and whoever wrote them."""
-    reporter = "spark.traces.reporter.f"
-    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=spans")
-    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    replay(folder, "app-1", "spans", "traces")
     (spans,) = (folder / "spans").glob("*.spans.*")
     exported = folder / "exported"
     exported.mkdir()
@@ -135,9 +136,7 @@ def test_of_stored_spans(folder: Path) -> None:
 
 def test_a_stored_line_that_cannot_be_read(folder: Path) -> None:
     """Such as one with a byte-order mark before it: an issue may be missing, and that is said."""
-    reporter = "spark.events.reporter.f"
-    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=marked")
-    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    replay(folder, "app-1", "marked")
     (file,) = (folder / "marked").iterdir()
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(b"\xef\xbb\xbf" * (b"PerformanceIssue" in line) + line for line in lines))
@@ -418,9 +417,7 @@ def test_what_failed_is_said_first(tmp_path: Path) -> None:
     assert explained["failures"] == ["job 0 failed: no such table", "job 2 failed: no price"]
     assert '<p class="failed">2 failures, the last: job 2' in (tmp_path / "page.html").read_text()
 
-    reporter = "spark.events.reporter.f"
-    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
-    subprocess.run(cli("replay", "failed", *conf), cwd=tmp_path, check=True, capture_output=True)
+    replay(tmp_path, "failed", "stored")
     stored = why(tmp_path, "stored")
     assert "2 failures, the last: job 2 failed: no price" in stored.stdout, stored.stderr
 
@@ -430,9 +427,7 @@ def test_a_job_that_was_canceled(tmp_path: Path) -> None:
     log = SampleLog(cores=4)
     job = failed(log.job(4), "Job 0 cancelled because SparkContext was shut down")
     (tmp_path / "canceled").write_bytes(b"".join([*log.begin(), *job, *log.end()]))
-    reporter = "spark.events.reporter.f"
-    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
-    subprocess.run(cli("replay", "canceled", *conf), cwd=tmp_path, check=True, capture_output=True)
+    replay(tmp_path, "canceled", "stored")
 
     for path in ("canceled", "stored"):
         done = why(tmp_path, path, "--json", "why.json")
@@ -458,9 +453,7 @@ def test_a_failure_that_is_told_twice_counts_once(tmp_path: Path) -> None:
 def test_an_application_without_an_issue(folder: Path) -> None:
     """Of its log and of its stored events: how long it ran, and from when on something is an issue."""
     (folder / "quick").write_bytes(slow_log((10, 10, 10, 10)))
-    reporter = "spark.events.reporter.f"
-    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=of-quick")
-    subprocess.run(cli("replay", "quick", *conf), cwd=folder, check=True, capture_output=True)
+    replay(folder, "quick", "of-quick")
     of_log = why(folder, "quick", "--conf", "spark.events.issue.min-duration=12s")
     stored = why(folder, "of-quick", "--app", "sample")
 

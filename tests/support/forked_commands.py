@@ -1,0 +1,210 @@
+"""Commands of ``spark-events``, forked from a process that has imported the command line.
+
+A test of what a command says does not need its start: half a second of imports each time. Forked, a command still
+has a process of its own, with its own folder, environment, output and end. What differs between environments
+when Python starts differs here too: a process forks for one environment alone. An environment that only one
+command has is not worth such a process, so each first command starts as a user starts it.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import importlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+_Environment = tuple[tuple[str, str], ...]
+_MOST_PARENTS = 4
+_seen: set[_Environment] = set()
+_parents: OrderedDict[_Environment, _Parent] = OrderedDict()
+
+
+def run_forked(
+    *arguments: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    check: bool = False,
+    timeout: float = 120,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end.
+
+    Args:
+        arguments: after ``spark-events``.
+        cwd: where it runs.
+        env: the whole environment.
+        check: whether an exit code other than 0 is an error.
+        timeout: seconds.
+
+    Raises:
+        subprocess.CalledProcessError: ``check``, and it failed.
+        subprocess.TimeoutExpired: it did not end; it has been killed.
+    """
+    environment = dict(os.environ if env is None else env)
+    # It differs in each test, and no command reads it.
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
+        code = _run(list(arguments), str(cwd or os.getcwd()), environment, out, err, timeout)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    done = subprocess.CompletedProcess(["spark-events", *arguments], code, *texts)
+    if check:
+        done.check_returncode()
+    return done
+
+
+def end_parents() -> None:
+    """End the processes that fork."""
+    while _parents:
+        _parents.popitem()[1].end()
+
+
+def _run(
+    arguments: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    out: IO[bytes],
+    err: IO[bytes],
+    timeout: float,
+) -> int:
+    key = tuple(sorted(environment.items()))
+    if key not in _seen:
+        _seen.add(key)
+        command = [str(Path(sys.executable).with_name("spark-events")), *arguments]
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+        return subprocess.run(
+            command, cwd=cwd, env=environment, timeout=timeout, check=False, **streams
+        ).returncode
+    if key not in _parents:
+        if len(_parents) == _MOST_PARENTS:
+            _parents.popitem(last=False)[1].end()
+        _parents[key] = _Parent(environment)
+    _parents.move_to_end(key)
+    return _parents[key].run(arguments, cwd, out, err, timeout)
+
+
+class _Parent:
+    """A process that has imported the command line in an environment, and forks for each command."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._socket, its = socket.socketpair()
+        with its:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(its.fileno())],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[its.fileno()],
+            )
+        self._answers = self._socket.makefile("r")
+
+    def run(self, arguments: list[str], cwd: str, out: IO[bytes], err: IO[bytes], timeout: float) -> int:
+        request = json.dumps({"arguments": arguments, "cwd": cwd}).encode()
+        streams = array.array("i", [out.fileno(), err.fileno()])
+        self._socket.sendmsg(
+            [len(request).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)]
+        )
+        self._socket.sendall(request)
+        pid = int(self._answers.readline())
+        over = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
+        over.start()
+        status = int(self._answers.readline())
+        if not over.is_alive():
+            raise subprocess.TimeoutExpired(arguments, timeout)
+        over.cancel()
+        return os.waitstatus_to_exitcode(status)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._answers.close()
+        self._socket.close()
+
+
+def _fork_for_each_request(link: socket.socket) -> dict[str, Any] | None:
+    """Answer each request with the process's id and status; return the request in the process that is forked."""
+    while True:
+        length, rights, _, _ = link.recvmsg(4, socket.CMSG_SPACE(8))
+        if not length:
+            return None
+        streams = array.array("i", rights[0][2])
+        request = link.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+        pid = os.fork()
+        if not pid:
+            link.close()
+            for number, stream in enumerate(streams, start=1):
+                os.dup2(stream, number)
+                os.close(stream)
+            return dict(json.loads(request))
+        for stream in streams:
+            os.close(stream)
+        link.sendall(f"{pid}\n".encode())
+        link.sendall(f"{os.waitpid(pid, 0)[1]}\n".encode())
+
+
+def _import_what_commands_import() -> None:
+    """Import what the commands do when they are called, but for what starts threads: they end where it is forked."""
+    import asyncio  # noqa: F401
+    import pkgutil
+
+    import fsspec  # noqa: F401
+    import pydantic  # noqa: F401
+    import typer.rich_utils  # noqa: F401
+
+    import spark_events
+
+    for module in pkgutil.walk_packages(spark_events.__path__, "spark_events."):
+        if not module.name.endswith(("__main__", "duckdb_tables", "on_duckdb")):
+            importlib.import_module(module.name)
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, (
+        "something that was imported has started a thread"
+    )
+
+
+def _run_to_its_end(request: dict[str, Any]) -> int:
+    """Run a command, and what Python does at the end, but for taking its modules apart: return the exit code."""
+    from spark_events.cli.main import main
+
+    os.chdir(request["cwd"])
+    random.seed()
+    sys.argv = ["spark-events", *request["arguments"]]
+    code: Any = None
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return code or 0
+
+
+if __name__ == "__main__":
+    # As a console script has it.
+    sys.path[0] = str(Path(sys.executable).parent)
+    _import_what_commands_import()
+    # What is there stays: neither collected, nor copied for it, in each process that is forked.
+    gc.freeze()
+    asked = _fork_for_each_request(socket.socket(fileno=int(sys.argv[1])))
+    if asked is not None:
+        os._exit(_run_to_its_end(asked))
