@@ -41,6 +41,8 @@ _WARM_MS = 30_000
 _COMPUTE, _MOST_CALLS = ("Project", "Filter"), 3
 _CALLED = re.compile(r"(?<![\w`.])(\w+)\(", re.ASCII)
 _CODEC = re.compile(r"\bcompression=(bzip2|xz|lzma|brotli)\b", re.ASCII)
+_SPARKS_OWN = re.compile(r"_(?:w|we|groupingexpression|common_expr_|gen_alias_)\d*", re.ASCII)
+"""Columns that Spark makes between two steps, whose names nobody knows."""
 _OF_NO_INTEREST = ("Exchange", "BroadcastExchange", "AQEShuffleRead", "Execute", "WriteFiles", "Reused")
 
 
@@ -199,7 +201,7 @@ def _what(nodes: Sequence[Node]) -> str:
     for node in nodes:
         if is_light(node) or node.name.startswith(_OF_NO_INTEREST):
             continue
-        of = columns(node.text)
+        of = [name for name in columns(node.text) if not _SPARKS_OWN.fullmatch(name)]
         calls = list(dict.fromkeys(name for name in _CALLED.findall(node.text) if name.lower() in SLOW))
         calling = f"; {', '.join(calls[:_MOST_CALLS])}" if node.name in _COMPUTE and calls else ""
         does.append(f"{node.name} ({first_of(of, _MOST_COLUMNS)}{calling})" if of else node.name)

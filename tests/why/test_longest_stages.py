@@ -90,6 +90,12 @@ def test_variables_of_functions_for_elements_are_no_columns() -> None:
     assert _what(list(plan.root().walk())) == "Project (id, items, basket; aggregate)"
 
 
+def test_columns_that_spark_makes_between_two_steps_are_not_named() -> None:
+    window = "row_number() windowspecdefinition(day#1, _w0#2L ASC NULLS FIRST) AS rn#3"
+    plan = Plan()(0, f"Window [{window}], [day#1], [_w0#2L ASC NULLS FIRST]", 1)
+    assert _what(list(plan.root().walk())) == "Window (day, rn)"
+
+
 def test_functions_that_may_take_long_are_named() -> None:
     """Texts of the user's are not, even if they look like a call."""
     plan = Plan()(
