@@ -300,8 +300,10 @@ def test_each_table_of_several_has_its_conditions(spark: Any) -> None:
     assert decided == {"totals": ["customer", "day"], "customers": ["amount", "day", "id"]}
 
 
-def test_rows_that_are_dropped_as_duplicates(spark: Any, lineage: Any) -> None:
-    """DISTINCT, UNION and dropDuplicates() group by all columns, as GROUP BY of them does."""
+def test_rows_that_are_kept_by_all_of_their_columns(spark: Any, lineage: Any) -> None:
+    """DISTINCT, UNION and dropDuplicates() group by all columns, as GROUP BY of them does; INTERSECT and EXCEPT
+    compare all of both sides.
+    """
     spark.table("orders").select("id", "customer").dropDuplicates().createOrReplaceTempView("dropped")
     for query, influences in {
         "SELECT DISTINCT id, customer FROM orders": ("orders.customer GROUP_BY", "orders.id GROUP_BY"),
@@ -311,6 +313,15 @@ def test_rows_that_are_dropped_as_duplicates(spark: Any, lineage: Any) -> None:
             "orders.id GROUP_BY",
         ),
         "SELECT id FROM orders UNION ALL SELECT id FROM customers": (),
+        "SELECT id FROM orders INTERSECT SELECT id FROM customers": (
+            "customers.id FILTER",
+            "orders.id FILTER",
+        ),
+        "SELECT customer, day FROM orders EXCEPT ALL SELECT id, day FROM orders": (
+            "orders.customer FILTER",
+            "orders.day FILTER",
+            "orders.id FILTER",
+        ),
     }.items():
         found = lineage(f"INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json {query}")
         assert found.influences == influences, query

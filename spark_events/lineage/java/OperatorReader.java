@@ -110,7 +110,9 @@ class OperatorReader {
         combineByPlace(plan.output(), rows);
     }
 
+    /** What a row has on either side decides whether it stays, as the keys of a semi join do. */
     private void readSetOperation(LogicalPlan plan) {
+        expressions.influence(Reflect.path(plan, "left.output"), Inputs.FILTER);
         expressions.influence(Reflect.path(plan, "right.output"), Inputs.FILTER);
         readUnknown(plan);
     }
