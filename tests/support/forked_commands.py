@@ -1,14 +1,14 @@
 """Commands of ``spark-events``, forked from a process that has imported the command line.
 
 A test of what a command says does not need its start: half a second of imports each time. Forked, a command still
-has a process of its own, with its own folder, environment, output and end. What differs between environments
-when Python starts differs here too: a process forks for one environment alone. An environment that only one
-command has is not worth such a process, so each first command starts as a user starts it.
+has a process of its own, with its own folder, environment, output and end, and imports the modules of the commands
+themselves, which look at the environment. What Python and its libraries look at when they start is the same: one
+process forks for each such environment. One that only one command has is not worth a process, so each first
+command starts as a user starts it.
 """
 
 from __future__ import annotations
 
-import array
 import atexit
 import gc
 import importlib
@@ -27,6 +27,10 @@ from pathlib import Path
 from typing import IO, Any
 
 _Environment = tuple[tuple[str, str], ...]
+_OF_PYTHON = ("PYTHON", "LC_", "LANG", "TZ")
+"""How variables begin that Python looks at when it starts."""
+_NOT_IMPORTED = ("__main__", "duckdb_tables", "on_duckdb")
+"""How modules end that are left to the commands: DuckDB starts threads."""
 _MOST_PARENTS = 4
 _seen: set[_Environment] = set()
 _parents: OrderedDict[_Environment, _Parent] = OrderedDict()
@@ -81,7 +85,7 @@ def _run(
     err: IO[bytes],
     timeout: float,
 ) -> int:
-    key = tuple(sorted(environment.items()))
+    key = tuple(sorted((name, environment[name]) for name in environment if name.startswith(_OF_PYTHON)))
     if key not in _seen:
         _seen.add(key)
         command = [str(Path(sys.executable).with_name("spark-events")), *arguments]
@@ -94,11 +98,12 @@ def _run(
             _parents.popitem(last=False)[1].end()
         _parents[key] = _Parent(environment)
     _parents.move_to_end(key)
-    return _parents[key].run(arguments, cwd, out, err, timeout)
+    request = {"arguments": arguments, "cwd": cwd, "environment": environment}
+    return _parents[key].run(request, out, err, timeout)
 
 
 class _Parent:
-    """A process that has imported the command line in an environment, and forks for each command."""
+    """A process that has imported most of what commands import, and forks for each of them."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._socket, its = socket.socketpair()
@@ -111,19 +116,17 @@ class _Parent:
             )
         self._answers = self._socket.makefile("r")
 
-    def run(self, arguments: list[str], cwd: str, out: IO[bytes], err: IO[bytes], timeout: float) -> int:
-        request = json.dumps({"arguments": arguments, "cwd": cwd}).encode()
-        streams = array.array("i", [out.fileno(), err.fileno()])
-        self._socket.sendmsg(
-            [len(request).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)]
-        )
-        self._socket.sendall(request)
+    def run(self, request: dict[str, Any], out: IO[bytes], err: IO[bytes], timeout: float) -> int:
+        """Return the exit code of a command."""
+        told = json.dumps(request).encode()
+        socket.send_fds(self._socket, [len(told).to_bytes(4, "big")], [out.fileno(), err.fileno()])
+        self._socket.sendall(told)
         pid = int(self._answers.readline())
         over = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
         over.start()
         status = int(self._answers.readline())
         if not over.is_alive():
-            raise subprocess.TimeoutExpired(arguments, timeout)
+            raise subprocess.TimeoutExpired(request["arguments"], timeout)
         over.cancel()
         return os.waitstatus_to_exitcode(status)
 
@@ -137,10 +140,9 @@ class _Parent:
 def _fork_for_each_request(link: socket.socket) -> dict[str, Any] | None:
     """Answer each request with the process's id and status; return the request in the process that is forked."""
     while True:
-        length, rights, _, _ = link.recvmsg(4, socket.CMSG_SPACE(8))
+        length, streams, _, _ = socket.recv_fds(link, 4, 2)
         if not length:
             return None
-        streams = array.array("i", rights[0][2])
         request = link.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
         pid = os.fork()
         if not pid:
@@ -156,18 +158,19 @@ def _fork_for_each_request(link: socket.socket) -> dict[str, Any] | None:
 
 
 def _import_what_commands_import() -> None:
-    """Import what the commands do when they are called, but for what starts threads: they end where it is forked."""
+    """Import what looks at no environment, and starts no thread: it would end where it is forked."""
     import asyncio  # noqa: F401
     import pkgutil
 
     import fsspec  # noqa: F401
     import pydantic  # noqa: F401
-    import typer.rich_utils  # noqa: F401
+    import rich.markdown  # noqa: F401
+    import typer  # noqa: F401
 
     import spark_events
 
     for module in pkgutil.walk_packages(spark_events.__path__, "spark_events."):
-        if not module.name.endswith(("__main__", "duckdb_tables", "on_duckdb")):
+        if not module.name.startswith("spark_events.cli") and not module.name.endswith(_NOT_IMPORTED):
             importlib.import_module(module.name)
     assert len(list(Path("/proc/self/task").iterdir())) == 1, (
         "something that was imported has started a thread"
@@ -176,12 +179,14 @@ def _import_what_commands_import() -> None:
 
 def _run_to_its_end(request: dict[str, Any]) -> int:
     """Run a command, and what Python does at the end, but for taking its modules apart: return the exit code."""
-    from spark_events.cli.main import main
-
     os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
     random.seed()
     sys.argv = ["spark-events", *request["arguments"]]
     code: Any = None
+    from spark_events.cli.main import main
+
     try:
         main()
     except SystemExit as end:
