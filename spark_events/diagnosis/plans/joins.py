@@ -50,10 +50,11 @@ _FEWER_ROWS = (
     "to the condition, remove duplicates from one side before the join, or aggregate before it."
 )
 _ONE_ROW_OF_EACH = (
-    "Many rows of one side have the same {keys}: keep one of them before the join (dropDuplicates, or a "
-    "filter on the row that is valid), instead of dropping the copies of the other side's rows after it. If "
-    "which one it is depends on both sides (the nearest, the best), join by a finer bucket. If you need no "
-    "column of that side, a left semi join adds no rows."
+    "Many rows of one side have the same {keys}. Leave out values that stand for none (unknown, default, "
+    "empty) before the join, and keep one row of each other value there (dropDuplicates, or a filter on the "
+    "row that is valid), instead of dropping the copies of the other side's rows after it. If which one it "
+    "is depends on both sides (the nearest, the best), join by a finer bucket. If you need no column of that "
+    "side, a left semi join adds no rows."
 )
 _DROPS_FIRST = (
     "Many rows of both sides have the same {keys}: look which values these are (unknown, default, empty), "
