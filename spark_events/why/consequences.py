@@ -43,6 +43,7 @@ _TAKE_MEMORY = {
 """The issues that take memory, and which evidence says of which stages."""
 _MOST_AFTER_RESULT = 0.7
 _FAR_MORE = 2
+_LITTLE_MORE = 1.25
 _TIMES = "recomputation.times"
 _LACK_MEMORY = (GC, SPILL)
 _EXECUTION = "sql_execution_id"
@@ -61,12 +62,26 @@ def with_parsing(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues in the same order, in which parsing a text is a part of computing its rows again.
 
     A plan says which part of it is computed again, and its scan that a function parses the text for that.
+    Where that part only filters text files, their parsing says more clearly what takes the time.
     """
     kept = list(issues)
+    for parsing in [issue for issue in kept if _what(issue).startswith(ROWS_OF_TEXT)]:
+        table = _what(parsing).partition(" of ")[2].partition(" of ")[2]
+        whole = next((issue for issue in kept if _computes_again(issue, table, parsing)), None)
+        if (
+            whole is not None
+            and _only_filters(whole, table)
+            and _most_ms(whole) <= _LITTLE_MORE * _most_ms(parsing)
+        ):
+            kept.remove(parsing)
+            evidence = {**whole.evidence, "recomputation.what": _what(parsing)}
+            kept[kept.index(whole)] = replace(
+                whole, sentence=parsing.sentence, advice=parsing.advice, evidence=evidence
+            )
     for parsing in [issue for issue in kept if MAKES in _what(issue)]:
         function, table = _what(parsing).removeprefix(WHAT).split(MAKES, 1)
         whole = next((issue for issue in kept if _computes_again(issue, table, parsing)), None)
-        if whole is not None:
+        if whole is not None and whole.lost_ms is not None:
             kept.remove(parsing)
             more = f"; each time, {function} parses it"
             kept[kept.index(whole)] = replace(whole, sentence=f"{whole.sentence}{more}")
@@ -77,8 +92,19 @@ def _computes_again(issue: FoundIssue, table: str, parsing: FoundIssue) -> bool:
     """Return whether an issue is about the rows of one table, as often, and all that parsing them takes."""
     is_of_it = _what(issue).startswith("the same ") and _what(issue).endswith(f" of {table}")
     same = is_of_it and issue.number(_TIMES) == parsing.number(_TIMES) and issue.about == parsing.about
-    may_be_lost_ms = parsing.lost_ms or parsing.number("shareMs") or 0
-    return same and (issue.lost_ms or 0) >= may_be_lost_ms > 0
+    is_known = issue.lost_ms is not None or parsing.lost_ms is None
+    return same and is_known and _most_ms(issue) >= _most_ms(parsing) > 0
+
+
+def _only_filters(issue: FoundIssue, table: str) -> bool:
+    """Return whether the part of plans that is computed again only chooses rows and columns of a table."""
+    nodes = _what(issue).removeprefix("the same ").removesuffix(f" of {table}").split(", ")
+    return set(nodes) <= {"Filter", "Project"}
+
+
+def _most_ms(issue: FoundIssue) -> int:
+    """Return what an issue costs, or may cost, in ms."""
+    return issue.lost_ms or issue.number("shareMs") or 0
 
 
 def _what(issue: FoundIssue) -> str:

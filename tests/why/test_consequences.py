@@ -84,6 +84,36 @@ def test_parsing_that_is_more_than_what_is_computed_again(other: FoundIssue) -> 
     assert with_parsing([other, PARSED]) == [other, PARSED]
 
 
+TEXT = "the rows of the CSV of file:/data/bets"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_filters_of_text_files_take_again_is_their_parsing(known: bool) -> None:
+    def of(what: str, seconds: int) -> FoundIssue:
+        return repeated(what, lost_s=seconds) if known else repeated(what, share_s=seconds)
+
+    rows, parsed = of("the same Filter of file:/data/bets", 65), of(TEXT, 63)
+    parsed = replace(parsed, sentence="CSV of file:/data/bets is parsed 30 times", advice="Read it once.")
+    (told,) = with_parsing([rows, parsed])
+    assert (told.sentence, told.advice) == (parsed.sentence, parsed.advice)
+    assert told.evidence["recomputation.what"] == TEXT
+    assert (told.lost_ms, told.number("shareMs")) == (rows.lost_ms, rows.number("shareMs"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        repeated("the same Filter, Sort of file:/data/bets", lost_s=65),
+        repeated("the same Filter of file:/data/bets", lost_s=99),
+        repeated("the same Filter of file:/data/bets", share_s=65),
+    ],
+    ids=["more than filters", "that takes far longer", "that is not known"],
+)
+def test_what_takes_more_than_parsing(rows: FoundIssue) -> None:
+    parsed = repeated(TEXT, lost_s=63)
+    assert with_parsing([rows, parsed]) == [rows, parsed]
+
+
 @pytest.mark.parametrize(
     ("loads_s", "loaded_by", "is_first"),
     [
