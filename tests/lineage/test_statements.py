@@ -140,6 +140,16 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "OVERWRITE out",
         {"id": "orders.id IDENTITY", "tag": "orders.tags TRANSFORMATION"},
     ),
+    "rows that stack makes": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT country, what, text FROM customers LATERAL VIEW stack(3, 'name', name, 'id', cast(id AS string), country) AS what, text",
+        "customers",
+        "OVERWRITE out",
+        {
+            "country": "customers.country IDENTITY",
+            "what": "customers.country IDENTITY",
+            "text": "customers.name IDENTITY, customers.id TRANSFORMATION",
+        },
+    ),
     "rollup": (
         "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT country, count(DISTINCT name) AS names FROM customers GROUP BY ROLLUP (country)",
         "customers",
@@ -361,6 +371,30 @@ def test_functions_in_python(spark: Any, lineage: Any) -> None:
     assert by_udf.columns == {"id": ("customers.id IDENTITY",), "shouted": ("customers.name TRANSFORMATION",)}
     mapped = lineage("INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM mapped")
     assert mapped.columns["b"] == ("customers.id TRANSFORMATION", "customers.name TRANSFORMATION")
+
+
+def test_functions_in_python_for_groups(spark: Any, lineage: Any) -> None:
+    """What rows are grouped by decides which rows there are."""
+
+    def passed_on(frame: Any) -> Any:
+        return frame
+
+    def first(frame: Any, _other: Any) -> Any:
+        return frame
+
+    orders, customers = spark.table("orders"), spark.table("customers")
+    schema, by_country = "id int", customers.groupBy("country")
+    by_country.applyInPandas(passed_on, schema).createOrReplaceTempView("in_pandas")
+    by_country.applyInArrow(passed_on, schema).createOrReplaceTempView("in_arrow")
+    both = orders.groupBy("customer").cogroup(customers.groupBy("id"))
+    both.applyInPandas(first, schema).createOrReplaceTempView("in_both")
+    for view, influences in {
+        "in_pandas": ("customers.country GROUP_BY",),
+        "in_arrow": ("customers.country GROUP_BY",),
+        "in_both": ("customers.id JOIN", "orders.customer JOIN"),
+    }.items():
+        found = lineage(f"INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM {view}")
+        assert found.influences == influences, view
 
 
 def test_caching_hides_nothing(spark: Any, lineage: Any) -> None:

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Stack;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -28,6 +29,13 @@ class OperatorReader {
         {"Aggregate", "aggregateExpressions"},
         {"Project", "projectList"},
         {"Window", "windowExpressions"}
+    };
+    /** Operators that call a function for each group of rows: the beginning of their names, the keys, the kind. */
+    private static final Object[][] GROUPS = {
+        {"FlatMapGroups", "groupingAttributes", Inputs.GROUP_BY},
+        {"FlatMapCoGroups", "leftAttributes", Inputs.JOIN},
+        {"FlatMapCoGroups", "rightAttributes", Inputs.JOIN},
+        {"TransformWithState", "leftAttributes", Inputs.GROUP_BY}
     };
     private static final List JOINS = Arrays.asList("Join", "LateralJoin", "AsOfJoin");
     private static final String[] MERGE_CLAUSES = {
@@ -58,6 +66,7 @@ class OperatorReader {
         } else if (name.equals("MergeRows")) {
             readMergeRows(plan);
         } else if (!readByTables(plan, name)) {
+            readGroups(plan, name);
             readUnknown(plan);
         }
     }
@@ -80,6 +89,14 @@ class OperatorReader {
         return known;
     }
 
+    private void readGroups(LogicalPlan plan, String name) {
+        for (int i = 0; i < GROUPS.length; i++) {
+            if (name.startsWith((String) GROUPS[i][0])) {
+                expressions.influence(Reflect.get(plan, (String) GROUPS[i][1]), (Integer) GROUPS[i][2]);
+            }
+        }
+    }
+
     /** A lateral join's right side is an expression, with the left side's columns in it. */
     private void readJoin(LogicalPlan plan) {
         Object right = Reflect.get(plan, "right");
@@ -94,11 +111,26 @@ class OperatorReader {
     }
 
     private void readGenerate(LogicalPlan plan) {
-        Inputs inputs = expressions.inputsOf((Expression) Reflect.get(plan, "generator")).after(Inputs.TRANSFORMATION);
+        Expression generator = (Expression) Reflect.get(plan, "generator");
         Attribute[] made = Trees.attributes(Reflect.get(plan, "generatorOutput"));
+        if (generator instanceof Stack) {
+            combineByPlace(Reflect.get(plan, "generatorOutput"), rowsOf(generator, made.length));
+            return;
+        }
+        Inputs inputs = expressions.inputsOf(generator).after(Inputs.TRANSFORMATION);
         for (int i = 0; i < made.length; i++) {
             facts.put(made[i], inputs);
         }
+    }
+
+    /** What stack(n, …) makes n rows of, one after the other: the last may lack columns. */
+    private static List rowsOf(Expression stack, int columns) {
+        List values = Reflect.list(stack.children());
+        ArrayList rows = new ArrayList();
+        for (int begin = 1; begin < values.size() && columns > 0; begin += columns) {
+            rows.add(new ArrayList(values.subList(begin, Math.min(begin + columns, values.size()))));
+        }
+        return rows;
     }
 
     private void readUnion(LogicalPlan plan) {
