@@ -33,6 +33,8 @@ spark.table("sums").count()
 # A checkpoint cuts the plan.
 cut = spark.table("sums").localCheckpoint()
 cut.select((functions.col("total") + 1).alias("more")).write.csv(at("after_checkpoint"))
+by_customer = functions.col("a.customer") == functions.col("b.customer")
+cut.alias("a").join(cut.alias("b"), by_customer).select("b.total").write.csv(at("cut_twice"))
 
 # Fails in a task, then in the driver, before any task.
 for name, statement in {

@@ -46,6 +46,7 @@ def test_sources_and_sinks_are_those_that_the_driver_told(shop: Shop, replayed: 
         "insert.default.in_hive": (["warehouse/sums"], ["warehouse/in_hive"]),
         # The plan was cut, and a log does not say where.
         "insert.data.after_checkpoint": ([], ["data/after_checkpoint"]),
+        "insert.data.cut_twice": ([], ["data/cut_twice"]),
         # The log says of a new table only that its files are written.
         "ctas.default.sums": "nothing",
         "ctas.default.hive_made": "nothing",

@@ -34,6 +34,7 @@ def test_the_application_is_a_job_itself(shop: Shop) -> None:
         ("insert.default.saved", ["warehouse/sums"], ["warehouse/saved"]),
         ("read.default.sums", ["warehouse/sums"], []),
         ("insert.data.after_checkpoint", ["warehouse/sums"], ["data/after_checkpoint"]),
+        ("insert.data.cut_twice", ["warehouse/sums"], ["data/cut_twice"]),
         ("insert.data.not_told", ["warehouse/sums"], ["data/not_told"]),
         ("insert.heard", ["told"], ["heard"]),
         ("told_too", ["data/orders", "told"], ["heard"]),
@@ -97,6 +98,7 @@ def test_columns_go_through_a_checkpoint_and_a_batch(shop: Shop) -> None:
         }
 
     assert columns("insert.data.after_checkpoint", "data/after_checkpoint") == {"more": ["total"]}
+    assert columns("insert.data.cut_twice", "data/cut_twice") == {"total": ["total"]}
     assert columns("batches", "data/most") == {"customer": ["customer"], "most": ["amount"]}
     assert columns("batches", "data/copy") == {name: [name] for name in ("id", "customer", "amount")}
 

@@ -19,7 +19,10 @@ import org.apache.spark.sql.execution.LogicalRDD;
  */
 public class Remembered {
     private static final int MOST_COLUMNS = 20000;
+    private static final int MOST_RDDS = 1000;
     private final LinkedHashMap originsById = new LinkedHashMap();
+    /** Of RDDs that cut plans read, by their ids: where a plan reads one twice, its columns have other ids there. */
+    private final LinkedHashMap originsByRdd = new LinkedHashMap();
     private Batch batch = null;
 
     /** What a column was computed from, in the facts of the plan that was read then. */
@@ -118,11 +121,7 @@ public class Remembered {
                 originsById.put(output[i].exprId().id(), new Origin(facts, output[i]));
             }
         }
-        Iterator eldest = originsById.keySet().iterator();
-        while (originsById.size() > MOST_COLUMNS) {
-            eldest.next();
-            eldest.remove();
-        }
+        dropEldest(originsById, MOST_COLUMNS);
     }
 
     /** Sets the batch that a cut plan with the batch's columns is assumed to read; null for none. */
@@ -134,10 +133,11 @@ public class Remembered {
     public boolean restore(PlanFacts facts, LogicalPlan leaf) {
         Attribute[] output = Trees.output(leaf);
         boolean isBatch = isBatch(leaf, output);
+        List origins = isBatch ? batch.origins : originsOf(leaf, output);
         boolean isKnown = isBatch;
         IdentityHashMap numbers = new IdentityHashMap();
         for (int i = 0; i < output.length; i++) {
-            Origin origin = (Origin) (isBatch ? batch.origins.get(i) : originsById.get(output[i].exprId().id()));
+            Origin origin = (Origin) origins.get(i);
             isKnown = isKnown || origin != null;
             facts.put(output[i], origin == null ? Inputs.NONE : restored(facts, origin, origin.inputs, numbers));
             if (origin != null && numbers.put(origin.columns, Boolean.TRUE) == null) {
@@ -149,6 +149,35 @@ public class Remembered {
             addSources(facts, numbers);
         }
         return isKnown;
+    }
+
+    /** Returns the origin of each column of a leaf, as far as they are known: by its id, or by its place in the RDD. */
+    private List originsOf(LogicalPlan leaf, Attribute[] output) {
+        ArrayList origins = new ArrayList();
+        boolean isKnown = false;
+        for (int i = 0; i < output.length; i++) {
+            origins.add(originsById.get(output[i].exprId().id()));
+            isKnown = isKnown || origins.get(i) != null;
+        }
+        Object rdd = leaf instanceof LogicalRDD ? Reflect.path(leaf, "rdd.id") : null;
+        if (rdd == null) {
+            return origins;
+        }
+        if (isKnown) {
+            originsByRdd.put(rdd, origins);
+            dropEldest(originsByRdd, MOST_RDDS);
+            return origins;
+        }
+        List ofRdd = (List) originsByRdd.get(rdd);
+        return ofRdd != null && ofRdd.size() == output.length ? ofRdd : origins;
+    }
+
+    private static void dropEldest(LinkedHashMap map, int most) {
+        Iterator eldest = map.keySet().iterator();
+        while (map.size() > most) {
+            eldest.next();
+            eldest.remove();
+        }
     }
 
     /** Tells whether a leaf is the batch, and no DataFrame of another origin that has columns of the same names. */
