@@ -13,6 +13,7 @@ from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 
 _QUOTED_COLUMN = re.compile(r"(?P<table>.*)\.`(?P<column>(?:``|[^`])+)`")
 
+_RENAME = "RENAME"
 ALL_COLUMNS = "*"
 """Stands for the columns of a table whose lineage is not known by column."""
 
@@ -210,9 +211,16 @@ def stale(flow: DataFlow, span_ms: int) -> list[Stale]:
         for each in of_jobs.values():
             if sink is not None and each.written_ms:
                 written[sink] = max(written.get(sink, 0), each.written_ms)
+    renamed = [edge for edge in flow.current() if edge[2].modify == _RENAME and edge[2].status == "FINISHED"]
+    for source, sink, each in sorted(renamed, key=lambda edge: edge[2].time_ms):
+        # A table has the rows that it had under its other name; what is written there later is another one.
+        if source is not None and sink is not None and source in written:
+            written[sink] = max(written.get(sink, 0), min(written[source], each.time_ms))
     newest: dict[DataKey, Stale] = {}
     for source, sink, each in flow.current():
         if source is None or sink is None or source not in written or sink not in written or source == sink:
+            continue
+        if each.modify == _RENAME:
             continue
         behind = Stale(
             flow.title(sink), written[sink], flow.title(source), written[source], each.job, sink, source

@@ -278,6 +278,23 @@ def test_what_is_older_than_its_sources(days: Path, log: Log) -> None:
     assert [row["data"] for row in answer(days, "--stale", "35h")] == ["/d/orders"]
 
 
+def test_a_table_that_replaces_another_is_as_old_as_its_rows(log: Log, tmp_path: Path) -> None:
+    """As where each night a new table is written, and gets the name of the old one."""
+    columns = {"amount": ["price"]}
+    log.write(0, "app-1", "/d/raw", "/d/orders", columns)
+    log.write(47, "app-2", "", "/d/raw")
+    log.write(48, "app-2", "/d/raw", "/d/new", columns)
+    log.write(48.1, "app-2", "", "/d/orders", {"amount": []}, modify="RENAME", renamed_from="/d/new")
+    assert answer(tmp_path, "--stale", "1h") == []
+
+    log.write(72, "app-3", "", "/d/raw")
+    log.write(72.1, "app-3", "/d/raw", "/d/new", columns)  # which has not got the name yet
+    rows = answer(tmp_path, "--stale", "1h")
+    assert [(row["data"], row["source"], row["late_ms"] // HOUR_MS) for row in rows] == [
+        ("/d/orders", "/d/raw", 23)
+    ]
+
+
 def test_a_job_that_failed_has_made_nothing_newer(days: Path, log: Log) -> None:
     """The table is as old as the last run that finished, and so all the more older than its source."""
     log.write(60, "app-3", "", "/d/raw")
