@@ -153,6 +153,33 @@ def test_another_failure(duckdb: DuckDb, tmp_path: Path, of_job: dict[str, Any])
     assert len(listed(tables_of(duckdb, tmp_path, story))) == 2
 
 
+def test_drivers_that_ended_in_several_ways(duckdb: DuckDb, tmp_path: Path) -> None:
+    """They raised nothing: each way to end is a failure of its own, in each place where it is shown."""
+    by_sigterm, by_exit = (
+        "the driver was ended by SIGTERM (exit code 143)",
+        "the driver's JVM is gone (exit code 9)",
+    )
+    story = Story()
+    for day, message in enumerate((by_sigterm, by_exit, by_sigterm)):
+        for kind in ("application", "query"):
+            failure = thrown(kind, None, None, message)
+            story.event(day * DAY + HOUR, "JobFailureEvent", "orders" if kind == "query" else None, **failure)
+    story.event(
+        HOUR, "ExecutorLostEvent", job_kind="executor", reason="exit", executor_id="1", message="exit 1"
+    )
+    rows = tables_of(duckdb, tmp_path, story).failures
+    assert len([row for row in rows if row["kind"] != "executor"]) == 6
+    shown = FAILURES.on_terminal(rows)
+    assert sorted(
+        (row["kind"], row["message"], row["count"]) for row in shown if row["kind"] != "executor"
+    ) == [
+        ("application", by_sigterm, 2),
+        ("application", by_exit, 1),
+        ("query", by_sigterm, 2),
+        ("query", by_exit, 1),
+    ]
+
+
 def test_a_program_that_tries_again(duckdb: DuckDb, tmp_path: Path) -> None:
     """Of three jobs that failed within a second, the last is what the application failed of."""
     story = Story()

@@ -40,6 +40,7 @@ from spark_events.history.table import (
 _MOST = 10_000
 _OF_SPARK = ("org.apache.spark.", "pyspark.errors.")
 """The exceptions that say no more than their condition."""
+_END_WITH_DRIVER = ("application", "query")
 _CAUSES = {
     "type=USER": "likely cause: user code or data",
     "type=SYSTEM": "likely cause: machines, networks or memory",
@@ -72,18 +73,18 @@ def _rows(known: KnownApplication) -> Iterator[Row]:
         if since_ms <= fact.time_ms <= until_ms and fact.event_id not in told_again:
             error, raised = fact.error_class or fact.exception_type or "", _raised(fact)
             of_job = (iso_day(fact.time_ms), fact.kind or "", fact.app_name, fact.query_name or "")
-            key = (*of_job, error, raised, fact.labels or "")
+            key = (*of_job, error, raised, fact.labels or "", _end_of(of_job[1], error, fact.message))
             alike[key].append((fact.time_ms, fact.event_id, _message(fact)))
     for lost in _lost_runs(known.jobs):
         if since_ms <= lost.time_ms <= until_ms:
             job = lost.job
-            key = (iso_day(lost.time_ms), job.kind, job.app_name, job.query_name, LOST, "", "")
+            key = (iso_day(lost.time_ms), job.kind, job.app_name, job.query_name, LOST, "", "", "")
             alike[key].append((lost.time_ms, "", _message_of_lost(lost)))
     for values, of_key in alike.items():
         # Within one ms, order by id, so that the last one does not depend on the reading order.
         last_ms, _, message = max(of_key, key=lambda failure: failure[:2])
         counted = (len(of_key), min(time_ms for time_ms, *_ in of_key), last_ms, message)
-        yield dict(zip(FAILURES.types, (*values, *counted), strict=True))
+        yield dict(zip(FAILURES.types, (*values[:-1], *counted), strict=True))
 
 
 def _lost_runs(jobs: Sequence[KnownJob]) -> list[_LostRun]:
@@ -107,6 +108,12 @@ def _raised(fact: Fact) -> str:
     thrown = fact.exception_type or ""
     is_executor = fact.executor_id is not None
     return "" if is_executor or not fact.error_class or thrown.startswith(_OF_SPARK) else thrown
+
+
+def _end_of(kind: str, error: str, message: str | None) -> str:
+    """Return how a driver ended that raised nothing, such as by which signal; empty for any other failure."""
+    ends_with_driver = kind in _END_WITH_DRIVER and not error
+    return (message or "").strip().partition("\n")[0] if ends_with_driver else ""
 
 
 def _message(fact: Fact) -> str | None:
@@ -137,7 +144,11 @@ def _by_error(rows: list[Row]) -> list[Row]:
     last_rows: dict[tuple[str, ...], Row] = {}
     counts: dict[tuple[str, ...], int] = defaultdict(int)
     for row in rows:
-        key = tuple(row[name] for name in ("kind", "app_name", "query_name", "error", "exception", "labels"))
+        end = _end_of(row["kind"], row["error"], row["message"])
+        key = (
+            *(row[name] for name in ("kind", "app_name", "query_name", "error", "exception", "labels")),
+            end,
+        )
         counts[key] += row["count"]
         if key not in last_rows or row["last_ms"] >= last_rows[key]["last_ms"]:
             last_rows[key] = row
