@@ -70,7 +70,8 @@ class ReporterSettings:
         "queue.max-items",
         types.at_least(1, types.INT),
         10_000,
-        "Maximum number of queued items; beyond it, items are dropped and counted.",
+        "Maximum number of queued items; beyond it, items are dropped and counted. What waits to be sent "
+        "again has left the queue: `queue.max-bytes` bounds it, or the journal.",
     )
     queue_bytes: int = setting(
         "queue.max-bytes",
@@ -82,8 +83,8 @@ class ReporterSettings:
         "drop.policy",
         types.DROP_POLICY,
         "oldest",
-        "What a full queue or journal drops: `oldest` or `newest`. Routine items are dropped "
-        "first, failures and ends last.",
+        "What a full queue or journal drops: `oldest` or `newest`. A queue drops routine items first, "
+        "failures and ends last; a journal, and what waits to be sent again, go by age alone.",
     )
     max_series: int = setting(
         "max-series",
