@@ -213,9 +213,12 @@ def stale(flow: DataFlow, span_ms: int) -> list[Stale]:
                 written[sink] = max(written.get(sink, 0), each.written_ms)
     renamed = [edge for edge in flow.current() if edge[2].modify == _RENAME and edge[2].status == "FINISHED"]
     for source, sink, each in sorted(renamed, key=lambda edge: edge[2].time_ms):
-        # A table has the rows that it had under its other name; what is written there later is another one.
-        if source is not None and sink is not None and source in written:
-            written[sink] = max(written.get(sink, 0), min(written[source], each.time_ms))
+        # A table has the rows that it had under its other name, and not those of the one that it replaces.
+        # What is written under the other name later is a table of its own.
+        if source is None or sink is None or source not in written:
+            continue
+        if written.get(sink, 0) <= each.time_ms:
+            written[sink] = min(written[source], each.time_ms)
     newest: dict[DataKey, Stale] = {}
     for source, sink, each in flow.current():
         if source is None or sink is None or source not in written or sink not in written or source == sink:

@@ -295,6 +295,20 @@ def test_a_table_that_replaces_another_is_as_old_as_its_rows(log: Log, tmp_path:
     ]
 
 
+def test_a_table_that_replaces_another_is_no_newer_than_its_rows(log: Log, tmp_path: Path) -> None:
+    """However late the one that it replaces was written; what is written after that counts."""
+    log.write(40, "app-1", "/d/raw", "/d/new", {"amount": ["price"]})
+    log.write(45, "app-1", "", "/d/raw")
+    log.write(50, "app-1", "/d/raw", "/d/orders", {"amount": ["price"]})
+    log.write(51, "app-1", "", "/d/orders", {"amount": []}, modify="RENAME", renamed_from="/d/new")
+    late = [(row["data"], row["late_ms"] // HOUR_MS) for row in answer(tmp_path, "--stale", "1h")]
+    assert ("/d/orders", 5) in late
+
+    log.write(52, "app-1", "/d/raw", "/d/orders", {"amount": ["price"]})
+    late = [(row["data"], row["late_ms"] // HOUR_MS) for row in answer(tmp_path, "--stale", "1h")]
+    assert "/d/orders" not in [data for data, _ in late]
+
+
 def test_a_job_that_failed_has_made_nothing_newer(days: Path, log: Log) -> None:
     """The table is as old as the last run that finished, and so all the more older than its source."""
     log.write(60, "app-3", "", "/d/raw")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.forked_commands import run_forked
 from tests.support.paths import REPO
 from tests.support.spark import _BASE_CONF
 from tests.support.waiting import wait_until
@@ -141,7 +140,8 @@ def cli(*arguments: str) -> list[str]:
 
 def reported(events: Path, tables: Path) -> dict[str, Any]:
     """Return the tables of ``spark-events report``, which are written to a file."""
-    done = run_forked("report", str(events), "--json", str(tables))
+    command = cli("report", str(events), "--json", str(tables))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(tables.read_text()))
 
