@@ -41,7 +41,7 @@ _WARM_MS = 30_000
 _COMPUTE, _MOST_CALLS = ("Project", "Filter"), 3
 _CALLED = re.compile(r"(?<![\w`.])(\w+)\(", re.ASCII)
 _CODEC = re.compile(r"\bcompression=(bzip2|xz|lzma|brotli)\b", re.ASCII)
-_SPARKS_OWN = re.compile(r"_(?:w|we|groupingexpression|common_expr_|gen_alias_)\d*", re.ASCII)
+_SPARKS_OWN = re.compile(r"_(?:groupingexpression|(?:w|we|common_expr_|gen_alias_)\d+)", re.ASCII)
 """Columns that Spark makes between two steps, whose names nobody knows."""
 _OF_NO_INTEREST = ("Exchange", "BroadcastExchange", "AQEShuffleRead", "Execute", "WriteFiles", "Reused")
 

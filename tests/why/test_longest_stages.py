@@ -96,6 +96,12 @@ def test_columns_that_spark_makes_between_two_steps_are_not_named() -> None:
     assert _what(list(plan.root().walk())) == "Window (day, rn)"
 
 
+def test_columns_of_the_program_that_are_called_alike_are_named() -> None:
+    plan = Plan()(0, "Sort [_w#1L ASC NULLS FIRST, _we#2 ASC NULLS FIRST], true, 0", 1)
+    plan(1, "BroadcastHashJoin [_w#1L], [_week#3L], Inner", 1)
+    assert _what(list(plan.root().walk())) == "BroadcastHashJoin (_w, _week)"
+
+
 def test_functions_that_may_take_long_are_named() -> None:
     """Texts of the user's are not, even if they look like a call."""
     plan = Plan()(
