@@ -66,13 +66,12 @@ def with_parsing(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """
     kept = list(issues)
     for parsing in [issue for issue in kept if _what(issue).startswith(ROWS_OF_TEXT)]:
-        table = _what(parsing).partition(" of ")[2].partition(" of ")[2]
-        whole = next((issue for issue in kept if _computes_again(issue, table, parsing)), None)
-        if (
-            whole is not None
-            and _only_filters(whole, table)
-            and _most_ms(whole) <= _LITTLE_MORE * _most_ms(parsing)
-        ):
+        _, table = _what(parsing).removeprefix(ROWS_OF_TEXT).split(" of ", 1)
+        filters = (
+            issue for issue in kept if _computes_again(issue, table, parsing) and _only_filters(issue, table)
+        )
+        whole = next(filters, None)
+        if whole is not None and _most_ms(whole) <= _LITTLE_MORE * _most_ms(parsing):
             kept.remove(parsing)
             evidence = {**whole.evidence, "recomputation.what": _what(parsing)}
             kept[kept.index(whole)] = replace(
@@ -286,8 +285,7 @@ def _leads_to(cause: FoundIssue, issue: FoundIssue) -> bool:
     if cause.kind == FULL_SCAN and issue.kind == RECOMPUTATION:
         table, what = cause.evidence.get("scan.table"), _what(issue)
         is_of_files = what.startswith(ROWS_OF_TEXT) and what.endswith(f" of {table}")
-        takes_ms = cause.lost_ms or cause.number("shareMs") or 0
-        return bool(table) and is_of_files and takes_ms >= (issue.lost_ms or 0)
+        return bool(table) and is_of_files and _most_ms(cause) >= (issue.lost_ms or 0)
     if cause.kind not in _TAKE_MEMORY or issue.kind not in _LACK_MEMORY:
         return False
     stages = str(cause.evidence.get(_TAKE_MEMORY[cause.kind]) or "").split(", ")

@@ -1,4 +1,4 @@
-"""Commands of ``spark-events``, forked from a process that has imported the command line.
+"""Commands of ``spark-events``, forked from a process that has imported most of what they import.
 
 A test of what a command says does not need its start: half a second of imports each time. Forked, a command still
 has a process of its own, with its own folder, environment, output and end, and imports the modules of the commands
@@ -9,12 +9,8 @@ command starts as a user starts it.
 
 from __future__ import annotations
 
-import atexit
-import gc
-import importlib
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -26,11 +22,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.applications import cli
+
 _Environment = tuple[tuple[str, str], ...]
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "TZ")
 """How variables begin that Python looks at when it starts."""
-_NOT_IMPORTED = ("__main__", "duckdb_tables", "on_duckdb")
-"""How modules end that are left to the commands: DuckDB starts threads."""
+_PROCESS = str(Path(__file__).with_name("forking_process.py"))
 _MOST_PARENTS = 4
 _seen: set[_Environment] = set()
 _parents: OrderedDict[_Environment, _Parent] = OrderedDict()
@@ -88,11 +85,11 @@ def _run(
     key = tuple(sorted((name, environment[name]) for name in environment if name.startswith(_OF_PYTHON)))
     if key not in _seen:
         _seen.add(key)
-        command = [str(Path(sys.executable).with_name("spark-events")), *arguments]
         streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-        return subprocess.run(
-            command, cwd=cwd, env=environment, timeout=timeout, check=False, **streams
-        ).returncode
+        started = subprocess.run(
+            cli(*arguments), cwd=cwd, env=environment, timeout=timeout, check=False, **streams
+        )
+        return started.returncode
     if key not in _parents:
         if len(_parents) == _MOST_PARENTS:
             _parents.popitem(last=False)[1].end()
@@ -109,7 +106,7 @@ class _Parent:
         self._socket, its = socket.socketpair()
         with its:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(its.fileno())],
+                [sys.executable, _PROCESS, str(its.fileno())],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[its.fileno()],
@@ -124,10 +121,12 @@ class _Parent:
         pid = int(self._answers.readline())
         over = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
         over.start()
-        status = int(self._answers.readline())
-        if not over.is_alive():
-            raise subprocess.TimeoutExpired(request["arguments"], timeout)
-        over.cancel()
+        try:
+            status = int(self._answers.readline())
+            if not over.is_alive():
+                raise subprocess.TimeoutExpired(request["arguments"], timeout)
+        finally:
+            over.cancel()
         return os.waitstatus_to_exitcode(status)
 
     def end(self) -> None:
@@ -135,81 +134,3 @@ class _Parent:
         self._process.wait()
         self._answers.close()
         self._socket.close()
-
-
-def _fork_for_each_request(link: socket.socket) -> dict[str, Any] | None:
-    """Answer each request with the process's id and status; return the request in the process that is forked."""
-    while True:
-        length, streams, _, _ = socket.recv_fds(link, 4, 2)
-        if not length:
-            return None
-        request = link.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
-        pid = os.fork()
-        if not pid:
-            link.close()
-            for number, stream in enumerate(streams, start=1):
-                os.dup2(stream, number)
-                os.close(stream)
-            return dict(json.loads(request))
-        for stream in streams:
-            os.close(stream)
-        link.sendall(f"{pid}\n".encode())
-        link.sendall(f"{os.waitpid(pid, 0)[1]}\n".encode())
-
-
-def _import_what_commands_import() -> None:
-    """Import what looks at no environment, and starts no thread: it would end where it is forked."""
-    import asyncio  # noqa: F401
-    import pkgutil
-
-    import fsspec  # noqa: F401
-    import pydantic  # noqa: F401
-    import rich.markdown  # noqa: F401
-    import typer  # noqa: F401
-
-    import spark_events
-
-    for module in pkgutil.walk_packages(spark_events.__path__, "spark_events."):
-        if not module.name.startswith("spark_events.cli") and not module.name.endswith(_NOT_IMPORTED):
-            importlib.import_module(module.name)
-    assert len(list(Path("/proc/self/task").iterdir())) == 1, (
-        "something that was imported has started a thread"
-    )
-
-
-def _run_to_its_end(request: dict[str, Any]) -> int:
-    """Run a command, and what Python does at the end, but for taking its modules apart: return the exit code."""
-    os.chdir(request["cwd"])
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    random.seed()
-    sys.argv = ["spark-events", *request["arguments"]]
-    code: Any = None
-    from spark_events.cli.main import main
-
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        code = 1
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    if isinstance(code, str):
-        sys.stderr.write(f"{code}\n")
-        code = 1
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    return code or 0
-
-
-if __name__ == "__main__":
-    # As a console script has it.
-    sys.path[0] = str(Path(sys.executable).parent)
-    _import_what_commands_import()
-    # What is there stays: neither collected, nor copied for it, in each process that is forked.
-    gc.freeze()
-    asked = _fork_for_each_request(socket.socket(fileno=int(sys.argv[1])))
-    if asked is not None:
-        os._exit(_run_to_its_end(asked))

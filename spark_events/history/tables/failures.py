@@ -41,6 +41,8 @@ _MOST = 10_000
 _OF_SPARK = ("org.apache.spark.", "pyspark.errors.")
 """The exceptions that say no more than their condition."""
 _END_WITH_DRIVER = ("application", "query")
+_ALIKE = ("kind", "app_name", "query_name", "error", "exception", "labels")
+"""The columns of failures that are one, whatever their day."""
 _CAUSES = {
     "type=USER": "likely cause: user code or data",
     "type=SYSTEM": "likely cause: machines, networks or memory",
@@ -144,11 +146,7 @@ def _by_error(rows: list[Row]) -> list[Row]:
     last_rows: dict[tuple[str, ...], Row] = {}
     counts: dict[tuple[str, ...], int] = defaultdict(int)
     for row in rows:
-        end = _end_of(row["kind"], row["error"], row["message"])
-        key = (
-            *(row[name] for name in ("kind", "app_name", "query_name", "error", "exception", "labels")),
-            end,
-        )
+        key = (*(row[name] for name in _ALIKE), _end_of(row["kind"], row["error"], row["message"]))
         counts[key] += row["count"]
         if key not in last_rows or row["last_ms"] >= last_rows[key]["last_ms"]:
             last_rows[key] = row
@@ -177,7 +175,7 @@ def _error_and_labels(row: Row) -> list[Part]:
 
 FAILURES = Table(
     "failures",
-    "day, application or query, error, exception and labels",
+    "day, application or query, error, exception and labels; without an error, how the driver ended",
     (
         DAY,
         Column("kind", STRING, "`application`, `query`, `job`, `stage` or `executor`"),

@@ -114,7 +114,7 @@ class OperatorReader {
         Expression generator = (Expression) Reflect.get(plan, "generator");
         Attribute[] made = Trees.attributes(Reflect.get(plan, "generatorOutput"));
         if (generator instanceof Stack) {
-            combineByPlace(Reflect.get(plan, "generatorOutput"), rowsOf(generator, made.length));
+            combineByPlace(made, rowsOf(generator, made.length));
             return;
         }
         Inputs inputs = expressions.inputsOf(generator).after(Inputs.TRANSFORMATION);
@@ -128,7 +128,7 @@ class OperatorReader {
         List values = Reflect.list(stack.children());
         ArrayList rows = new ArrayList();
         for (int begin = 1; begin < values.size() && columns > 0; begin += columns) {
-            rows.add(new ArrayList(values.subList(begin, Math.min(begin + columns, values.size()))));
+            rows.add(values.subList(begin, Math.min(begin + columns, values.size())));
         }
         return rows;
     }
