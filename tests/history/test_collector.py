@@ -10,7 +10,7 @@ import pytest
 from spark_events.history.history import read_history
 from spark_events.history.reading.on_duckdb import DuckDb
 from tests.support.collector import Collector
-from tests.support.file_log import of_name
+from tests.support.file_log import file_events, of_name
 from tests.support.forked_commands import run_forked
 from tests.support.history_story import Story, write
 from tests.support.story_told import read, told
@@ -57,6 +57,8 @@ def test_otlp_by_the_collector(
     options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     log = str(event_logs / "local-1596020211915")
     run_forked("replay", log, *options, check=True)
+    written = len(file_events(tmp_path / "events"))
+    wait_until(lambda: len(collector.log_records()) == written, "the collector has written all")
     by_otlp, by_file = (read(duckdb, path) for path in (collector.folder / "logs.jsonl", tmp_path / "events"))
     assert by_otlp == by_file
     (sla,) = read_history(duckdb, [str(tmp_path / "events")])[0].tables().checkpoint_sla
