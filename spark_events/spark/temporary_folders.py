@@ -6,6 +6,7 @@ import atexit
 import fcntl
 import logging
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -39,21 +40,25 @@ class TemporaryFolder:
 
     def __init__(self, what: str) -> None:
         _sweep_once()
-        self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{what}-"))
+        self.path = Path(tempfile.gettempdir(), f"{_PREFIX}{what}-{secrets.token_hex(8)}")
         self._owner = os.getpid()
+        self._descriptor = -1
+        # Before it is there: Ctrl-C may come between any two steps.
+        atexit.register(self.remove)
+        self.path.mkdir(mode=0o700)
         self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         with suppress(OSError):  # a file system without locks: then nobody else gets one, either
             fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        atexit.register(self.remove)
 
     def remove(self) -> None:
         """Remove it, with all that is in it. A forked process leaves it to its parent."""
-        if self._descriptor < 0 or os.getpid() != self._owner:
+        if os.getpid() != self._owner:
             return
-        atexit.unregister(self.remove)
         shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._descriptor)
-        self._descriptor = -1
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+        atexit.unregister(self.remove)
 
 
 @contextmanager

@@ -73,6 +73,47 @@ def test_the_next_process_removes_what_a_killed_one_has_left(shared: Path, what:
         living.communicate(timeout=60)
 
 
+INTERRUPTED = """
+import os, sys, tempfile
+from spark_events.spark import temporary_folders
+
+def interrupt_after(steps):
+    def on_step(frame, event, argument):
+        nonlocal steps
+        if event == "line" and frame.f_code.co_filename in (temporary_folders.__file__, tempfile.__file__):
+            steps -= 1
+            if steps == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return on_step
+    return on_step
+
+tempfile.gettempdir()
+for steps in range(1, 1_000):
+    child = os.fork()
+    if child == 0:
+        sys.settrace(interrupt_after(steps))
+        try:
+            with temporary_folders.temporary_folder("run"):
+                pass
+        except KeyboardInterrupt:
+            sys.exit(1)
+        sys.settrace(None)
+        sys.exit(0)
+    _, status = os.waitpid(child, 0)
+    print(steps, *os.listdir(tempfile.gettempdir()))
+    if status == 0:
+        break
+"""
+
+
+def test_an_interruption_between_any_two_steps_leaves_nothing(shared: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
+    steps = run.stdout.splitlines()
+    assert len(steps) > 10
+    assert [step for step in steps if not step.isdigit()] == []
+
+
 def test_what_is_not_ours_stays(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What a symbolic link leads to, a file, what everybody may write to, another user's, and a new one."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
