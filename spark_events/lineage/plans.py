@@ -13,7 +13,8 @@ _JAVA = JavaUnit(
     "io.sparkevents.lineage",
     (
         "Inputs", "Trees", "PlanFacts", "ExpressionText", "Remembered",
-        "StructFields", "StoredCopies", "ExpressionReader", "OperatorReader", "RddReader", "PlanWalker",
+        "StructFields", "StoredCopies", "ExpressionReader", "GeneratedRows", "OperatorReader", "RddReader",
+        "PlanWalker",
         "TableState", "KnownTables", "Sinks", "TableStates", "CatalogCalls", "TableChange",
         "ConstantColumn", "RowChanges", "Writes",
         "PhysicalPlan", "IcebergReports", "KafkaOffsets", "SampledScans", "DataRead", "OwnCommit",

@@ -113,7 +113,7 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "OVERWRITE out",
         {
             "name": "customers.name IDENTITY",
-            "most": "customers.id CONDITIONAL, orders.amount AGGREGATION",
+            "most": "customers.id CONDITIONAL+FILTER, orders.amount AGGREGATION, orders.customer FILTER",
         },
     ),
     "window": (
@@ -148,6 +148,65 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
             "country": "customers.country IDENTITY",
             "what": "customers.country IDENTITY",
             "text": "customers.id TRANSFORMATION, customers.name IDENTITY",
+        },
+    ),
+    "rows of structs that an array names": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT country, kv.what, kv.text, pos FROM customers LATERAL VIEW posexplode(array(named_struct('what', 'name', 'text', name), named_struct('what', 'id', 'text', cast(id AS string)))) t AS pos, kv",
+        "customers",
+        "OVERWRITE out",
+        {
+            "country": "customers.country IDENTITY",
+            "text": "customers.id TRANSFORMATION, customers.name IDENTITY",
+        },
+    ),
+    "rows of structs, inline": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT a, b FROM (SELECT array(struct(id, name), struct(length(country) AS id, 'x' AS name)) AS pairs FROM customers) LATERAL VIEW OUTER inline(pairs) t AS a, b",
+        "customers",
+        "OVERWRITE out",
+        {
+            "a": "customers.country TRANSFORMATION, customers.id IDENTITY",
+            "b": "customers.name IDENTITY",
+        },
+    ),
+    "rows of arrays side by side": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT z.tags AS tag, z.words AS word, p FROM (SELECT arrays_zip(tags, words) AS zipped FROM (SELECT tags, split(cast(day AS string), '-') AS words FROM orders)) LATERAL VIEW posexplode(zipped) t AS p, z",
+        "orders",
+        "OVERWRITE out",
+        {
+            "tag": "orders.tags TRANSFORMATION",
+            "word": "orders.day TRANSFORMATION",
+            "p": "orders.day TRANSFORMATION, orders.tags TRANSFORMATION",
+        },
+    ),
+    "rows of maps": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT what, text, k, v FROM customers LATERAL VIEW explode(map(country, name, 'id', string(id))) t AS what, text LATERAL VIEW posexplode(map_from_arrays(array(id), split(country, ','))) u AS p, k, v",
+        "customers",
+        "OVERWRITE out",
+        {
+            "what": "customers.country IDENTITY",
+            "text": "customers.id TRANSFORMATION, customers.name IDENTITY",
+            "k": "customers.id TRANSFORMATION",
+            "v": "customers.country TRANSFORMATION",
+        },
+    ),
+    "rows of a map of entries": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT k, v FROM customers LATERAL VIEW explode(map_from_entries(array(struct(id, name)))) t AS k, v",
+        "customers",
+        "OVERWRITE out",
+        {"k": "customers.id IDENTITY", "v": "customers.name IDENTITY"},
+    ),
+    "rows of a map that is read": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT k, v.x AS y FROM places LATERAL VIEW explode(by_name) t AS k, v",
+        "places",
+        "OVERWRITE out",
+        {"k": "places.by_name TRANSFORMATION", "y": "places.by_name TRANSFORMATION"},
+    ),
+    "a subquery that tells whether there are rows": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id AND o.amount > 9) AS some FROM customers c",
+        "customers orders",
+        "OVERWRITE out",
+        {
+            "some": "customers.id CONDITIONAL+FILTER, orders.amount FILTER, orders.customer FILTER",
         },
     ),
     "rollup": (
@@ -335,6 +394,47 @@ def test_rows_that_are_kept_by_all_of_their_columns(spark: Any, lineage: Any) ->
     }.items():
         found = lineage(f"INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json {query}")
         assert found.influences == influences, query
+
+
+def test_structs_whose_fields_are_replaced(spark: Any, lineage: Any) -> None:
+    """withField() and dropFields(): what is replaced or dropped is no source of the struct, or of a field."""
+    from pyspark.sql import functions
+
+    customers = spark.table("customers")
+    made = customers.select(functions.struct("id", "name").alias("made"))
+    changed = customers.select(
+        functions.struct("id", "name").withField("name", functions.col("country")).alias("changed")
+    )
+    read = spark.table("places").select(functions.col("place").withField("x", functions.lit(1.0)).alias("read"))
+    for frame, columns in {
+        changed.select("changed", "changed.id", "changed.name"): {
+            "changed": ("customers.country TRANSFORMATION", "customers.id TRANSFORMATION"),
+            "id": ("customers.id IDENTITY",),
+            "name": ("customers.country IDENTITY",),
+        },
+        made.select(functions.col("made").dropFields("name").alias("dropped")): {
+            "dropped": ("customers.id TRANSFORMATION",)
+        },
+        read.select("read", "read.x", "read.at"): {
+            "read": ("places.place TRANSFORMATION",),
+            "at": ("places.place TRANSFORMATION",),
+        },
+    }.items():
+        frame.createOrReplaceTempView("framed")
+        found = lineage("INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM framed")
+        assert found.columns == columns
+
+
+def test_a_subquery_for_a_value_decides_no_rows(lineage: Any) -> None:
+    for value in (
+        "(SELECT max(amount) FROM orders o WHERE o.customer = c.id)",
+        "EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id)",
+        "c.id IN (SELECT customer FROM orders WHERE amount > 1)",
+    ):
+        found = lineage(
+            f"INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT {value} AS value FROM customers c"
+        )
+        assert found.influences == (), value
 
 
 def test_a_recursion_ends(spark: Any, lineage: Any) -> None:

@@ -7,7 +7,6 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
-import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
@@ -30,7 +29,7 @@ public class ExpressionReader {
     };
     private final PlanFacts facts;
     private final PlanWalker subqueries;
-    private final StructFields fields;
+    final StructFields fields;
 
     /**
      * @param facts of the plan that has the expressions
@@ -89,6 +88,9 @@ public class ExpressionReader {
         if (expression instanceof GetStructField) {
             return ofField((GetStructField) expression);
         }
+        if (Reflect.isA(expression, "UpdateFields")) {
+            return inputsOf(StructFields.updated(expression));
+        }
         return ofChildren(expression).after(step(expression));
     }
 
@@ -111,15 +113,21 @@ public class ExpressionReader {
                 && expression.dataType().sameType(((Expression) expression.children().head()).dataType());
     }
 
-    /** A subquery's own filters and joins influence the whole; its columns, and what it is compared with, the value. */
+    /** Reads a subquery whose rows are joined with those of the plan: what decides them decides those of the plan. */
+    void readJoined(SubqueryExpression subquery) {
+        subqueries.walk((LogicalPlan) subquery.plan());
+    }
+
+    /** A subquery's columns, what it is compared with, and what decides its own rows: all of it makes one value. */
     private Inputs ofSubquery(SubqueryExpression subquery) {
-        LogicalPlan plan = (LogicalPlan) subquery.plan();
-        subqueries.walk(plan);
-        Inputs outer = ofChildren(subquery).after(Inputs.CONDITIONAL);
+        Inputs before = facts.takeIndirect();
+        readJoined(subquery);
+        Inputs sum = facts.takeIndirect().plus(ofChildren(subquery).after(Inputs.CONDITIONAL));
+        facts.addIndirect(before);
         if (Reflect.isA(subquery, "Exists")) {
-            return outer;
+            return sum;
         }
-        return outer.plus(inputsOfAll(Trees.output(plan)).after(Inputs.TRANSFORMATION));
+        return sum.plus(inputsOfAll(Trees.output((LogicalPlan) subquery.plan())).after(Inputs.TRANSFORMATION));
     }
 
     /** What FILTER, and an order as that of max_by, decide is which of the values count. */
@@ -142,20 +150,20 @@ public class ExpressionReader {
 
     /** A field of a struct that the plan makes has that field's inputs, and not those of the others. */
     private Inputs ofField(GetStructField field) {
-        Expression made = fields.made(field);
+        List made = fields.made(field);
         if (made != null) {
-            return inputsOf(made);
+            return inputsOfAll(Trees.expressions(made));
         }
         AggregateExpression aggregate = fields.aggregated(field);
-        CreateNamedStruct chosen = aggregate == null ? null : fields.chosen(aggregate);
-        if (chosen == null) {
+        List chosen = aggregate == null ? null : fields.chosen(aggregate);
+        if (chosen == null || chosen.isEmpty()) {
             return ofChildren(field).after(Inputs.TRANSFORMATION);
         }
-        Inputs sum = inputsOf(StructFields.valueAt(chosen, field.ordinal())).after(Inputs.AGGREGATION);
+        Inputs sum = inputsOf((Expression) chosen.get(field.ordinal())).after(Inputs.AGGREGATION);
         // The greatest struct is that with the greatest first field, and so on.
         String function = Reflect.simpleName(aggregate.aggregateFunction().getClass());
         for (int i = 0; i < field.ordinal() && (function.equals("Max") || function.equals("Min")); i++) {
-            sum = sum.plus(inputsOf(StructFields.valueAt(chosen, i)).after(Inputs.CONDITIONAL));
+            sum = sum.plus(inputsOf((Expression) chosen.get(i)).after(Inputs.CONDITIONAL));
         }
         return sum.plus(ofFilter(aggregate));
     }

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.Stack;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -44,12 +43,14 @@ class OperatorReader {
 
     private final PlanFacts facts;
     private final ExpressionReader expressions;
+    private final GeneratedRows generated;
     /** Whether what is read from now on is an UPDATE that writes whole files anew, with rows that it keeps. */
     boolean keepingRows = false;
 
     OperatorReader(PlanFacts facts, ExpressionReader expressions) {
         this.facts = facts;
         this.expressions = expressions;
+        this.generated = new GeneratedRows(expressions.fields);
     }
 
     void read(LogicalPlan plan, String name) {
@@ -101,7 +102,7 @@ class OperatorReader {
     private void readJoin(LogicalPlan plan) {
         Object right = Reflect.get(plan, "right");
         if (right instanceof SubqueryExpression) {
-            expressions.inputsOf((Expression) right);
+            expressions.readJoined((SubqueryExpression) right);
         }
         expressions.influence(Reflect.get(plan, "condition"), Inputs.JOIN);
         expressions.influence(Reflect.get(plan, "asOfCondition"), Inputs.JOIN);
@@ -112,25 +113,36 @@ class OperatorReader {
 
     private void readGenerate(LogicalPlan plan) {
         Expression generator = (Expression) Reflect.get(plan, "generator");
-        Attribute[] made = Trees.attributes(Reflect.get(plan, "generatorOutput"));
-        if (generator instanceof Stack) {
-            combineByPlace(made, rowsOf(generator, made.length));
+        if (Reflect.isA(generator, "GeneratorOuter")) {
+            generator = (Expression) generator.children().head();
+        }
+        List made = Reflect.list(Reflect.get(plan, "generatorOutput"));
+        List rows = generated.of(generator, made.size());
+        Inputs inputs = expressions.inputsOf(generator).after(Inputs.TRANSFORMATION);
+        if (rows != null && GeneratedRows.hasPosition(generator)) {
+            facts.put((Attribute) made.remove(0), generated.areCounted(generator) ? Inputs.NONE : inputs);
+        }
+        if (rows != null) {
+            combineByPlace(made, rows);
+            defineByPlace(made, rows);
             return;
         }
-        Inputs inputs = expressions.inputsOf(generator).after(Inputs.TRANSFORMATION);
-        for (int i = 0; i < made.length; i++) {
-            facts.put(made[i], inputs);
+        for (int i = 0; i < made.size(); i++) {
+            facts.put((Attribute) made.get(i), inputs);
         }
     }
 
-    /** What stack(n, …) makes n rows of, one after the other: the last may lack columns. */
-    private static List rowsOf(Expression stack, int columns) {
-        List values = Reflect.list(stack.children());
-        ArrayList rows = new ArrayList();
-        for (int begin = 1; begin < values.size() && columns > 0; begin += columns) {
-            rows.add(values.subList(begin, Math.min(begin + columns, values.size())));
+    private void defineByPlace(List columns, List rows) {
+        for (int place = 0; place < columns.size(); place++) {
+            ArrayList values = new ArrayList();
+            for (int i = 0; i < rows.size(); i++) {
+                List row = (List) rows.get(i);
+                if (place < row.size()) {
+                    values.add(row.get(place));
+                }
+            }
+            facts.defineAlternatives((Attribute) columns.get(place), values);
         }
-        return rows;
     }
 
     private void readUnion(LogicalPlan plan) {

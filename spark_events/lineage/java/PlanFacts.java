@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
  * columns on changes nothing here.
  */
 public class PlanFacts {
+    /** A column that may be made by more expressions than this counts as made in a way that is not known. */
+    static final int MOST_ALTERNATIVES = 200;
     private static final int STEPS_BETWEEN_LOOKS_AT_CLOCK = 256;
 
     private final long deadlineNs;
@@ -78,6 +80,13 @@ public class PlanFacts {
         definitionsById.put(id(column), value);
     }
 
+    /** Keeps the expressions one of which gives a column its value, in each row that is made of an input row. */
+    void defineAlternatives(NamedExpression column, List values) {
+        if (values.size() <= MOST_ALTERNATIVES) {
+            definitionsById.put(id(column), values);
+        }
+    }
+
     /** Forgets that expression: the column has the values of several rows, and the id of the first of them. */
     void forgetDefinition(NamedExpression column) {
         definitionsById.remove(id(column));
@@ -85,7 +94,14 @@ public class PlanFacts {
 
     /** Returns that expression; null for a column that has been read, or is one of several rows. */
     public Expression definition(NamedExpression column) {
-        return (Expression) definitionsById.get(id(column));
+        Object known = definitionsById.get(id(column));
+        return known instanceof Expression ? (Expression) known : null;
+    }
+
+    /** Returns the expressions one of which gives a column its value; null where they are not known. */
+    List alternatives(NamedExpression column) {
+        Object known = definitionsById.get(id(column));
+        return known instanceof Expression ? Arrays.asList(known) : (List) known;
     }
 
     /** Gives columns the inputs of others, by place; columns beyond those have none. */
