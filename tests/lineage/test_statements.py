@@ -498,6 +498,33 @@ def test_functions_in_python_for_groups(spark: Any, lineage: Any) -> None:
         assert found.influences == influences, view
 
 
+def test_state_with_first_rows(spark: Any, lineage: Any) -> None:
+    """The keys of the state's first rows decide which rows there are, as those of the other rows do."""
+    if spark.version < "4":
+        pytest.skip("transformWithState came with Spark 4")
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    class Counting(StatefulProcessor):
+        def init(self, handle: Any) -> None: ...
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: N802, N803
+            yield from rows
+
+        def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None: ...  # noqa: N802, N803
+
+        def close(self) -> None: ...
+
+    known = spark.table("customers").groupBy("id")
+    counted = (
+        spark.table("orders")
+        .groupBy("customer")
+        .transformWithStateInPandas(Counting(), "n int", "append", "none", initialState=known)
+    )
+    counted.createOrReplaceTempView("counted")
+    found = lineage("INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM counted")
+    assert found.influences == ("customers.id GROUP_BY", "orders.customer GROUP_BY")
+
+
 def test_caching_hides_nothing(spark: Any, lineage: Any) -> None:
     cached = spark.table("customers").select("id", "country").cache()
     cached.createOrReplaceTempView("cached")

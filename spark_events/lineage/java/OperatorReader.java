@@ -96,6 +96,9 @@ class OperatorReader {
                 expressions.influence(Reflect.get(plan, (String) GROUPS[i][1]), (Integer) GROUPS[i][2]);
             }
         }
+        if (Boolean.TRUE.equals(Reflect.get(plan, "hasInitialState"))) {
+            expressions.influence(Reflect.get(plan, "rightAttributes"), Inputs.GROUP_BY);
+        }
     }
 
     /** A lateral join's right side is an expression, with the left side's columns in it. */
