@@ -66,7 +66,7 @@ def test_summary_and_notes(logs: Path, tmp_path: Path) -> None:
     sent = len(file_events(tmp_path / "out"))
     assert f"event reporter 'file': {sent} sent" in done.stdout
     assert re.search(
-        r"skipped 2 records:\s+1 cut off at the end of the log\s+1 not JSON in UTF-8", done.stdout
+        r"skipped 2 records:\s+1 cut off at the end of a file\s+1 not JSON in UTF-8", done.stdout
     )
     assert "app-2.inprogress: it has no SparkListenerApplicationEnd record: it still runs" in done.stdout
     assert "or it died; its last record is of 2026-11-18T11:" in done.stdout
@@ -118,6 +118,19 @@ def test_a_log_that_cannot_be_read_to_its_end(logs: Path) -> None:
     assert done.returncode == 1
     assert "3 applications in 4 event logs" in done.stdout
     assert "events_1_app-9: cannot be read from about byte" in done.stdout
+
+
+def test_a_log_without_one_of_its_parts(tmp_path: Path) -> None:
+    """What is there is reported, and the exit code tells."""
+    lines = small_log().splitlines(keepends=True)
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for name, part in (("events_1_app-1", lines[:4]), ("events_3_app-1", lines[-4:])):
+        (folder / name).write_bytes(b"".join(part))
+    done = run(str(folder))
+    assert done.returncode == 1
+    assert "1 application in 1 event log" in done.stdout
+    assert "eventlog_v2_app-1: its part 2 is missing" in done.stdout
 
 
 def test_records_that_cannot_be_processed(tmp_path: Path) -> None:

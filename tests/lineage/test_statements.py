@@ -405,7 +405,9 @@ def test_structs_whose_fields_are_replaced(spark: Any, lineage: Any) -> None:
     changed = customers.select(
         functions.struct("id", "name").withField("name", functions.col("country")).alias("changed")
     )
-    read = spark.table("places").select(functions.col("place").withField("x", functions.lit(1.0)).alias("read"))
+    read = spark.table("places").select(
+        functions.col("place").withField("x", functions.lit(1.0)).alias("read")
+    )
     for frame, columns in {
         changed.select("changed", "changed.id", "changed.name"): {
             "changed": ("customers.country TRANSFORMATION", "customers.id TRANSFORMATION"),

@@ -130,6 +130,25 @@ def test_a_compacted_part_stands_for_those_before_it(tmp_path: Path) -> None:
     assert read(folder).log.counts.read == len(lines)
 
 
+@pytest.mark.parametrize(
+    ("parts", "gaps"),
+    [
+        (("events_1_x", "events_2_x"), []),
+        (("events_1_x", "events_4_x", "events_6_x"), [(2, 3), (5, 5)]),
+        (("events_2_x",), [(1, 1)]),
+        (("events_3_x.compact", "events_4_x"), []),
+        (("events_1_x", "events_3_x.compact", "events_5_x"), [(4, 4)]),
+    ],
+)
+def test_parts_that_are_missing(tmp_path: Path, parts: tuple[str, ...], gaps: list[tuple[int, int]]) -> None:
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for part in parts:
+        (folder / part).write_bytes(small_log())
+    (log,) = LogFiles(str(tmp_path)).find()
+    assert log.gaps == gaps
+
+
 def test_folders_of_spark_before_1_3(tmp_path: Path) -> None:
     folder = tmp_path / "app-1422981780767"
     folder.mkdir()

@@ -63,3 +63,19 @@ def test_what_ended_it(program: str, known: str) -> None:
         [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout == f"known: {known}\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "code", ["-1", "0", "3", "255", "256", "257", "-256", "2**40 + 7", "2**80", "True", "None", "'no orders'"]
+)
+def test_the_exit_code_is_that_of_the_process(code: str) -> None:
+    """The system keeps eight bits of what ``sys.exit`` is called with."""
+    program = "import sys\nfrom spark_events.sources.driver.ending.process_exit import exit_code_of"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\nprint(exit_code_of({code}))\nsys.exit({code})"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert int(done.stdout) == done.returncode

@@ -417,13 +417,23 @@ def test_an_application_that_comes_back_goes_on(bench: Bench) -> None:
 def test_an_application_that_was_silent_too_long_stops_its_queries(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another one may run them by then: a store that it cannot reach is simulated."""
+    """Another one may run them by then: a store that it cannot reach is simulated. Their past is not forgotten."""
     from spark_events.sql_runner.host import host
     from spark_events.sql_runner.store.store import StoreError
 
     with bench.hosting(lease_ms=3_000):
         bench.shop.order(1)
         bench.deploy(bench.shop.manifest())
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+        (bench.shop.folder / "out").rename(bench.shop.folder / "away")
+        (bench.shop.folder / "out").write_text("no folder")
+        bench.shop.order(1)
+        bench.wait_state("RESTARTING")
+        (bench.shop.folder / "out").unlink()
+        (bench.shop.folder / "away").rename(bench.shop.folder / "out")
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+        wait_until(lambda: bench.status().recovered, "it has recovered")
+        before = bench.status()
         real = host.read_orders
 
         def fail(*_: Any) -> Any:
@@ -438,6 +448,13 @@ def test_an_application_that_was_silent_too_long_stops_its_queries(
         assert host.read_orders is real
         bench.shop.order(1)
         bench.shop.wait_ids(bench.shop.cheap_ids())
+        after = bench.wait_state("RUNNING")
+        assert (after.restarts, after.error, after.error_ms, after.recovered) == (
+            before.restarts,
+            before.error,
+            before.error_ms,
+            True,
+        )
 
 
 def test_a_query_moves_to_another_application_with_its_state(hosted: Bench) -> None:

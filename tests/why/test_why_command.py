@@ -333,7 +333,7 @@ def test_a_log_that_is_cut_off(folder: Path) -> None:
 
     assert done.returncode == 1
     assert "so far: no end of it is known" in done.stdout
-    assert "cut off at the end of the log" in done.stderr
+    assert "cut off at the end of a file" in done.stderr
     assert "straggler" in done.stdout
 
 

@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /** Finds the rows that a generator makes of an input row: which expression gives which column its value. */
 class GeneratedRows {
+    /** Generators that make as many rows of each row, whatever is in it. */
+    private static final List COUNTED = Arrays.asList("JsonTuple", "Stack");
     private final StructFields structs;
 
     GeneratedRows(StructFields structs) {
@@ -37,6 +39,12 @@ class GeneratedRows {
 
     /** Tells whether the expression itself says how many rows there are, whatever is in them. */
     boolean areCounted(Expression generator) {
+        if (COUNTED.contains(Reflect.simpleName(generator.getClass()))) {
+            return true;
+        }
+        if (generator.children().isEmpty()) {
+            return false;
+        }
         List made = structs.made((Expression) generator.children().head());
         for (int i = 0; i < made.size(); i++) {
             if (!Reflect.isA(made.get(i), "CreateArray") && !Reflect.isA(made.get(i), "CreateMap")) {

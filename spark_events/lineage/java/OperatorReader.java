@@ -122,8 +122,12 @@ class OperatorReader {
         List made = Reflect.list(Reflect.get(plan, "generatorOutput"));
         List rows = generated.of(generator, made.size());
         Inputs inputs = expressions.inputsOf(generator).after(Inputs.TRANSFORMATION);
+        boolean areCounted = generated.areCounted(generator);
+        if (!areCounted) {  // how many rows there are of each is up to what is in it
+            facts.addIndirect(inputs.after(Inputs.JOIN));
+        }
         if (rows != null && GeneratedRows.hasPosition(generator)) {
-            facts.put((Attribute) made.remove(0), generated.areCounted(generator) ? Inputs.NONE : inputs);
+            facts.put((Attribute) made.remove(0), areCounted ? Inputs.NONE : inputs);
         }
         if (rows != null) {
             combineByPlace(made, rows);

@@ -54,7 +54,7 @@ NO_RECORD = "JSON, but not a Spark record"
 TOO_LONG = f"longer than {LONGEST_LINE >> 20} MiB, even with its texts cut"
 MALFORMED = "a record that lacks required fields"
 STUMBLED = "a record that a listener could not process"
-CUT = "cut off at the end of the log"
+CUT = "cut off at the end of a file"
 
 
 def is_whole_record(line: bytes) -> bool:

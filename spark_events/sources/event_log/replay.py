@@ -58,7 +58,7 @@ class LogReplay:
     def result(self) -> ReplayedLog:
         """The outcome so far."""
         logged = self._logged
-        unreadable = logged.tail.notes
+        unreadable = [*logged.tail.notes, *map(_missing_parts, self._log.gaps)]
         return ReplayedLog(
             self._log.path,
             logged.application,
@@ -73,6 +73,12 @@ class LogReplay:
     def _on_event(self, event: Event) -> None:
         self._outcomes.take(event)
         self._tap(event)
+
+
+def _missing_parts(gap: tuple[int, int]) -> str:
+    first, last = gap
+    which = f"part {first} is" if first == last else f"parts {first} to {last} are"
+    return f"its {which} missing, with all that Spark recorded meanwhile"
 
 
 def _missing_records(logged: LoggedApplication, log: EventLog) -> Iterator[str]:

@@ -84,7 +84,7 @@ class ReplayedLog:
         spark_version: the version that wrote the log; empty if it does not say.
         ended: whether the application's end is in it.
         notes: further remarks, one sentence each.
-        unreadable: whether a part of its bytes could not be read.
+        unreadable: whether a part of it is missing, or could not be read.
     """
 
     path: str

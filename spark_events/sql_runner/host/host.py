@@ -60,7 +60,7 @@ class QueryHost:
         context = spark.sparkContext
         self._status = HostStatus(context.applicationId, context.master, store.clock.now_ms(), spark.version)
         self._written_status: HostStatus | None = None
-        # The statuses that the application left when it last ended.
+        # The statuses that the application left when it last ended, or when it could not reach the store.
         self._before: dict[str, QueryStatus] = {}
         self._store_error = ""
         self._begun, self._renewed = Elapsed(store.clock.own), Elapsed(store.clock.own)
@@ -106,7 +106,12 @@ class QueryHost:
         except StoreError as error:  # of another version, say
             logger.warning("%s", error)
             return
-        self._before = dict(status.queries) if status is not None else {}
+        if status is not None:
+            # The errors of an application that has ended say nothing of how this one starts.
+            self._before = {
+                name: query if query.is_over else replace(query, started=False, error="", error_ms=None)
+                for name, query in status.queries.items()
+            }
 
     def end(self) -> None:
         """Ask it to stop all queries and end; returns at once."""
@@ -144,8 +149,9 @@ class QueryHost:
         self._store_error = str(error)
         if self._renewed.ms > self._lease_ms and self._queries:
             logger.error("the lease has expired, so others may run the queries now: stopping all of them")
+            self._before |= {name: query.status for name, query in self._queries.items() if not query.is_over}
             self._stop_all(at_once=True)
-            self._queries.clear()
+            self._queries = {name: self._queries[name] for name in self._queries.keys() - self._before.keys()}
 
     def _end_is_requested(self) -> bool:
         return self._store.read(layout.end_request(self._name)) is not None

@@ -42,7 +42,8 @@ class HostedQuery:
         store: has its checkpoint.
         definitions: the table definitions that the application has run.
         order: the first order.
-        before: the last status of the same order, in an application that has ended; None for another order.
+        before: the last status of the same order, in an application that has ended, or before this one lost
+            its store; None for another order.
     """
 
     def __init__(
@@ -67,8 +68,11 @@ class HostedQuery:
         if before is not None and before.is_over and order.action == STOP:
             self._status = before
         elif before is not None:
-            self._status = replace(self._status, restarts=before.restarts, restarted_ms=before.restarted_ms)
-        # Those of an application that has ended do not count as attempts of this one.
+            kept = ["restarts", "restarted_ms"]
+            if not before.is_over:
+                kept += ["started", "error", "error_ms", "recovered"]
+            self._status = replace(self._status, **{name: getattr(before, name) for name in kept})
+        # Those before do not count as attempts.
         self._restarts_before = self._status.restarts
         if order.action == STOP:
             self._stopping.set()

@@ -211,8 +211,11 @@ def ending_by(error: BaseException | None) -> Ending:
 
 
 def exit_code_of(code: object) -> int:
-    """Return the exit code of a process that calls ``sys.exit`` with this."""
-    return code if isinstance(code, int) else 0 if code is None else 1
+    """Return the exit code of a process that calls ``sys.exit`` with this, from 0 to 255."""
+    if not isinstance(code, int):
+        return 0 if code is None else 1
+    # The system keeps eight bits: of -1 it makes 255, of 256, 0. Python makes -1 of what is no long of C's.
+    return (code if -(2**63) <= code < 2**63 else -1) & 0xFF
 
 
 class _Exit(SystemExit):
@@ -243,7 +246,7 @@ def _note_exits(known: ProcessExit) -> None:
         raise _Exit(status) if threading.get_ident() == MAIN_THREAD else SystemExit(status)
 
     def leave_at_once(status: int) -> NoReturn:
-        known.leave_word(f"exit {status}")
+        known.leave_word(f"exit {exit_code_of(status)}")
         at_once(status)
 
     replace_function(sys, "exit", leave)

@@ -82,6 +82,19 @@ class EventLog:
         return sum(part.size for part in self.parts)
 
     @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """The first and the last number of parts that a rolling log lacks, before and between its own."""
+        if not self.parts[0].index:
+            return []
+        known = self.parts[0].index if self.parts[0].compacted else 0
+        gaps = []
+        for part in self.parts:
+            if part.index > known + 1:
+                gaps.append((known + 1, part.index - 1))
+            known = part.index
+        return gaps
+
+    @property
     def is_one_file(self) -> bool:
         """Whether it is a single file whose size is known: it only grows."""
         return len(self.parts) == 1 and not self.parts[0].index and not self.parts[0].is_open
