@@ -13,6 +13,7 @@ from spark_events.jobs.job_names import name_of_statement
 from spark_events.jobs.planned_catalog import CurrentDatabase, PlannedCatalog, UnknownColumnsError
 from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import flow_of_events
+from spark_events.lineage.preview import RunsWhenAnalyzedError
 from spark_events.spark.sql_errors import error_summary, query_line
 from spark_events.spark.sql_scripts import statements_of_file
 from spark_events.spark.sql_statements import SqlStatement
@@ -116,7 +117,7 @@ def _plan(
     try:
         catalog.use(place)
         return PlannedStatement(begin, file, catalog.graph_of(statement.text))
-    except UnknownColumnsError as error:
+    except (UnknownColumnsError, RunsWhenAnalyzedError) as error:
         return PlannedStatement(begin, file, None, str(error))
     except (PySparkException, Py4JError) as error:
         line = statement.line + (query_line(error) or 1) - 1

@@ -59,6 +59,8 @@ if of_format == "USING iceberg":
         f"ALTER TABLE {table} CREATE TAG first",
         f"ALTER TABLE {table} DROP TAG first",
     )
+    # What a procedure does is not known, either.
+    spark.sql(f"CALL mem.system.rewrite_data_files('{table.removeprefix('mem.')}')").collect()
 if of_format == "USING delta":
     run(f"OPTIMIZE {table}")  # a command that is not known
 run(

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from tests.support.warm_commands import WarmCommands, run_command
@@ -88,6 +89,22 @@ def test_a_statement_that_is_wrong_fails_and_the_others_are_shown(files: Path, w
     assert done.stderr.count("wrong.sql:") == 2
     edges = {(row["source"], row["sink"]) for row in json.loads(done.stdout)}
     assert ("default.raw", "default.orders") in edges
+
+
+def test_a_statement_within_another_is_analyzed_and_not_run(files: Path, warm: WarmCommands) -> None:
+    """Spark runs EXECUTE IMMEDIATE to analyze it."""
+    if pyspark.__version__ < "4.1":
+        pytest.skip("Spark 4.1 has statements within others")
+    write = f"INSERT OVERWRITE DIRECTORY '{files}/out' USING json SELECT 1 AS one, day FROM orders"
+    (files / "immediate.sql").write_text(
+        f'EXECUTE IMMEDIATE "{write}";\nEXECUTE IMMEDIATE "{write} WHERE day = ?" USING 1;'
+    )
+    done = run(warm, files, "tables.sql", "jobs.sql", "immediate.sql", "--format", "json")
+    assert done.returncode == 1
+    assert "immediate.sql:2: EXECUTE IMMEDIATE of a text that is not known before it runs" in done.stderr
+    assert "immediate.sql:1" not in done.stderr
+    assert f"{files}/out" in {row["sink"] for row in json.loads(done.stdout)}
+    assert not (files / "out").exists()
 
 
 RENAMED = """

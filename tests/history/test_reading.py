@@ -208,9 +208,12 @@ def test_losses_are_told(duckdb: DuckDb, tmp_path: Path) -> None:
     from spark_events.history.report import notes_on
 
     story = told().event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=7, total=7)
+    for kind, count in (("traces", 5), ("events", 3)):
+        story.event(HOUR, "RecordsDroppedEvent", cause="close", count=count, reporter_kind=kind)
     history, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
-    assert notes_on([reading], history.losses()) == [
-        "7 events were dropped by reporters (queue_full): the history may lack them"
+    assert sorted(notes_on([reading], history.losses())) == [
+        "3 events were dropped by reporters (close): the history may lack them",
+        "7 events were dropped by reporters (queue_full): the history may lack them",
     ]
 
 

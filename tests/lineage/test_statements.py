@@ -427,6 +427,26 @@ def test_structs_whose_fields_are_replaced(spark: Any, lineage: Any) -> None:
         assert found.columns == columns
 
 
+def test_what_spark_runs_to_analyze_it_is_not_run(spark: Any, lineage: Any, tmp_path: Path) -> None:
+    """EXECUTE IMMEDIATE runs its statement when Spark analyzes it, and a script all of them."""
+    if spark.version < "4.1":
+        pytest.skip("Spark 4.1 runs them when it analyzes them")
+    out = tmp_path / "out"
+    write = f"INSERT OVERWRITE DIRECTORY '{out}' USING json SELECT 1 AS id, name FROM customers"
+    found = lineage(f'EXECUTE IMMEDIATE "{write}"')
+    assert (found.sources, found.columns) == (("customers",), {"name": ("customers.name IDENTITY",)})
+    spark.sql(f'DECLARE OR REPLACE VARIABLE written STRING DEFAULT "{write}"')
+    for statement, why in {
+        "EXECUTE IMMEDIATE written": "a text that is not known before it runs",
+        f'EXECUTE IMMEDIATE "{write} WHERE id = ?" USING 1': "a text that is not known before it runs",
+        f"BEGIN {write}; END": "pass its statements one by one",
+        "CALL system.expire_snapshots('orders')": "Spark runs a procedure to analyze it",
+    }.items():
+        with pytest.raises(ValueError, match=why):
+            lineage_of(spark, statement)
+    assert not out.exists()
+
+
 def test_a_subquery_for_a_value_decides_no_rows(lineage: Any) -> None:
     for value in (
         "(SELECT max(amount) FROM orders o WHERE o.customer = c.id)",

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyspark
 import pytest
 
 from spark_events.api import ConfigError
@@ -219,6 +220,12 @@ class TestErrors:
             ({"sql": "SELECT id\nFROM nowhere"}, "`nowhere` cannot be found", 2),
             ({"sql": "SELECT 1 AS id, 2D AS price"}, "reads no stream", None),
             ({"sql": "DROP TABLE shop_orders"}, "is not a query, and is not run", None),
+            pytest.param(
+                {"sql": "EXECUTE IMMEDIATE 'DROP TABLE shop_orders'"},
+                "is not a query, and is not run",
+                None,
+                marks=pytest.mark.skipif(pyspark.__version__ < "4", reason="came with Spark 4"),
+            ),
             (
                 {"sql": "INSERT INTO shop_out SELECT * FROM shop_orders"},
                 "is not a query, and is not run",

@@ -158,7 +158,11 @@ _COLUMNS = (
         f"CASE WHEN {_is(event_names.JOB_FAILURE)} THEN {{labels}} WHEN {_is(event_names.TASK_COUNTER)} "
         "THEN attributes['labels'] ELSE attributes['cause'] END",
     ),
-    _Column("dropped", _attribute("count"), _MOST),
+    _Column(
+        "dropped",  # of what a history has: spans are in none
+        f"CASE WHEN attributes['reporter_kind'] = 'traces' THEN NULL ELSE {_attribute('count')} END",
+        _MOST,
+    ),
     _Column("executor_id", _attribute("executor_id", event_names.EXECUTOR_LOST)),
     _Column("host", _attribute("host", event_names.EXECUTOR_LOST)),
     _Column("lifetime_ms", _attribute("lifetimeMs", event_names.EXECUTOR_LOST), _MOST_MS),

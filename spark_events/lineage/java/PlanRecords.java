@@ -5,6 +5,7 @@ import io.sparkevents.jvm.Reflect;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -64,6 +65,7 @@ class PlanRecords {
             Statement statement = statement(execution.analyzed(), identities);
             statement.begunMs = ((Long) record.get("time")).longValue();
             statement.read(change, knownTables);
+            sayUnknownProcedure(execution.logical(), statement);
             record.put("lineage", statement.record());
             record.put("sql", cut(statement.sql()));
             return statement;
@@ -72,6 +74,15 @@ class PlanRecords {
             return null;
         } finally {
             remembered.inBatch(null);
+        }
+    }
+
+    /** Says that what CALL does is not known: when Spark analyzes it, it runs the procedure, and keeps the answer. */
+    private static void sayUnknownProcedure(LogicalPlan asked, Statement statement) {
+        String kind = Reflect.simpleName(asked.getClass());
+        if (kind.equals("Call") || kind.equals("CallStatement")) {  // the latter is Iceberg's before Spark 4
+            List parts = Reflect.list(Reflect.first(asked, "procedure.nameParts|name"));
+            statement.facts.setIncomplete("what CALL " + String.join(".", parts) + " writes is not known");
         }
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from spark_events.api import Failure, FailureContext, FailureEnricher
@@ -29,9 +30,10 @@ _SYSTEM_TEXTS = (
     "No space left on device",
     "Connection refused",
     "Executor heartbeat timed out",
-    "the driver's JVM is gone",
     "the driver's Python ended without a word",
 )
+# Where it is known how it ended, and not by a signal, code in it called System.exit.
+_JVM_IS_GONE = re.compile(r"the driver's JVM is gone(?!, ended from within| \(exit code \d+\))")
 # Classes of SQLSTATE: connection, resources, operator intervention, system error.
 _SYSTEM_STATES = ("08", "53", "57", "58")
 # Cardinality, data, constraint, external routine, syntax or access rule, raised by the query itself.
@@ -88,6 +90,8 @@ def _type(failure: Failure) -> str:
     if ended_without_a_word(failure) or failure.exit_signal:
         return "SYSTEM"
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
+        return "SYSTEM"
+    if _JVM_IS_GONE.search(text):
         return "SYSTEM"
     if failure.error_class in _USER_CLASSES:
         return "USER"

@@ -27,7 +27,9 @@ public final class RunnerEntry {
 
     /** Tells whether a parsed statement does something; Spark would do it as soon as it is asked for its rows. */
     public boolean isCommand(Object plan) {
-        return Reflect.isA(plan, "Command") || Reflect.isA(plan, "ParsedStatement") || Reflect.isA(plan, "CompoundBody");
+        return Reflect.isA(plan, "Command") || Reflect.isA(plan, "ParsedStatement")
+            // Spark runs what is in these as soon as it analyzes them.
+            || Reflect.isA(plan, "CompoundBody") || plan.getClass().getName().contains("ExecuteImmediate");
     }
 
     /** Returns the relations that a parsed query names. */
