@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import BROADCAST_JOIN, has_further_condition, key_ids
-from spark_events.diagnosis.plans.node import FILES, MOVES, Node
+from spark_events.diagnosis.plans.node import FILES, MOVES, Node, listed, without_ids
 from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
 from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, SCAN_TIME, above, is_light
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
@@ -25,6 +26,11 @@ WRITES = f"{SMALL_FILES} writes"
 """The cause of an issue that is about files that are written."""
 _METRICS = {"Read": "number of files read", "Written": "number of written files"}
 _FILES_OF_A_FOLDER = _FILES_OF_A_TASK = 2
+_FILES_OF_A_SMALL_FOLDER = 3
+"""With fewer, the folders cost as much as what is saved by one file in each."""
+_FOLDERS_BY = re.compile(
+    r"InsertIntoHadoopFsRelationCommand \S+, (?:true|false), (?:[^\[\]]*, )?(\[[^\]]*\]), \w+, \["
+)
 _MANY_SCANS = 20
 _FEWER_SCANS = (
     "They are read by {scans} scans, each of which has a task for itself: read them as one table "
@@ -32,9 +38,12 @@ _FEWER_SCANS = (
     "they are still many then, compact the table."
 )
 _FEWER_FOLDERS = (
-    "These are {folders:,} partitions, with a file or two each. Unless readers need a folder for each value, "
-    "leave the column that has so many out of partitionBy, or take a coarser one (a month, a bucket); "
-    "filters on it then use the statistics of files."
+    "These are {folders:,} partitions, with {files} each. Unless readers need a folder for each value, leave "
+    "{column} out of partitionBy, or take a coarser one (a month, a bucket); filters on it then use the "
+    "statistics of files."
+)
+_ELSE_ONE_OF_EACH = (
+    " If they need it, repartition by the columns of partitionBy before the write: then one task writes each."
 )
 _FIELDS = (("Read", "reads"), ("Written", "writes"))
 _COARSER_FOLDERS = (
@@ -102,7 +111,10 @@ def small_files(
         advice, folders = _to_read_fewer(nodes, number), 0
         if field == "Written":
             folders = files.get("Written Parts", 0)
-            advice, folders = _to_write_fewer(number, total, folders, thresholds.many_files, of_query)
+            columns = _folders_by(nodes)
+            advice, folders = _to_write_fewer(
+                number, total, folders, thresholds.many_files, columns, of_query
+            )
         tables = list(dict.fromkeys(filter(None, (node.table() for node in nodes))))
         of_each = len(tables) if len(nodes) < _MANY_SCANS else 1  # many are folders of one table
         enough = min(number, max(-(-total // _LARGE_BYTES), folders, of_each))
@@ -222,14 +234,29 @@ def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Th
     ]
 
 
-def _to_write_fewer(number: int, total: int, folders: int, many: int, of_query: bool) -> tuple[str, int]:
+def _folders_by(nodes: list[Node]) -> list[str]:
+    """Return the columns of partitionBy, as far as the plan of a write says them."""
+    found = filter(None, (_FOLDERS_BY.search(node.text) for node in nodes))
+    return next(([without_ids(column) for column in listed(match[1])] for match in found), [])
+
+
+def _to_write_fewer(
+    number: int, total: int, folders: int, many: int, columns: list[str], of_query: bool
+) -> tuple[str, int]:
     """Return what to do about small files that are written, and how many partitions need one each."""
-    if folders > many and _FILES_OF_A_FOLDER * folders > number:
-        return _FEWER_FOLDERS.format(folders=folders), 0
+    are_small = folders > many and total < _OPENING_BYTES * folders
+    of_one_folder = _FILES_OF_A_SMALL_FOLDER if are_small else _FILES_OF_A_FOLDER
+    if folders > many and number < of_one_folder * folders:
+        are_few = number < _FILES_OF_A_FOLDER * folders
+        fewer = _FEWER_FOLDERS.format(
+            folders=folders,
+            files="a file or two" if are_few else f"{number / folders:.0f} files",
+            column=columns[0] if len(columns) == 1 else "the column that has so many",
+        )
+        return fewer + _ELSE_ONE_OF_EACH * (not are_few), 0
     by_stream = _BY_STREAM * of_query
     if folders < 2 or folders * _LARGE_BYTES < total:
         return _WRITE_FEWER + by_stream, folders
-    are_small = folders > many and total < _OPENING_BYTES * folders
     coarser = _COARSER_FOLDERS.format(folders=folders, each=size(total / folders)) if are_small else ""
     return _ONE_OF_EACH + by_stream + coarser, folders
 

@@ -62,6 +62,21 @@ def test_partitions_that_are_small_themselves() -> None:
     assert "The 400 partitions hold only 256 KiB each, too" in issue.advice
 
 
+def test_small_partitions_that_cost_as_much_as_their_second_files() -> None:
+    """What has two files in each of many small folders is as slow to write with one."""
+    command = (
+        "Execute InsertIntoHadoopFsRelationCommand file:/out/t, false, [employee_id#0L], Parquet, "
+        '[__partition_columns=["employee_id"], path=file:/out/t], Overwrite, [employee_id, day]'
+    )
+    issue = written(1_200, 600, command)
+    assert issue.sentence.endswith("; 1 would do without these partitions")
+    assert issue.advice.startswith("These are 600 partitions, with 2 files each. Unless readers need")
+    assert "leave employee_id out of partitionBy" in issue.advice
+    assert issue.advice.endswith("then one task writes each.")
+    several = written(1_200, 600, command.replace("employee_id#0L", "day#1, employee_id#0L"))
+    assert "leave the column that has so many out of partitionBy" in several.advice
+
+
 def test_a_table_of_large_files_beside_one_of_small_files() -> None:
     """Their mean says nothing of either."""
     plan = Plan()(0, "SortMergeJoin [a#1], [b#2], Inner", 1, rows=9)
