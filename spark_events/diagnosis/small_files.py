@@ -236,8 +236,8 @@ def _with_small_files(scans: list[Node], number: int, total: int, thresholds: Th
 
 def _folders_by(nodes: list[Node]) -> list[str]:
     """Return the columns of partitionBy, as far as the plan of a write says them."""
-    found = filter(None, (_FOLDERS_BY.search(node.text) for node in nodes))
-    return next(([without_ids(column) for column in listed(match[1])] for match in found), [])
+    matches = filter(None, (_FOLDERS_BY.search(node.text) for node in nodes))
+    return next(([without_ids(column) for column in listed(match[1])] for match in matches), [])
 
 
 def _to_write_fewer(

@@ -132,10 +132,12 @@ class Looped:
     """What of the plans of SQL executions a loop of the program may have made.
 
     Attributes:
+        any_planned: whether there were any.
         many_columns: whether one had so many that a loop may have added them.
         projections: how many one had, one after the other, if nothing but a loop makes so many; else 0.
     """
 
+    any_planned: bool = False
     many_columns: bool = False
     projections: int = 0
 
@@ -193,7 +195,7 @@ def driver_issue(
         advice = _after_result(place, collected.get(place), looped)
         evidence |= {AFTER_RESULT_OF: place, AFTER_RESULT_MS: first.time_ms}
     else:
-        advice = _IN_SPARK if first.within_ms * 2 > first.time_ms else _in_program(looped)
+        advice = _IN_SPARK if first.within_ms * 2 > first.time_ms else _in_program(looped, longest[0])
         if longest[0].startswith(AT_START):
             evidence |= {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
         elif first.mostly_after:
@@ -210,14 +212,16 @@ def driver_issue(
     )
 
 
-def _in_program(looped: Looped) -> str:
+def _in_program(looped: Looped, place: str) -> str:
     """Return what to do about what the program does while no SQL execution runs."""
     if looped.projections:
         made = _MADE_IN_A_LOOP.format(projections=looped.projections)
     elif looped.many_columns:
         made = f"{_ADDED_IN_A_LOOP} If it does not,"
     else:
-        return _ELSEWHERE
+        # Columns that no result needs are in no plan.
+        may_build = looped.any_planned and place != AT_END
+        return f"{_ELSEWHERE} {_ADDED_IN_A_LOOP}" if may_build else _ELSEWHERE
     return f"{made} {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}"
 
 

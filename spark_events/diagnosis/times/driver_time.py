@@ -165,6 +165,7 @@ class DriverTime:
     def execution_planned(self, execution: EndedExecution) -> None:
         """Called before the end of an SQL execution with its plans."""
         self._first_use.planned(execution)
+        self._looped.any_planned = True
         self._looped.many_columns = self._looped.many_columns or has_many_columns(execution)
         self._looped.projections = max(self._looped.projections, longest_chain(execution))
         if written := execution.written():

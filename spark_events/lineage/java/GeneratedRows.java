@@ -97,17 +97,17 @@ class GeneratedRows {
         List made = structs.made(map);
         ArrayList rows = new ArrayList();
         for (int i = 0; i < made.size(); i++) {
-            Expression one = (Expression) made.get(i);
-            List pairs = Reflect.list(one.children());
-            if (Reflect.isA(one, "MapFromArrays")) {
+            Expression source = (Expression) made.get(i);
+            List pairs = Reflect.list(source.children());
+            if (Reflect.isA(source, "MapFromArrays")) {
                 rows.add(StructFields.elementsOf(pairs));
-            } else if (Reflect.isA(one, "MapFromEntries")) {
+            } else if (Reflect.isA(source, "MapFromEntries")) {
                 List entries = ofStructs((Expression) pairs.get(0));
                 if (entries == null) {
                     return null;
                 }
                 rows.addAll(entries);
-            } else if (Reflect.isA(one, "CreateMap")) {
+            } else if (Reflect.isA(source, "CreateMap")) {
                 for (int key = 0; key + 1 < pairs.size(); key += 2) {
                     rows.add(pairs.subList(key, key + 2));
                 }
@@ -123,11 +123,11 @@ class GeneratedRows {
         List made = structs.made(array);
         ArrayList elements = new ArrayList();
         for (int i = 0; i < made.size(); i++) {
-            Expression one = (Expression) made.get(i);
-            if (Reflect.isA(one, "ArraysZip")) {
-                elements.add(one);  // which stands for its elements
-            } else if (Reflect.isA(one, "CreateArray")) {
-                elements.addAll(Reflect.list(one.children()));
+            Expression source = (Expression) made.get(i);
+            if (Reflect.isA(source, "ArraysZip")) {
+                elements.add(source);  // which stands for its elements
+            } else if (Reflect.isA(source, "CreateArray")) {
+                elements.addAll(Reflect.list(source.children()));
             } else {
                 return null;
             }
