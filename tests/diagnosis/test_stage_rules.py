@@ -446,6 +446,25 @@ def test_what_functions_of_an_rdd_take_for_a_record(records: int, how: dict[str,
     assert ("If they open a connection" in issue.advice) == ("20 µs" not in said)
 
 
+@pytest.mark.parametrize(
+    ("cores", "records", "first"),
+    [(2, 500, True), (2, 2_000, False), (3, 500, False)],
+    ids=["few records each", "many records", "few tasks"],
+)
+def test_tasks_that_take_long_for_few_records(cores: int, records: int, first: bool) -> None:
+    """It may be what each of them loads, which is told first."""
+    tasks, python = measured([100 * S] * 4, rows=[records] * 4), PythonTimes(400 * S, in_rdd=True)
+    (issue,) = [
+        issue
+        for issue in stage_issues(EndedStage(cores, tasks, python), Thresholds())
+        if issue.kind == "python"
+    ]
+    assert issue.advice.startswith("If they refer to something large") is first
+    assert issue.sentence.endswith("for each of its 4 tasks, at the median, however few these get") is first
+    assert "If they open a connection" in issue.advice
+    assert "sc.broadcast()" in issue.advice
+
+
 @pytest.mark.parametrize(("rows", "told"), [(10, 10), (999, 999), (1_000, None), (0, None), (None, None)])
 def test_how_many_rows_python_gets_at_a_time(rows: int | None, told: int | None) -> None:
     tasks = measured([100 * S] * 4)

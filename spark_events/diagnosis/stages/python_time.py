@@ -61,7 +61,7 @@ _LOADED_BY_EACH = (
 )
 LOADED_BY = "python.loadedBy"
 """How many tasks load functions anew, with all that these refer to, where that are far more than cores."""
-_FEW_ROWS_OF_TASK = 1_000
+_FEW_ROWS_OF_TASK, _TASKS_OF_A_CORE = 1_000, 2
 SMALL_TASKS = "python.smallTasks"
 """How many tasks a stage has for functions in Python that get few rows each."""
 _BY_A_KEY = (
@@ -143,6 +143,9 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
         said += f", {micros(each_us)} for each of the {stage.measured.rows.total:,} records it reads"
         if each_us < _QUICK_US:
             return said, " ".join(filter(None, (known, _QUICK_FUNCTIONS))), evidence
+        if stage.measured.rows.median <= _FEW_ROWS_OF_TASK and tasks >= _TASKS_OF_A_CORE * stage.cores:
+            said += f", or {each} for each of its {tasks:,} tasks, at the median, however few these get"
+            return said, f"{_LOADED_BY_EACH} {advice}", evidence
     return said, f"{advice} {_LARGE_OBJECTS}", evidence
 
 
