@@ -26,8 +26,8 @@ WRITES = f"{SMALL_FILES} writes"
 """The cause of an issue that is about files that are written."""
 _METRICS = {"Read": "number of files read", "Written": "number of written files"}
 _FILES_OF_A_FOLDER = _FILES_OF_A_TASK = 2
-_FILES_OF_A_SMALL_FOLDER = 3
-"""With fewer, the folders cost as much as what is saved by one file in each."""
+_FILES_OF_A_TINY_FOLDER, _TINY_BYTES = 3, 1 << 20
+"""With fewer files in folders of so few bytes, the folders cost as much as one file in each would save."""
 _FOLDERS_BY = re.compile(
     r"InsertIntoHadoopFsRelationCommand \S+, (?:true|false), (?:[^\[\]]*, )?(\[[^\]]*\]), \w+, \["
 )
@@ -244,8 +244,7 @@ def _to_write_fewer(
     number: int, total: int, folders: int, many: int, columns: list[str], of_query: bool
 ) -> tuple[str, int]:
     """Return what to do about small files that are written, and how many partitions need one each."""
-    are_small = folders > many and total < _OPENING_BYTES * folders
-    of_one_folder = _FILES_OF_A_SMALL_FOLDER if are_small else _FILES_OF_A_FOLDER
+    of_one_folder = _FILES_OF_A_TINY_FOLDER if total < _TINY_BYTES * folders else _FILES_OF_A_FOLDER
     if folders > many and number < of_one_folder * folders:
         are_few = number < _FILES_OF_A_FOLDER * folders
         fewer = _FEWER_FOLDERS.format(
@@ -257,6 +256,7 @@ def _to_write_fewer(
     by_stream = _BY_STREAM * of_query
     if folders < 2 or folders * _LARGE_BYTES < total:
         return _WRITE_FEWER + by_stream, folders
+    are_small = folders > many and total < _OPENING_BYTES * folders
     coarser = _COARSER_FOLDERS.format(folders=folders, each=size(total / folders)) if are_small else ""
     return _ONE_OF_EACH + by_stream + coarser, folders
 

@@ -73,6 +73,7 @@ def test_small_partitions_that_cost_as_much_as_their_second_files() -> None:
     assert issue.advice.startswith("These are 600 partitions, with 2 files each. Unless readers need")
     assert "leave employee_id out of partitionBy" in issue.advice
     assert issue.advice.endswith("then one task writes each.")
+    assert written(150, 75, command).sentence.endswith("; 75 would do, one for each partition")  # of 1.3 MiB
     several = written(1_200, 600, command.replace("employee_id#0L", "day#1, employee_id#0L"))
     assert "leave the column that has so many out of partitionBy" in several.advice
 

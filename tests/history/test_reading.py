@@ -208,7 +208,7 @@ def test_losses_are_told(duckdb: DuckDb, tmp_path: Path) -> None:
     from spark_events.history.report import notes_on
 
     story = told().event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=7, total=7)
-    for kind, count in (("traces", 5), ("events", 3)):
+    for kind, count in (("traces", 5), ("metrics", 2), ("events", 3)):
         story.event(HOUR, "RecordsDroppedEvent", cause="close", count=count, reporter_kind=kind)
     history, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
     assert sorted(notes_on([reading], history.losses())) == [

@@ -189,6 +189,14 @@ STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
             "v": "customers.country TRANSFORMATION",
         },
     ),
+    "fields of several aggregates": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT kv.b AS b FROM (SELECT array(max(struct(id AS a, name AS b)), min(struct(length(country) AS a, country AS b))) AS pair FROM customers) LATERAL VIEW explode(pair) t AS kv",
+        "customers",
+        "OVERWRITE out",
+        {
+            "b": "customers.country AGGREGATION, customers.id AGGREGATION, customers.name AGGREGATION",
+        },
+    ),
     "rows of a map of entries": (
         "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT k, v FROM customers LATERAL VIEW explode(map_from_entries(array(struct(id, name)))) t AS k, v",
         "customers",

@@ -143,7 +143,8 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
         said += f", {micros(each_us)} for each of the {stage.measured.rows.total:,} records it reads"
         if each_us < _QUICK_US:
             return said, " ".join(filter(None, (known, _QUICK_FUNCTIONS))), evidence
-        if stage.measured.rows.median <= _FEW_ROWS_OF_TASK and tasks >= _TASKS_OF_A_CORE * stage.cores:
+        has_few_rows = 0 < stage.measured.rows.median <= _FEW_ROWS_OF_TASK
+        if has_few_rows and tasks >= _TASKS_OF_A_CORE * stage.cores:
             said += f", or {each} for each of its {tasks:,} tasks, at the median, however few these get"
             return said, f"{_LOADED_BY_EACH} {advice}", evidence
     return said, f"{advice} {_LARGE_OBJECTS}", evidence

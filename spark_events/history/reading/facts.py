@@ -159,8 +159,9 @@ _COLUMNS = (
         "THEN attributes['labels'] ELSE attributes['cause'] END",
     ),
     _Column(
-        "dropped",  # of what a history has: spans are in none
-        f"CASE WHEN attributes['reporter_kind'] = 'traces' THEN NULL ELSE {_attribute('count')} END",
+        "dropped",  # of what a history has: spans and metrics are in none
+        f"CASE WHEN coalesce(attributes['reporter_kind'], 'events') = 'events' "
+        f"THEN {_attribute('count')} END",
         _MOST,
     ),
     _Column("executor_id", _attribute("executor_id", event_names.EXECUTOR_LOST)),

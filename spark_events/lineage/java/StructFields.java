@@ -42,8 +42,9 @@ class StructFields {
 
     /** Returns the aggregate of structs that a field is taken of; null where there is none. */
     AggregateExpression aggregated(GetStructField field) {
-        Expression struct = (Expression) made(field.child()).get(0);
-        return struct instanceof AggregateExpression ? (AggregateExpression) struct : null;
+        List structs = made(field.child());
+        return structs.size() == 1 && structs.get(0) instanceof AggregateExpression
+            ? (AggregateExpression) structs.get(0) : null;
     }
 
     /** Returns the fields of the struct that an aggregate takes as it is; null where it makes something of several. */
