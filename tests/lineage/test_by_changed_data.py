@@ -11,7 +11,7 @@ import pytest
 from spark_events.lineage import lineage_of
 from tests.support.random_queries import SQL_TYPES, TABLES, Grammar, Query
 
-pytestmark = [pytest.mark.spark, pytest.mark.extended]
+pytestmark = pytest.mark.spark
 ROWS, MOST_ROWS, CHANGES = 7, 3_000, 1
 
 
@@ -97,6 +97,7 @@ def missing(data: Data, query: Query) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", range(6))
 def test_no_source_is_missing(data: Data, seed: int) -> None:
     grammar = Grammar(seed)

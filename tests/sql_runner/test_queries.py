@@ -226,6 +226,12 @@ class TestErrors:
                 None,
                 marks=pytest.mark.skipif(pyspark.__version__ < "4", reason="came with Spark 4"),
             ),
+            pytest.param(
+                {"sql": "CALL system.remove_orphan_files('shop_orders')"},
+                "is not a query, and is not run",
+                None,
+                marks=pytest.mark.skipif(pyspark.__version__ < "4", reason="came with Spark 4"),
+            ),
             (
                 {"sql": "INSERT INTO shop_out SELECT * FROM shop_orders"},
                 "is not a query, and is not run",

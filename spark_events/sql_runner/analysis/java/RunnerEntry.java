@@ -29,7 +29,7 @@ public final class RunnerEntry {
     public boolean isCommand(Object plan) {
         return Reflect.isA(plan, "Command") || Reflect.isA(plan, "ParsedStatement")
             // Spark runs what is in these as soon as it analyzes them.
-            || Reflect.isA(plan, "CompoundBody") || plan.getClass().getName().contains("ExecuteImmediate");
+            || Reflect.isA(plan, "CompoundBody") || Reflect.isA(plan, "Call") || plan.getClass().getName().contains("ExecuteImmediate");
     }
 
     /** Returns the relations that a parsed query names. */
