@@ -15,6 +15,7 @@ from typing import Any
 
 KINDS = {
     "metric": "a metric was given no number that it can have",
+    "series": "a metric had more values of labels, or the application more metrics, than there may be",
     "event": "an event, or a part of one, was of a type that cannot be reported",
     "span": "a span, or a part of one, was of a type that cannot be reported, or it ended before it began",
 }
@@ -42,6 +43,13 @@ def counts() -> dict[str, int]:
     return dict(_counts)
 
 
+def count(kind: str) -> int:
+    """Count a value that is dropped, and return how many of its kind were dropped so far."""
+    with _lock:
+        _counts[kind] += 1
+        return _counts[kind]
+
+
 def drop(kind: str, where: str, value: Any, why: str) -> None:
     """Count a value that is dropped; the first of a kind is logged.
 
@@ -51,10 +59,7 @@ def drop(kind: str, where: str, value: Any, why: str) -> None:
         value: only its type is shown.
         why: it is dropped.
     """
-    with _lock:
-        is_first = not _counts[kind]
-        _counts[kind] += 1
-    if is_first:
+    if count(kind) == 1:
         with suppress(Exception):  # a handler or a filter may be the user's own
             name = type(value).__name__
             _LOG.warning(

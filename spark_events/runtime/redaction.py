@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -41,12 +42,24 @@ def _parts(secret: str) -> tuple[str, ...]:
     return (secret, *secret.split(), *_QUOTED.findall(secret))
 
 
+def _in_base64(secret: str) -> Iterator[str]:
+    """Yield what is the same in all texts of base64 that have a secret in them, such as ``user:password``.
+
+    It differs by how many bytes come before, of each three. Some bits of the first and last letter remain.
+    """
+    content = secret.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        letters = base64.b64encode(bytes(before) + content).decode()
+        yield letters[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
+
+
 class Redactor:
     """Replaces secrets in texts.
 
     Args:
         secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too, and
-            so is what has quotes around it, as in JAAS: ``Module required password="abc";``.
+            so is what has quotes around it, as in JAAS: ``Module required password="abc";``. Also in base64,
+            as in the header of basic authentication.
         pattern: matches what else must be hidden; None if there is nothing else.
         sql: finds the secrets in statements; by default, those whose names Spark masks by default.
     """
@@ -59,6 +72,7 @@ class Redactor:
     ) -> None:
         parts = {part for secret in secrets for part in _parts(secret) if len(part) >= _SHORTEST} - _FLAGS
         # The longest first: replacing a part first would leave the rest of the whole value visible.
+        parts |= {letters for part in parts for letters in _in_base64(part)}
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
         self._known = re.compile(known) if known else None
         self._given = _Bounded(pattern) if pattern is not None else None

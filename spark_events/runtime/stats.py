@@ -22,7 +22,8 @@ DROP_CAUSES: Mapping[str, str] = {
 }
 LOSS_CAUSES: Mapping[str, str] = {
     **DROP_CAUSES,
-    "refused": "the destination refused them for good (with journal.dir, refused.jsonl has the reasons)",
+    "refused": "the destination refused them for good; its answer is in the log (with journal.dir, "
+    "which events and spans may have, also in refused.jsonl)",
 }
 _DROPPED = "dropped."
 

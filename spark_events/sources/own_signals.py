@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import secrets
 import time
@@ -23,18 +24,21 @@ from spark_events.api import (
     SpanBuilder,
 )
 from spark_events.api.uninterrupted import Uninterrupted
-from spark_events.api.wrong_values import drop, text_of
+from spark_events.api.wrong_values import count, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.foreign_errors import with_type
+from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
 """Of the buckets of a histogram, as of those of tasks: 0.001, 0.0025, 0.005 and so on."""
-_MOST_METRICS = 10_000
+_MOST_SERIES, _MOST_SERIES_OF_NAME = 10_000, 2_000
+"""As of tasks: what differs from file to file, say, takes nothing from other metrics."""
+_MOST_WARNINGS = 20
 _TAKEN_LABELS = ("app_name", "app_id")
 _open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
 M = TypeVar("M", bound=Metric)
@@ -73,6 +77,8 @@ class OwnSignals(Uninterrupted[_Registered]):
         self._traces = Traces(Emitter(scopes.events(), application), settings)
         self._process = os.getpid()
         self._made: dict[tuple[str, str, _Pairs], Metric] = {}
+        self._series_of: collections.Counter[str] = collections.Counter()
+        self._above_limit: set[str] = set()
 
     def counter(self, name: str, labels: Mapping[str, Any]) -> Counter:
         """Return a counter: the same one for the same name and labels."""
@@ -123,14 +129,29 @@ class OwnSignals(Uninterrupted[_Registered]):
             return made
         if os.getpid() != self._process:
             return make()  # a forked child has no reporters, and another thread may have had the lock
-        if len(self._made) >= _MOST_METRICS:
-            drop("metric", "attachment", key[1], f"is beyond the first {_MOST_METRICS:,} of this application")
+        if len(self._made) >= _MOST_SERIES or self._series_of[key[1]] >= _MOST_SERIES_OF_NAME:
+            self._leave_out(key[1])
             return make()
         metric = make()
         first = self._made.setdefault(key, metric)
         if first is metric:
+            self._series_of[key[1]] += 1
             self._add((key[1], pairs, metric))
         return cast(M, first)
+
+    def _leave_out(self, name: str) -> None:
+        """Count a series that is beyond the limits; the log names the first such metrics."""
+        count("series")
+        if name not in self._above_limit and len(self._above_limit) < _MOST_WARNINGS:
+            self._above_limit.add(name)
+            logger.warning(
+                "metric %r: further values of its labels are left out, because a metric may have %s series, "
+                "and all of the driver's code together %s (said once for each metric); use labels only for "
+                "what has few values",
+                name,
+                f"{_MOST_SERIES_OF_NAME:,}",
+                f"{_MOST_SERIES:,}",
+            )
 
     def _take_in(self, item: _Registered) -> None:
         name, pairs, metric = item

@@ -97,7 +97,7 @@ def say_once(what: str, why: str) -> None:
         return
     _said.add(what)
     with suppress(Exception):  # a handler or a filter may be the user's own
-        _LOG.warning("%s: %s (said once; more are counted)", what, why)
+        _LOG.warning("%s: %s (said once)", what, why)
 
 
 def drop_value(what: str, value: Any, why: str = "is not a finite number") -> None:
@@ -110,7 +110,7 @@ def drop_value(what: str, value: Any, why: str = "is not a finite number") -> No
     """
     if (report := current_report()) is not None:
         report.drop("values")
-    say_once(what, f"what was given ({type(value).__name__}) {why}; it is dropped")
+    say_once(what, f"what was given ({type(value).__name__}) {why}; it is dropped, and counted")
 
 
 def leave_out(what: str, others: Sequence[Any]) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
+from spark_events.task.current import say_once
 from spark_events.task.instruments import metrics
 from spark_events.task.values import name_of
 
 _TIMED_ONE_IN = 100
 _MEASURED = "__spark_events_measured__"
+_TABLE_FUNCTION = "UserDefinedTableFunction"
+_NO_TABLES = "it does not measure a UDTF, whose rows come after its call: put it above the method eval"
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -23,7 +28,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
 
     The counters ``udf_calls`` and ``udf_exceptions``, and the histogram ``udf_processing_time`` (in s), have
     the function's name as the label ``udf``. It may stand below ``@udf`` or above it. As in FLIP-485, most
-    calls are not timed, because that would cost more than many functions.
+    calls are not timed, because that would cost more than many functions. A UDTF is returned as it is, with a
+    warning: its method ``eval`` can be measured.
 
     Example::
 
@@ -32,6 +38,9 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         def to_euros(amount: float, currency: str) -> float:
             return amount * RATES[currency]
     """
+    if type(function).__name__ == _TABLE_FUNCTION:
+        say_once("task.measured", _NO_TABLES)
+        return function
     udf = _udf_of(function)
     if udf is not None:
         return _measured_udf(udf)  # type: ignore[no-any-return]
@@ -41,7 +50,10 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     until_timed = 0
     called = 0  # in this task: each gets a function of its own
 
-    @functools.wraps(function)
+    # What is in another callable object its own pickling may leave out, such as a lock.
+    copied = functools.WRAPPER_UPDATES if isinstance(function, FunctionType) else ()
+
+    @functools.wraps(function, updated=copied)
     def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
         nonlocal until_timed, called
         calls.inc()
@@ -62,6 +74,9 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         return returned
 
     setattr(wrapper, _MEASURED, True)
+    with suppress(Exception):  # not every function in C has one
+        # applyInPandas counts the parameters, and looks no further than at this function.
+        wrapper.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return wrapper
 
 

@@ -83,15 +83,17 @@ def _has_events(path: str) -> bool:
         names = [root] if file_system.isfile(root) else sorted(file_system.find(root))
         if not names and any(letter in root for letter in "*?["):
             names = sorted(file_system.glob(root))
-        if not names:
+        # Nothing may ever come out of a pipe.
+        first = next(filter(file_system.isfile, names), None)
+        if first is None:
             return False
-        with file_system.open(names[0], "rb") as file:
+        with file_system.open(first, "rb") as file:
             begin: bytes = file.read(_PEEK_BYTES)
     except Exception:  # each file system has errors of its own; whoever reads it says why it cannot be read
         return False
     if begin.lstrip()[:1] == b"{":
         return b'"Event"' not in begin.partition(b"\n")[0]
-    return bool(_STORED_NAME.search(names[0]))
+    return bool(_STORED_NAME.search(first))
 
 
 def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[Explanation], list[str]]:

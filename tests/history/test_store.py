@@ -388,6 +388,18 @@ def test_an_index_that_is_no_file(duckdb: DuckDb, tmp_path: Path, kind: str) -> 
         HistoryStore(duckdb, str(alone))
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("nothing")])
+def test_rows_that_are_in_no_file(duckdb: DuckDb, tmp_path: Path, make: Callable[[Path], object]) -> None:
+    """A pipe in the place of a file is not waited for."""
+    store = _of_two_days(duckdb, tmp_path)
+    file = next(store.glob("*/facts/part=checkpoints/*/*.parquet"))
+    file.unlink()
+    make(file)
+
+    with pytest.raises(ConfigError, match=rf"{file.name}: is not a file"):
+        HistoryStore(duckdb, str(store)).history(Sla(1)).tables()
+
+
 def test_an_index_that_names_folders_elsewhere(duckdb: DuckDb, tmp_path: Path) -> None:
     """Whoever may write to a store has nothing removed that is not in it."""
     store = _of_two_days(duckdb, tmp_path)

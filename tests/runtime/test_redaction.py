@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import logging
 import re
@@ -22,7 +23,7 @@ import spark_events_prometheus.server
 from spark_events.api import Event, Span
 from spark_events.configuration.check import check
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.redaction import Redactor, redact_logs
+from spark_events.runtime.redaction import REDACTED, Redactor, redact_logs
 from spark_events.runtime.registry import Registry
 from spark_events.sources.configuration import read_configuration
 from tests.support.plugins import Collecting
@@ -143,6 +144,19 @@ def test_spans_as_well() -> None:
 def test_parts_of_parts_as_well() -> None:
     event = Event.builder("scope", "E").set_attribute("key", [f"a {SECRET}", [f"b {SECRET}", 1]]).build({})
     assert Redactor([SECRET]).item(event).attributes == {"key": ("a ******", ("b ******", 1))}
+
+
+@pytest.mark.parametrize("user", ["a", "ab", "abc", ""])
+@pytest.mark.parametrize("secret", ["hunter", "hunter3", "hunter3s", SECRET])
+def test_in_base64_as_well(user: str, secret: str) -> None:
+    """As in the header of basic authentication, which an answer may repeat."""
+    header = base64.b64encode(f"{user}:{secret}".encode()).decode()
+    shown = Redactor([secret]).text(f"answered 400: Basic {header} is wrong")
+
+    assert shown.startswith("answered 400: Basic ")
+    assert shown.endswith(" is wrong")
+    rest = "".join(shown.split()[3:-2]).replace(REDACTED, "").rstrip("=")
+    assert len(rest) <= len(base64.b64encode(user.encode()).rstrip(b"=")) + 3
 
 
 def test_what_is_no_secret_stays() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import pytest
@@ -54,15 +55,31 @@ def test_a_span_hands_on_an_error_that_has_no_text() -> None:
 
 def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label that never repeats fills no memory; what is known already goes on, and the rest is counted."""
-    monkeypatch.setattr(own_signals, "_MOST_METRICS", 3)
-    own, before = signals(), counts()["metric"]
+    monkeypatch.setattr(own_signals, "_MOST_SERIES", 3)
+    own, before = signals(), counts()["series"]
     first = own.counter("orders", {"shop": 0})
     others = [own.counter("orders", {"shop": number}) for number in range(1, 6)]
 
     others[-1].inc()
     assert own.counter("orders", {"shop": 0}) is first
     assert len(own._made) == 3
-    assert counts()["metric"] - before == 3
+    assert counts()["series"] - before == 3
+
+
+def test_one_metric_with_many_labels_takes_nothing_from_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names it, once."""
+    monkeypatch.setattr(own_signals, "_MOST_SERIES_OF_NAME", 3)
+    own, before = signals(), counts()["series"]
+    for number in range(10):
+        own.counter("files_read", {"path": number}).inc()
+        own.counter("rejected", {"number": number // 5}).inc()
+
+    assert collections.Counter(name for _, name, _ in own._made) == {"files_read": 3, "rejected": 2}
+    assert counts()["series"] - before == 7
+    (record,) = caplog.records
+    assert "'files_read'" in record.getMessage()
 
 
 def test_names_and_labels_are_cut() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
-from spark_events.task import measured
+from spark_events.task import current, measured
 from spark_events.task.measured_functions import is_measured
 
 udf = pytest.importorskip("pyspark.sql.udf")
@@ -47,3 +49,62 @@ def test_measured_above_udf() -> None:
     assert is_measured(made.func)
     assert made._unwrapped.func is made.func
     assert (made.returnType, made.evalType, made.__name__) == (LongType(), 100, "price")
+
+
+class Lookup:
+    """A function that keeps what cannot be pickled, and leaves it out."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __call__(self, row: int) -> int:
+        return row + 1
+
+
+def test_an_object_is_pickled_its_own_way() -> None:
+    """Workers call what its ``__getstate__`` or ``__reduce__`` sends."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+
+    arrived = cloudpickle.loads(cloudpickle.dumps(measured(Lookup())))
+
+    assert arrived(1) == 2
+    assert vars(arrived.__wrapped__) == {}
+
+
+def test_what_a_function_has_of_its_own_stays() -> None:
+    def price(text: str) -> int:
+        return int(text)
+
+    price.version = 2  # type: ignore[attr-defined]
+    assert measured(price).version == 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (lambda group: group, ["group"]),
+        (lambda key, group: group, ["key", "group"]),
+        (lambda key, left, right: left, ["key", "left", "right"]),
+        (Lookup(), ["row"]),
+        (Lookup().__call__, ["row"]),
+    ],
+)
+def test_parameters_are_counted_as_before(function: Any, parameters: list[str]) -> None:
+    """As PySpark does, for functions that may get the key of a group or not."""
+    assert inspect.getfullargspec(measured(function)).args == parameters
+
+
+def test_a_udtf_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    udtf = pytest.importorskip("pyspark.sql.udtf")
+    monkeypatch.setattr(current, "_said", set())
+
+    class Twice:
+        def eval(self, row: int) -> Any:
+            yield row, row
+
+    made = udtf.UserDefinedTableFunction(Twice, "first INT, second INT")
+    assert measured(made) is made
+    assert "put it above the method eval" in caplog.text

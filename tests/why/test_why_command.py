@@ -337,6 +337,16 @@ def test_a_log_that_is_cut_off(folder: Path) -> None:
     assert "straggler" in done.stdout
 
 
+@pytest.mark.parametrize("what", ["pipe", "."])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, what: str) -> None:
+    """Alone, or among logs: nobody may ever write to it."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "sample").write_bytes(slow_log())
+    done = why(tmp_path, what)
+
+    assert "driver alone" in done.stdout if what == "." else "no event log at pipe" in done.stderr
+
+
 def test_a_file_that_is_no_log(folder: Path) -> None:
     """It says what is wrong with it, not only that nothing is in it."""
     (folder / "picture").write_bytes(b"\x89PNG\n\xff\n")

@@ -28,7 +28,7 @@ _ROW_NS = 2_000
 """What a join without such pairs takes for each row that goes in or comes out, and what is next to it."""
 _FACTOR, _FACTOR_OF_FUNCTIONS = 5, 50
 """So many times as long, rows take because of pairs; more where functions are called that may take long."""
-_FACTOR_OF_RANGES, _LOOKS_UP, _FACTOR_OF_MANY, _AT_MOST = 1.5, 1.5, 3, 4
+_FACTOR_OF_RANGES, _LOOKS_UP, _FACTOR_OF_MANY, _AT_MOST = 1.5, 1.5, 2, 4
 """The same of a condition on a range, of which a key may have many, if it keeps no more rows than it looks
 up, and if it keeps more; then joining and writing may be that much quicker."""
 _RANGE = re.compile(r"[^<>=]>=? .*[^<>=]<=? |[^<>=]<=? .*[^<>=]>=? ")

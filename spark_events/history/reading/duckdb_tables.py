@@ -79,16 +79,24 @@ class DuckDbTables:
                 yield from rows
 
     def from_parquet(self, folders: Sequence[str], columns: Mapping[str, str]) -> str:
-        """Return the rows of those folders that exist; see ``Database.from_parquet``."""
+        """Return the rows of those folders that exist; see ``Database.from_parquet``.
+
+        Raises:
+            ConfigError: there is a pipe or a folder in the place of a file; nothing may ever come out of it.
+        """
         paths = [Path(local_path(folder)) for folder in folders]
-        files = [str(file) for path in paths for file in sorted(path.glob("*.parquet"))]
+        files = [file for path in paths for file in sorted(path.glob("*.parquet"))]
+        if odd := next((file for file in files if not file.is_file()), None):
+            raise ConfigError(
+                f"{odd}: is not a file; remove it, and restore the file if it has taken its place"
+            )
         if not files:
             return no_rows(columns)
         options = "hive_partitioning = false, union_by_name = true"
         return (
             # What was written before a column existed has nulls in it.
             f"(SELECT {', '.join(columns)} FROM (SELECT * FROM {no_rows(columns)} UNION ALL BY NAME "
-            f"SELECT * FROM read_parquet({file_list(files)}, {options})))"
+            f"SELECT * FROM read_parquet({file_list(map(str, files))}, {options})))"
         )
 
     def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:
