@@ -66,6 +66,8 @@ def share_of(issue: FoundIssue) -> str:
         return (
             f"may go to pairing the elements of {array}, an array, with each other in {in_words(issue.about)}"
         )
+    if column := issue.evidence.get("scan.column"):
+        return f"may go to reading rows that a filter on {column}, which it converts, drops"
     return SHARES[issue.kind].format(what=what_of(issue))
 
 

@@ -41,7 +41,7 @@ def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Is
     for node in execution.nodes():
         if node.metrics.get(PARTITIONS, 0) < 2 or prunes(node):
             continue
-        read, filtered = node.rows or 0, _filter_above(node)
+        read, filtered = node.rows or 0, filter_above(node)
         kept = filtered.rows if filtered is not None else None
         if filtered is None or kept is None:
             continue
@@ -79,7 +79,7 @@ def reads_all_for_a_time(scan: Node) -> bool:
 
     Readers of text apply filters themselves, to the rows that they parse: nobody knows how many they drop.
     """
-    filtered = _filter_above(scan)
+    filtered = filter_above(scan)
     if not scan.name.startswith(_TEXTS) or filtered is None or prunes(scan):
         return False
     return filtered.rows == scan.rows and _is_for_a_time(scan, filtered)
@@ -158,7 +158,8 @@ def _called(returned: str, filtered: Node) -> str:
     return "a function in Python"  # Spark has cut the list of them
 
 
-def _filter_above(scan: Node) -> Node | None:
+def filter_above(scan: Node) -> Node | None:
+    """Return the filter on the rows of a scan, past nodes that drop none; None if there is none."""
     above = scan.parent
     while above is not None and above.name in ("Project", "Filter", "SubqueryAlias", *_IN_PYTHON):
         if above.name == "Filter":

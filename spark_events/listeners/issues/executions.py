@@ -10,6 +10,7 @@ from typing import Any
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.aligned_frames import aligned_frames
 from spark_events.diagnosis.plans.called_twice import called_twice
+from spark_events.diagnosis.plans.cast_filters import cast_filters
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.expanded import expanded
 from spark_events.diagnosis.plans.joins import joins
@@ -73,6 +74,7 @@ _RULES = (
     slow_patterns,
     long_case,
     full_scans,
+    cast_filters,
     windows_over_all,
     sliding_frames,
     paired_elements,

@@ -1,0 +1,67 @@
+"""The rule about filters that convert a column, so that readers of Parquet and ORC cannot apply them.
+
+Spark hands a comparison of a column with a constant to the reader, which leaves out the groups of rows whose
+statistics say that none of them matches. It does not hand on ``cast(line_id as bigint) = 300``, which is what
+``line_id = 300`` means where the column is a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import Node
+from spark_events.diagnosis.plans.scans import filter_above, full_scans
+from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
+
+_HAVE_STATISTICS = ("Scan parquet", "Scan orc")
+_LEAST_ROWS = 100_000
+_CONVERTED = re.compile(
+    r"cast\(([\w.]+)#\d+L? as (\w+(?:\(\d+,\d+\))?)\) (=|IN|[<>]=?) (\([^()]*\)|[^()]+?)\)*(?: AND|$)",
+    re.ASCII,
+)
+_BY_VALUES = ("=", "IN")
+_LONGEST_CONSTANT = 40
+
+
+def cast_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield each scan of which a filter keeps few rows, if it converts a column before it compares it."""
+    told = {stage for issue in full_scans(execution, thresholds) for stage in issue.stages}
+    for scan in execution.nodes():
+        read = scan.rows or 0
+        if not scan.name.startswith(_HAVE_STATISTICS) or read < _LEAST_ROWS or scan.stages & told:
+            continue
+        filtered = filter_above(scan)
+        kept = filtered.rows if filtered is not None else None
+        if filtered is None or kept is None or kept > thresholds.scan_kept * read:
+            continue
+        if converted := _CONVERTED.search(filtered.text):
+            yield _issue(scan, kept, converted, execution)
+
+
+def _issue(scan: Node, kept: int, converted: re.Match[str], execution: EndedExecution) -> Issue:
+    column, to_type, compares, constant = converted.groups()
+    table, read = scan.table(), scan.rows or 0
+    shown = constant if len(constant) <= _LONGEST_CONSTANT else f"{constant[:_LONGEST_CONSTANT]}…"
+    condition = f"cast({column} as {to_type}) {compares} {shown}"
+    of_its_type = (
+        f"Compare {column} with constants of its own type, in quotation marks if it is a text, or write"
+        if compares in _BY_VALUES
+        else "Write"
+    )
+    return Issue(
+        FULL_SCAN,
+        f"{FULL_SCAN} {table} {column}",
+        None,
+        None,
+        f"reads all {read:,} rows{f' of {table}' if table else ''}, of which the filter on {column} keeps "
+        f"{kept:,}: it converts {column} for each row ({condition}), so no reader can apply it",
+        f"{of_its_type} {column} as {to_type} into the table: then readers leave out files and groups of rows "
+        f"whose statistics say that none matches. That helps where these differ in {column}, as in a table "
+        "that is sorted by it.",
+        evidence={"scan.rows": read, "scan.keptRows": kept, "scan.table": table, "scan.column": column},
+        stages=scan.stages,
+        share_ms=execution.wall_ms(scan.stages) * (read - kept) // read,
+    )
