@@ -160,6 +160,11 @@ class _Tools:
             for job, last in jobs.items()
         ]
         meant = [edge for edge in edges if any(str(edge[end]).endswith(of) for end in ("source", "sink"))]
+        if of and not meant:
+            try:
+                flow.find(of, "of")
+            except ConfigError as error:  # as of a name that is misspelt
+                raise _tool_error(error) from error
         return {"flows": meant[:MOST_ROWS], "rows": len(meant)}
 
     def _report(self, since: str, app: str) -> Report:

@@ -32,6 +32,7 @@ from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
+from spark_events.sources.timed_reading import TimedReading
 
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
@@ -88,7 +89,11 @@ class OwnSignals(Uninterrupted[_Registered]):
         self, name: str, read: Callable[[], float | int | None] | None, labels: Mapping[str, Any]
     ) -> Gauge:
         """Return a gauge that is set, or one that is read."""
-        make = DriverGauge if read is None else lambda: Gauge(read, description=_READ)
+        make = (
+            DriverGauge
+            if read is None
+            else lambda: Gauge(TimedReading(_name_of(name), read), description=_READ)
+        )
         return self._metric(name, labels, Gauge, make)
 
     def histogram(self, name: str, labels: Mapping[str, Any]) -> Histogram:

@@ -27,7 +27,7 @@ _WAIT_S = 1.0
 _MOST_LOCALS, _LONGEST_LOCAL, _MASK = 20, 200, "******"
 _MOST_SHOWN = 20
 _REPR_S = 0.5
-"""How long a failing task waits for the texts of all of its local variables."""
+"""How long a failing task waits for the text of its exception, and for those of its local variables."""
 _SHORT = reprlib.Repr()
 """Looks at the beginning of long values alone."""
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST_LOCAL
@@ -128,7 +128,7 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
     of_type = type(error)
     failure: dict[str, Any] = {
         "type": name_of(of_type.__qualname__ if of_type.__module__ == "builtins" else _full_name(of_type)),
-        "message": text_of(error),
+        "message": _text_within(error, _REPR_S),
     }
     if (call := getattr(error, "__spark_events_call__", None)) is not None:
         failure["udf"], failure["call"] = call
@@ -140,6 +140,15 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
         if link.local_variables:
             failure["locals"] = _shown_within(frame, link.masked, _REPR_S)
     return failure
+
+
+def _text_within(error: BaseException, within_s: float) -> str:
+    """Return what an exception says; its class alone where the user's own ``__str__`` takes too long."""
+    texts: list[str] = []
+    thread = threading.Thread(target=lambda: texts.append(text_of(error)), daemon=True)
+    thread.start()
+    thread.join(within_s)
+    return texts[0] if texts else f"<its str took more than {within_s} s>"
 
 
 def _full_name(of_type: type) -> str:

@@ -140,12 +140,20 @@ def test_lineage(tmp_path: Path) -> None:
         told.record(STATEMENT_CREATED, executionId=number, lineage=write)
         told.record(STATEMENT_ENDED, executionId=number, failure=None)
     told.close()
-    tools, whole, part = ask(tmp_path, ("--lineage", "jobs"), ("lineage", {}), ("lineage", {"of": "report"}))
+    tools, whole, part, none = ask(
+        tmp_path,
+        ("--lineage", "jobs"),
+        ("lineage", {}),
+        ("lineage", {"of": "report"}),
+        ("lineage", {"of": "reprot"}),
+    )
 
     assert tools == {"lineage": True}
     assert whole["rows"] == 2
     (flow,) = part["flows"]
     assert (flow["source"], flow["sink"], flow["status"]) == ("/d/orders", "/d/report", "FINISHED")
+    assert "of reprot: no job has this name" in none
+    assert "did you mean" in none
 
 
 def test_what_is_wrong(folder: Path) -> None:

@@ -211,6 +211,14 @@ def test_data_that_is_not_there(logs: Path, arguments: list[str], said: str) -> 
     assert said in done.stderr
 
 
+def test_files_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("print(1)\nprint(2)\n")
+    done = run(tmp_path / "app.py")
+    assert done.returncode == 4
+    assert "skipped 2 lines that are not job events" in done.stderr
+    assert "app.py: no job event among its lines" in done.stderr
+
+
 def test_nothing_to_read(tmp_path: Path) -> None:
     assert (
         "to write some, set spark.job-status-changed.listener.log.factory.class=file_log"

@@ -290,6 +290,19 @@ def test_a_task_that_spark_cuts_short(
     assert [report["failed"].get("type") for report in received[:-1]] == expected
 
 
+def test_an_exception_whose_text_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task does not wait for it longer than for its variables."""
+
+    class SlowError(Exception):
+        def __str__(self) -> str:
+            threading.Event().wait()
+            return "never"
+
+    monkeypatch.setattr(failed_tasks, "_REPR_S", 0.05)
+    failure = failed_tasks._failure(SlowError(), DriverLink(5, ("app-1", "")))
+    assert failure["message"] == "<its str took more than 0.05 s>"
+
+
 def test_over_ipv6(received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")

@@ -58,7 +58,7 @@ def _issue(scan: Node, kept: int, converted: re.Match[str], execution: EndedExec
         None,
         f"reads all {read:,} rows{f' of {table}' if table else ''}, of which the filter on {column} keeps "
         f"{kept:,}: it converts {column} for each row ({condition}), so no reader can apply it",
-        f"{of_its_type} {column} as {to_type} into the table: then readers leave out files and groups of rows "
+        f"{of_its_type} {column} as {to_type} into the table: then readers skip files and groups of rows "
         f"whose statistics say that none matches. That helps where these differ in {column}, as in a table "
         "that is sorted by it.",
         evidence={"scan.rows": read, "scan.keptRows": kept, "scan.table": table, "scan.column": column},

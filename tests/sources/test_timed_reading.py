@@ -1,0 +1,82 @@
+"""Gauges of the user's own functions: one that waits takes nothing from others, and no reporter waits for it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from spark_events.api import ApplicationInfo
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.runtime.registry import Registry
+from spark_events.sources import timed_reading
+from spark_events.sources.own_signals import OwnSignals
+from spark_events.sources.timed_reading import TimedReading
+from tests.support.waiting import wait_until
+
+
+def test_a_function_that_waits(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """It has no value and is not called again; what it returns late comes with the next values."""
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
+    freed, calls = threading.Event(), []
+
+    def read() -> int:
+        calls.append(1)
+        freed.wait()
+        return len(calls)
+
+    reading = TimedReading("depth", read)
+    assert [reading(), reading(), len(calls)] == [None, None, 1]
+    assert caplog.text.count("gauge 'depth': its function takes longer than 0.05 s") == 1
+
+    freed.set()
+    wait_until(lambda: reading() is not None, "there is a value")
+    wait_until(lambda: reading() == len(calls), "each call has its own")
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), KeyboardInterrupt()])
+def test_what_it_raises(error: BaseException) -> None:
+    def read() -> int:
+        raise error
+
+    with pytest.raises(type(error)):
+        TimedReading("depth", read)()
+
+
+def test_several_reporters_wait_for_one_call() -> None:
+    begun, freed, calls = threading.Event(), threading.Event(), []
+
+    def read() -> int:
+        calls.append(1)
+        begun.set()
+        freed.wait()
+        return 7
+
+    reading = TimedReading("depth", read)
+    values: list[object] = []
+    threads = [threading.Thread(target=lambda: values.append(reading())) for _ in range(2)]
+    threads[0].start()
+    begun.wait()
+    threads[1].start()
+    freed.set()
+    for thread in threads:
+        thread.join()
+    assert values == [7, 7]
+
+
+def test_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the end of the interpreter: it is called at once."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert TimedReading("depth", lambda: 5)() == 5
+
+
+def test_the_gauge_of_an_attachment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
+    own = OwnSignals(Registry(()), ApplicationInfo("shop", "app-1"), ListenerSettings())
+
+    assert own.gauge("size", lambda: 3, {}).value == 3
+    assert own.gauge("depth", threading.Event().wait, {}).value is None  # type: ignore[arg-type]
