@@ -400,7 +400,9 @@ def test_workers_that_serve_one_task_each() -> None:
         issues_of(EndedStage(4, tasks, python, reuses_workers=reuses))["python"] for reuses in (True, False)
     )
     assert new.advice.startswith("spark.python.worker.reuse=false")
+    assert new.evidence["python.newWorkers"] == 4
     assert "reuse" not in reused.advice
+    assert "python.newWorkers" not in reused.evidence
 
 
 def test_values_that_are_grouped_by_key() -> None:
@@ -447,20 +449,28 @@ def test_what_functions_of_an_rdd_take_for_a_record(records: int, how: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("cores", "records", "first"),
-    [(2, 500, True), (2, 2_000, False), (3, 500, False)],
-    ids=["few records each", "many records", "few tasks"],
+    ("cores", "records", "task_s", "few", "first"),
+    [
+        (2, 1_000, 4, True, True),
+        (2, 500, 100, True, False),
+        (2, 2_000, 4, False, False),
+        (3, 1_000, 4, False, False),
+    ],
+    ids=["few records each", "long for a record", "many records", "few tasks"],
 )
-def test_tasks_that_take_long_for_few_records(cores: int, records: int, first: bool) -> None:
-    """It may be what each of them loads, which is told first."""
-    tasks, python = measured([100 * S] * 4, rows=[records] * 4), PythonTimes(400 * S, in_rdd=True)
+def test_tasks_that_take_long_for_few_records(
+    cores: int, records: int, task_s: int, few: bool, first: bool
+) -> None:
+    """It may be what each of them loads, which is told first, unless it is so long for a record, too."""
+    tasks = measured([task_s * S] * 4, rows=[records] * 4)
+    python = PythonTimes(4 * task_s * S, in_rdd=True)
     (issue,) = [
         issue
-        for issue in stage_issues(EndedStage(cores, tasks, python), Thresholds())
+        for issue in stage_issues(EndedStage(cores, tasks, python), Thresholds(min_time_ms=1))
         if issue.kind == "python"
     ]
     assert issue.advice.startswith("If they refer to something large") is first
-    assert issue.sentence.endswith("for each of its 4 tasks, at the median, however few these get") is first
+    assert issue.sentence.endswith("for each of its 4 tasks, at the median, however few these get") is few
     assert "If they open a connection" in issue.advice
     assert "sc.broadcast()" in issue.advice
 

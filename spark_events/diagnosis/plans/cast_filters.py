@@ -28,10 +28,10 @@ _LONGEST_CONSTANT = 40
 
 def cast_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each scan of which a filter keeps few rows, if it converts a column before it compares it."""
-    told = {stage for issue in full_scans(execution, thresholds) for stage in issue.stages}
+    all_read = {stage for issue in full_scans(execution, thresholds) for stage in issue.stages}
     for scan in execution.nodes():
         read = scan.rows or 0
-        if not scan.name.startswith(_HAVE_STATISTICS) or read < _LEAST_ROWS or scan.stages & told:
+        if not scan.name.startswith(_HAVE_STATISTICS) or read < _LEAST_ROWS or scan.stages & all_read:
             continue
         filtered = filter_above(scan)
         kept = filtered.rows if filtered is not None else None

@@ -62,6 +62,10 @@ _LOADED_BY_EACH = (
 LOADED_BY = "python.loadedBy"
 """How many tasks load functions anew, with all that these refer to, where that are far more than cores."""
 _FEW_ROWS_OF_TASK, _TASKS_OF_A_CORE = 1_000, 2
+_LONG_US = 5_000
+"""A record that takes so long of Python loads something, or waits, rather than what each task loads does."""
+NEW_WORKERS = "python.newWorkers"
+"""How many tasks start a Python worker each, because the configuration says so."""
 SMALL_TASKS = "python.smallTasks"
 """How many tasks a stage has for functions in Python that get few rows each."""
 _BY_A_KEY = (
@@ -94,6 +98,7 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     said, advice, evidence = _of_rdd(stage, thresholds) if python.in_rdd else _of_frame(stage)
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
+        evidence[NEW_WORKERS] = stage.measured.tasks
     return Issue(
         PYTHON,
         PYTHON,
@@ -146,7 +151,8 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
         has_few_rows = 0 < stage.measured.rows.median <= _FEW_ROWS_OF_TASK
         if has_few_rows and tasks >= _TASKS_OF_A_CORE * stage.cores:
             said += f", or {each} for each of its {tasks:,} tasks, at the median, however few these get"
-            return said, f"{_LOADED_BY_EACH} {advice}", evidence
+            by_row = each_us >= _LONG_US
+            return said, f"{advice} {_LOADED_BY_EACH}" if by_row else f"{_LOADED_BY_EACH} {advice}", evidence
     return said, f"{advice} {_LARGE_OBJECTS}", evidence
 
 
