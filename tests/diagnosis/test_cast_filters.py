@@ -18,12 +18,12 @@ def told(
     scan: str = "Scan parquet ",
     rows: int = 1_000_000,
     kept: int = 10_000,
-    parts: int = 0,
+    **measured: int,
 ) -> list[Issue]:
     """Return what is told of a scan whose stage takes 40 s."""
     where = {"Location": "InMemoryFileIndex(1 paths)[s3a://lake/arrivals]", "PartitionFilters": "[]"}
     plan = Plan()(0, condition, 1, rows=kept)(
-        1, "FileScan parquet [line_id#0,stop#2]", 1, where, rows=rows, number_of_partitions_read=parts
+        1, "FileScan parquet [line_id#0,stop#2]", 1, where, rows=rows, **measured
     )
     plan.nodes[1][1] = scan
     return list(cast_filters(executed(plan, s1=(0, 40)), Thresholds()))
@@ -38,6 +38,12 @@ def test_a_text_that_is_compared_with_a_number() -> None:
     )
     assert "in quotation marks" in issue.advice
     assert issue.evidence["scan.column"] == "line_id"
+
+
+def test_what_else_the_stage_does_is_not_the_filters() -> None:
+    """Such as a function of the rows that are kept: of four cores, the scan has a quarter of the time."""
+    (issue,) = told(scan_time=40 * S)
+    assert issue.share_ms == pytest.approx(10 * S * 0.99, abs=2)
 
 
 @pytest.mark.parametrize(

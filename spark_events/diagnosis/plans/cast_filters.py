@@ -14,6 +14,7 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.scans import filter_above, full_scans
+from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, tasks_time
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 
 _HAVE_STATISTICS = ("Scan parquet", "Scan orc")
@@ -63,5 +64,11 @@ def _issue(scan: Node, kept: int, converted: re.Match[str], execution: EndedExec
         "that is sorted by it.",
         evidence={"scan.rows": read, "scan.keptRows": kept, "scan.table": table, "scan.column": column},
         stages=scan.stages,
-        share_ms=execution.wall_ms(scan.stages) * (read - kept) // read,
+        share_ms=int(execution.wall_ms(scan.stages) * _share_of(scan, execution) * (read - kept) / read),
     )
+
+
+def _share_of(scan: Node, execution: EndedExecution) -> float:
+    """Return which part of the time of its stages a scan takes, as far as Spark measures that."""
+    run_ms, _ = tasks_time(scan, execution)
+    return min(1.0, scan.metrics.get(SCAN_TIME, run_ms) / run_ms) if run_ms else 1.0
