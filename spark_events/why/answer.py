@@ -15,6 +15,7 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_OF,
     AFTER_STAGE_MS,
     AFTER_STAGE_OF,
+    LOOPED,
 )
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
 from spark_events.why.absence import ABSENCES, SPECIAL, absence_of, functions_of, share_of, starts_again
@@ -153,6 +154,8 @@ def _of_driver(costly: FoundIssue, duration_ms: int, ended: bool, fetched_ms: in
     place, after_ms = costly.evidence.get(of), costly.number(time) or 0
     part = "all of it" if after_ms == whole_ms else duration(after_ms)
     after = f": {part} after {place}" if place and 2 * after_ms > alone_ms else ""
+    if not after and costly.evidence.get(LOOPED):
+        after = ", and a plan is as withColumn() in a loop makes it"
     fetches = f", {duration(fetched_ms)} of it to fetch results" if fetched_ms else ""
     return f"For {share} of its time, {duration(whole_ms)}, only the driver works or waits{fetches}{after}."
 

@@ -565,6 +565,40 @@ def test_a_loop_of_columns_is_suspected_where_a_plan_is_large(text: str, is_larg
     assert advice.startswith("If it builds a DataFrame in a loop") is is_large
 
 
+CASES = ", ".join(
+    f"CASE WHEN (q{number}#1 < 0) THEN null ELSE q{number}#1 END AS q{number}#2" for number in range(12)
+)
+FIELDS = "Scan parquet db.t [a#1, ... 276 more fields]"
+
+
+@pytest.mark.parametrize(
+    ("project", "scan", "before_s", "is_told"),
+    [
+        (f"Project [{CASES}", FIELDS, 60, True),
+        (f"Project [{CASES}", FIELDS, 15, False),
+        (f"Project [{CASES}", "Scan parquet db.t [a#1]", 60, False),
+        (
+            f"Project [{', '.join(f'a_long_name_of_a_column_{number}#1' for number in range(25))}",
+            FIELDS,
+            60,
+            False,
+        ),
+    ],
+    ids=["a loop", "the driver works less than the rest", "a few columns", "columns as they are"],
+)
+def test_a_loop_of_columns_is_told_where_most_of_many_are_computed(
+    project: str, scan: str, before_s: int, is_told: bool
+) -> None:
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, S, 2 * S)
+    time.executions(1, (2 + before_s) * S)
+    ran(time, (2 + before_s) * S, (20 + before_s) * S)
+    time.execution_planned(executed(Plan()(0, project[:500], 1)(1, scan, 1)))
+    time.executions(-1, (20 + before_s) * S)
+    evidence = told(time, (21 + before_s) * S)["idle-cores"].evidence
+    assert ("driverAlone.looped" in evidence) is is_told
+
+
 def test_a_long_pause_is_before_the_write_that_follows() -> None:
     """However Spark calls its stages; a short one may be before any of many."""
     plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/sold")(1, "Scan parquet db.t", 1)

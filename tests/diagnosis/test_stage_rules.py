@@ -602,6 +602,13 @@ def test_functions_that_each_task_loads() -> None:
     assert issue.advice.startswith("spark.python.worker.reuse=false")
 
 
+def test_tasks_that_wait_a_little_each_are_too_many() -> None:
+    """Python itself takes that long to begin with a task, whatever its functions refer to."""
+    issue = starting(60 * S, [250] * 240)
+    assert issue is not None
+    assert issue.advice.startswith("Every task loads the functions anew: use fewer and larger tasks")
+
+
 def test_workers_that_start_once() -> None:
     """However slowly they do."""
     assert starting(16 * S, [8 * S, 8 * S, *[S] * 38]) is None

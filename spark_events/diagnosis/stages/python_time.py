@@ -35,6 +35,8 @@ _QUICK_FUNCTIONS = (
     "Of that, Python takes up to about ten to read a record and to call a function with it, and more on a "
     "busy machine; the rest is what the functions compute. DataFrames do in the JVM what they can."
 )
+_SMALL_START_MS = 300
+"""What a task waits at least if it has something large to load; a busy machine takes as long for little."""
 _STARTED_MS = 3_000
 """So long, the first task of a core may wait for its Python worker."""
 OF_RDD, OF_OBJECTS = "Python functions of an RDD", "python.objects"
@@ -179,17 +181,24 @@ def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     again_ms = python.start_ms - stage.slots * measured.run.highest
     if again_ms < thresholds.python_share * python.start_ms or again_ms <= 0:
         return None
+    each_ms = python.start_ms // measured.tasks
     advice = (
         "Every task loads the functions anew, with all that they refer to: give large objects to them as "
         "broadcast variables (sc.broadcast), and import what takes long in a module of their own."
     )
+    if each_ms < _SMALL_START_MS:
+        advice = (
+            "Every task loads the functions anew: use fewer and larger tasks (coalesce(), repartition(), "
+            "spark.sql.shuffle.partitions, spark.sql.files.maxPartitionBytes). If the functions refer to "
+            "large objects, bring these by sc.broadcast()."
+        )
     return Issue(
         PYTHON,
         f"{PYTHON} starts",
         stage.as_wall_ms(again_ms),
         None,
         f"{measured.tasks:,} tasks wait {duration(python.start_ms)} in all for Python workers that start or "
-        f"load functions, {duration(python.start_ms // measured.tasks)} each",
+        f"load functions, {duration(each_ms)} each",
         advice if stage.reuses_workers else _NEW_WORKERS,
         Severity.INFO,
         {"pythonStartMs": python.start_ms, "numTasks": measured.tasks, "runTimeMs": measured.run.total},

@@ -127,6 +127,10 @@ _ELSEWHERE = (
 )
 
 
+LOOPED = "driverAlone.looped"
+"""The evidence of a plan such as withColumn() in a loop makes."""
+
+
 @dataclass(slots=True)
 class Looped:
     """What of the plans of SQL executions a loop of the program may have made.
@@ -134,11 +138,13 @@ class Looped:
     Attributes:
         any_planned: whether there were any.
         many_columns: whether one had so many that a loop may have added them.
+        computed: whether one had a hundred columns, and computed most of them.
         projections: how many one had, one after the other, if nothing but a loop makes so many; else 0.
     """
 
     any_planned: bool = False
     many_columns: bool = False
+    computed: bool = False
     projections: int = 0
 
 
@@ -195,7 +201,11 @@ def driver_issue(
         advice = _after_result(place, collected.get(place), looped)
         evidence |= {AFTER_RESULT_OF: place, AFTER_RESULT_MS: first.time_ms}
     else:
-        advice = _IN_SPARK if first.within_ms * 2 > first.time_ms else _in_program(looped, longest[0])
+        in_program = first.within_ms * 2 <= first.time_ms
+        advice = _in_program(looped, longest[0]) if in_program else _IN_SPARK
+        # A single select of as many columns takes a machine that is busy for a while, too.
+        if in_program and 2 * alone_ms >= wall_ms and (looped.computed or looped.projections):
+            evidence[LOOPED] = True
         if longest[0].startswith(AT_START):
             evidence |= {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
         elif first.mostly_after:

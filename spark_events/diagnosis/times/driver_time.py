@@ -26,7 +26,7 @@ from spark_events.diagnosis.times.driver_issues import (
     is_loop,
     loop_issue,
 )
-from spark_events.diagnosis.times.first_use import FirstUse, has_many_columns
+from spark_events.diagnosis.times.first_use import FirstUse, computes_many_columns, has_many_columns
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
@@ -167,6 +167,7 @@ class DriverTime:
         self._first_use.planned(execution)
         self._looped.any_planned = True
         self._looped.many_columns = self._looped.many_columns or has_many_columns(execution)
+        self._looped.computed = self._looped.computed or computes_many_columns(execution)
         self._looped.projections = max(self._looped.projections, longest_chain(execution))
         if written := execution.written():
             write = f"the write into {written[0]}"

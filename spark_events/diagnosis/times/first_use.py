@@ -83,6 +83,20 @@ def has_many_columns(execution: EndedExecution) -> bool:
     )
 
 
+def computes_many_columns(execution: EndedExecution) -> bool:
+    """Return whether a plan has a hundred columns, and computes most of those of which the text is kept."""
+    nodes = list(execution.nodes())
+    return any(map(_has_many_fields, nodes)) and any(map(_computes_most, nodes))
+
+
+def _computes_most(node: Node) -> bool:
+    if node.name != "Project" or len(node.text) < LONGEST_TEXT:
+        return False
+    whole = items(node.text)[:-1]
+    computed = sum(" AS " in item for item in whole)
+    return computed >= _FEW_ITEMS and 2 * computed >= len(whole)
+
+
 def _has_many_fields(node: Node) -> bool:
     return any(int(more) >= _MANY_FIELDS for more in _MORE.findall(node.text))
 
