@@ -5,6 +5,7 @@ What only a live driver has, ``tests/integration/test_live.py`` holds against th
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from spark_events_prometheus.reporter import SeriesReporter
 from docs.metrics_table import Row, rows_of, rows_of_page, together
 from spark_events.api import Metric, MetricGroup, MetricReporter, MetricReporterFactory, ReporterConfig
 from tests.support.event_log_reading import report_whole
+from tests.support.paths import REPO
 from tests.support.stored_logs import recorded_logs
 
 _WAIT_MS = 60_000
@@ -55,6 +57,22 @@ def test_each_metric_of_a_log_is_on_the_page(tmp_path: Path) -> None:
 
         assert len(served) > 70
         assert differs == [], f"python -m docs.metrics_table {file}"
+
+
+_ABBREVIATED = re.compile(
+    r"spark_(?:job|stage|query_rocksdb)_|spark_(?:application|query)_[a-z]+_(?:state|time_(?:total_)?seconds)$"
+    r"|spark_application_executor_\w+_used_|spark_executor_status_jvm_garbage_collector_"
+    r"|spark_(?:application|query)_all_sub_tasks_"
+)
+"""Families of which docs/metrics.md names the first few, and says what the others are called."""
+
+
+def test_each_metric_is_explained() -> None:
+    """The list has a line of what each is; the page says when to look at it."""
+    page = (REPO / "docs" / "metrics.md").read_text()
+    without = [name for name in rows_of_page() if name not in page and not _ABBREVIATED.match(name)]
+
+    assert without == [], "explain each in docs/metrics.md"
 
 
 def test_a_label_stays_on_the_page() -> None:

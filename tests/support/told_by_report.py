@@ -52,7 +52,7 @@ def busy() -> list[Story]:
         counter = {"counter": f"rows {number:02}", "count": 1_000 * number, "labels": "shop=berlin"}
         hourly.event(12 * HOUR + number, "TaskCounterEvent", **counter)
     for number in range(3):  # that end at once
-        executor = {"job_kind": "executor", "executor_id": str(number), "reason": "idle_timeout"}
+        executor = {"job_kind": "executor", "executor_id": str(number), "reason": "heartbeat_timeout"}
         hourly.event(12 * HOUR + MIN, "ExecutorLostEvent", **executor)
     stories.append(fleet()[1])  # once more
     hourly.event(12 * HOUR, "RecordsDroppedEvent", cause="queue_full", count=1_234)
