@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 
 from spark_events.runtime.log_once import logger
 
 LONGEST_S = 1.0
 Value = float | int | None
+_local = threading.local()
 
 
 class TimedReading:
     """A function that returns what another one returns, or None while that takes too long.
 
-    The other one runs on a thread of its own. What it returns late is returned the next time.
+    The other one runs on another thread. What it returns late is returned the next time.
 
     Args:
         name: the gauge's, for the log.
@@ -34,15 +37,16 @@ class TimedReading:
         Raises:
             BaseException: what the function raises.
         """
-        call = self._call or _Call(self._read)
-        if self._call is None:
-            self._call = call
+        call = self._call
+        if call is None:
+            call = self._call = _Call(self._read)
             try:
-                call.start()
+                call.begin(_caller().calls)
             except RuntimeError:  # at the end of the interpreter, or where there may be no more threads
                 self._call = None
                 return self._read()
         if not call.is_done_in_time():
+            call.leave()
             self._tell()
             return None
         self._call = None
@@ -66,16 +70,20 @@ class _Call:
         self._read = read
         self._value: Value = None
         self._error: BaseException | None = None
+        self._calls: _Calls | None = None
         self._until = time.monotonic() + LONGEST_S
         self._done = threading.Event()
 
-    def start(self) -> None:
-        """Begin.
+    def begin(self, calls: _Calls) -> None:
+        """Let the thread of these calls make this one."""
+        self._calls = calls
+        calls.put(self)
 
-        Raises:
-            RuntimeError: there can be no thread.
-        """
-        threading.Thread(target=self._run, name="spark-events-gauge", daemon=True).start()
+    def leave(self) -> None:
+        """Let this thread's next calls be made by another one than that which is still at this."""
+        caller: _Caller | None = getattr(_local, "caller", None)
+        if caller is not None and caller.calls is self._calls:
+            _local.caller = None
 
     def is_done_in_time(self) -> bool:
         """Wait, as long as that is not too long, and return whether the function has returned."""
@@ -91,9 +99,45 @@ class _Call:
             raise self._error
         return self._value
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Call the function."""
         try:
             self._value = self._read()
         except BaseException as error:
             self._error = error
         self._done.set()
+
+
+_Calls = SimpleQueue[_Call | None]
+
+
+class _Caller:
+    """A thread that calls functions for the thread that made it, and ends with that.
+
+    It lasts, for py4j keeps a thread of the JVM for each of Python's that uses Spark.
+
+    Raises:
+        RuntimeError: there can be no thread.
+    """
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.calls: _Calls = SimpleQueue()
+        threading.Thread(target=_run_all, args=(self.calls,), name="spark-events-gauges", daemon=True).start()
+
+    def __del__(self) -> None:
+        self.calls.put(None)
+
+
+def _caller() -> _Caller:
+    """Return the thread that calls functions for this one; a forked child has none."""
+    caller: _Caller | None = getattr(_local, "caller", None)
+    if caller is None or caller.process != os.getpid():
+        caller = _local.caller = _Caller()
+    return caller
+
+
+def _run_all(calls: _Calls) -> None:
+    while (call := calls.get()) is not None:
+        call.run()
+        del call  # or the last one would be kept, with what it has raised

@@ -72,11 +72,22 @@ def test_other_types(condition: str, shown: str, may_be_quoted: bool) -> None:
         told("Filter (isnotnull(line_id#0) AND (line_id#0 = 300))"),
         told("Filter (isnotnull(at#0) AND (year(cast(at#0 as date)) = 2026))"),
         told("Filter (stop#2 = cast(300 as string))"),
+        told("Filter (isnotnull(stop#2) AND (cast(line_id#0 as bigint) = stop#2))"),
+        told("Filter ((cast(at#0 as date) >= 2020-01-01) AND (stop#2 = 7))"),
         told(kept=300_000),
         told(rows=90_000, kept=10),
         told(scan="Scan csv "),
     ],
-    ids=["its own type", "of a function", "a constant", "keeps many", "few rows", "text has no statistics"],
+    ids=[
+        "its own type",
+        "of a function",
+        "a constant",
+        "two columns",
+        "another condition",
+        "keeps many",
+        "few rows",
+        "text has no statistics",
+    ],
 )
 def test_what_a_reader_can_apply(healthy: list[Issue]) -> None:
     assert healthy == []

@@ -64,12 +64,41 @@ def test_several_reporters_wait_for_one_call() -> None:
     assert values == [7, 7]
 
 
+def gauge_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "spark-events-gauges"]
+
+
+def test_one_thread_calls_all_functions_of_a_reporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each thread of Python that uses Spark, py4j keeps one of the JVM. It ends with the reporter's own."""
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
+    before, freed = gauge_threads(), threading.Event()
+    callers: list[float | None] = []
+
+    def report() -> None:
+        stuck = TimedReading("stuck", freed.wait)  # type: ignore[arg-type]
+        callers.extend(TimedReading("depth", threading.get_ident)() for _ in range(5))
+        assert stuck() is None
+        for _ in range(5):
+            callers.append(TimedReading("depth", threading.get_ident)())
+            assert stuck() is None
+
+    reporter = threading.Thread(target=report)
+    reporter.start()
+    reporter.join()
+    first, second = callers[:5], callers[5:]
+    assert len(set(first)) == len(set(second)) == 1
+    assert set(first) != set(second)
+    freed.set()
+    wait_until(lambda: set(gauge_threads()) <= set(before), "no thread is left")
+
+
 def test_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at the end of the interpreter: it is called at once."""
 
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
+    monkeypatch.setattr(timed_reading, "_local", threading.local())
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert TimedReading("depth", lambda: 5)() == 5
 

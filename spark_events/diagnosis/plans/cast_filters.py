@@ -20,9 +20,10 @@ from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 _HAVE_STATISTICS = ("Scan parquet", "Scan orc")
 _LEAST_ROWS = 100_000
 _CONVERTED = re.compile(
-    r"cast\(([\w.]+)#\d+L? as (\w+(?:\(\d+,\d+\))?)\) (=|IN|[<>]=?) (\([^()]*\)|[^()]+?)\)*(?: AND|$)",
+    r"cast\(([\w.]+)#\d+L? as (\w+(?:\(\d+,\d+\))?)\) (=|IN|[<>]=?) (\([^()#]*\)|[^()#]+?)(?=\)| AND|$)",
     re.ASCII,
 )
+_EXISTS = re.compile(r"isnotnull\([^()]*\)", re.ASCII)
 _BY_VALUES = ("=", "IN")
 _LONGEST_CONSTANT = 40
 
@@ -38,7 +39,10 @@ def cast_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
         kept = filtered.rows if filtered is not None else None
         if filtered is None or kept is None or kept > thresholds.scan_kept * read:
             continue
-        if converted := _CONVERTED.search(filtered.text):
+        converted = _CONVERTED.search(filtered.text)
+        # Of several conditions, nobody knows which drops the rows.
+        rest = _CONVERTED.sub("", _EXISTS.sub("", filtered.text.partition(" ")[2]))
+        if converted is not None and not rest.replace("AND", "").strip("() "):
             yield _issue(scan, kept, converted, execution)
 
 
