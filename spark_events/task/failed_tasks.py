@@ -146,7 +146,10 @@ def _text_within(error: BaseException, within_s: float) -> str:
     """Return what an exception says; its class alone where the user's own ``__str__`` takes too long."""
     texts: list[str] = []
     thread = threading.Thread(target=lambda: texts.append(text_of(error)), daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # there may be no more threads
+        return text_of(error)
     thread.join(within_s)
     return texts[0] if texts else f"<its str took more than {within_s} s>"
 
