@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from spark_events.api.toolkit.formatting import size
+from spark_events.diagnosis.costly_nodes.scans import PARTITIONS, reads_all_for_a_time
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import BROADCAST_JOIN, has_further_condition, key_ids
 from spark_events.diagnosis.plans.node import FILES, MOVES, Node, listed, without_ids
-from spark_events.diagnosis.plans.scans import PARTITIONS, reads_all_for_a_time
 from spark_events.diagnosis.plans.work_in_stage import MEASURED_TIMES, SCAN_TIME, above, is_light
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.plans.called_too_often import CALLS, CALLS_MS
-from spark_events.diagnosis.plans.called_twice import CALLS_OF
-from spark_events.diagnosis.plans.parsed_files import MAKES, ROWS_OF_TEXT, WHAT
 from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
+from spark_events.diagnosis.repeated_work.called_too_often import CALLS, CALLS_MS
+from spark_events.diagnosis.repeated_work.called_twice import CALLS_OF
+from spark_events.diagnosis.repeated_work.parsed_files import MAKES, ROWS_OF_TEXT, WHAT
 from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.stages.python_time import LOADED_BY
 from spark_events.diagnosis.thresholds import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
-from spark_events.diagnosis.plans.looped_reads import READ_AT
+from spark_events.diagnosis.repeated_work.looped_reads import READ_AT
 from spark_events.diagnosis.times.driver_issues import LOOP_AT, LOOP_JOBS, LOOP_SPAN
 from spark_events.why.found_issue import FoundIssue, order
 

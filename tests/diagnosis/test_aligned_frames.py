@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.aligned_frames import aligned_frames
+from spark_events.diagnosis.costly_nodes.joins import joins
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.aligned_frames import aligned_frames
-from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

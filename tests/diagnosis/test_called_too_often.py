@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_too_often import CalledTooOften
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.repeated_work.called_too_often import CalledTooOften
 from tests.support.plans import Plan, S, executed
 
 WHOLE = {"DataFilters": "[]", "PartitionFilters": "[]", "Location": "InMemoryFileIndex(1 paths)[file:/raw]"}

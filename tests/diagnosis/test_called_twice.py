@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_twice import called_twice
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.plans.node import MetricValue
+from spark_events.diagnosis.repeated_work.called_twice import called_twice
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.cast_filters import cast_filters
+from spark_events.diagnosis.costly_nodes.scans import full_scans
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.cast_filters import cast_filters
-from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

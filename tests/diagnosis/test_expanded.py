@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.expanded import expanded
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.expanded import expanded
 from spark_events.diagnosis.plans.node import LONGEST_TEXT
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.long_case import long_case
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import ExecutedStage
-from spark_events.diagnosis.plans.long_case import long_case
 from spark_events.diagnosis.plans.node import CONDITIONS
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed

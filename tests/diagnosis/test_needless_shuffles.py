@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import ExecutedStage
-from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.no_duplicates import no_duplicates
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.no_duplicates import no_duplicates
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

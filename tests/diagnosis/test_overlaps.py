@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.overlaps import PartGroup, frames_of, groups_of
 from spark_events.diagnosis.plans.plan_part import Pass, PlanPart, named_places
-from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.repeated_work.overlaps import PartGroup, frames_of, groups_of
+from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.parsed_files import ParsedFiles
-from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.repeated_work.parsed_files import ParsedFiles
+from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
 PLACE = "collect at a.py:7"

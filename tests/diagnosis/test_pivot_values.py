@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.pivot_values import PivotValues
+from spark_events.diagnosis.repeated_work.pivot_values import PivotValues
 from tests.support.plans import Plan, S, executed
 
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.joins import joins
+from spark_events.diagnosis.costly_nodes.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.costly_nodes.rewrites import rewrites
+from spark_events.diagnosis.costly_nodes.scans import full_scans
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
-from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import MetricValue
-from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
-from spark_events.diagnosis.plans.parsed_again import parsed_again
-from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.plans.recorded_plans import read_plans
-from spark_events.diagnosis.plans.rewrites import rewrites
-from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.repeated_work.batches import computed_again
+from spark_events.diagnosis.repeated_work.parsed_again import parsed_again
+from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from spark_events.diagnosis.stages.python_time import FASTER_FUNCTIONS, SMALL_BATCH
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.executions import Executions, explained

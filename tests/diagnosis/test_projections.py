@@ -6,7 +6,7 @@ import pytest
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.projections import projections
+from spark_events.diagnosis.repeated_work.projections import projections
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, executed
 

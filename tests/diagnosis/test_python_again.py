@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.batches import computed_again
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.python_again import without_python_again
+from spark_events.diagnosis.repeated_work.batches import computed_again
 from tests.support.plans import Plan, S, executed
 
 OWN, OTHER = (

@@ -9,7 +9,7 @@ import pytest
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
 BEACONS = {"Location": "InMemoryFileIndex(1 paths)[file:/lake/beacons]"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.self_joins import self_joins
+from spark_events.diagnosis.repeated_work.self_joins import self_joins
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

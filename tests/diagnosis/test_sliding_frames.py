@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.sliding_frames import sliding_frames
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.sliding_frames import sliding_frames
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

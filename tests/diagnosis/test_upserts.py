@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.costly_nodes.upserts import upserts
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.upserts import upserts
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 

@@ -1,1 +1,1 @@
-"""What the plans of SQL executions, with what their nodes measured, say about why they are slow."""
+"""The plans of SQL executions with what their nodes measured, as the rules about them see them."""

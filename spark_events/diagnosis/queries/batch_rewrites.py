@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from spark_events.diagnosis.costly_nodes.scans import prunes
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.batches import batch_scans
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import OF_PROGRAM, Node
-from spark_events.diagnosis.plans.scans import prunes
+from spark_events.diagnosis.repeated_work.batches import batch_scans
 from spark_events.diagnosis.thresholds import REWRITE
 
 _LEAST_BATCHES, _LEAST_RATIO = 3, 20

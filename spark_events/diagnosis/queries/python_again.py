@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.batches import OF_BATCH
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import IN_PYTHON, Node
+from spark_events.diagnosis.repeated_work.batches import OF_BATCH
 from spark_events.diagnosis.thresholds import PYTHON
 
 

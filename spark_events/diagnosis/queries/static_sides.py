@@ -9,8 +9,8 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import OF_PROGRAM, Node
-from spark_events.diagnosis.plans.recomputation import OF_COLUMNS, Recomputation
 from spark_events.diagnosis.rdds.schema_reads import SchemaRead, file_scan
+from spark_events.diagnosis.repeated_work.recomputation import OF_COLUMNS, Recomputation
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _OF_STREAM = ("MicroBatchScan", "StateStore", "StreamingRelation")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import OUTGROWN, Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.projections import longest_chain
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
+from spark_events.diagnosis.repeated_work.projections import longest_chain
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.driver_issues import (
     AFTER,

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_too_often import CalledTooOften
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.pivot_values import PivotValues
-from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.repeated_work.called_too_often import CalledTooOften
+from spark_events.diagnosis.repeated_work.pivot_values import PivotValues
+from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.held_cores import HeldCores, cores_of_task
 from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, TinyTasksOfRun

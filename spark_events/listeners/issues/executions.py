@@ -7,29 +7,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spark_events.diagnosis.costly_nodes.aligned_frames import aligned_frames
+from spark_events.diagnosis.costly_nodes.cast_filters import cast_filters
+from spark_events.diagnosis.costly_nodes.expanded import expanded
+from spark_events.diagnosis.costly_nodes.joins import joins
+from spark_events.diagnosis.costly_nodes.long_case import long_case
+from spark_events.diagnosis.costly_nodes.needless_shuffles import needless_shuffles
+from spark_events.diagnosis.costly_nodes.no_duplicates import no_duplicates
+from spark_events.diagnosis.costly_nodes.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.costly_nodes.paired_elements import paired_elements
+from spark_events.diagnosis.costly_nodes.rewrites import rewrites
+from spark_events.diagnosis.costly_nodes.scans import full_scans
+from spark_events.diagnosis.costly_nodes.sliding_frames import grows_with_its_key, sliding_frames
+from spark_events.diagnosis.costly_nodes.slow_patterns import slow_patterns
+from spark_events.diagnosis.costly_nodes.upserts import upserts
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.aligned_frames import aligned_frames
-from spark_events.diagnosis.plans.called_twice import called_twice
-from spark_events.diagnosis.plans.cast_filters import cast_filters
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
-from spark_events.diagnosis.plans.expanded import expanded
-from spark_events.diagnosis.plans.joins import joins
-from spark_events.diagnosis.plans.long_case import long_case
-from spark_events.diagnosis.plans.needless_shuffles import needless_shuffles
-from spark_events.diagnosis.plans.no_duplicates import no_duplicates
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns
-from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
-from spark_events.diagnosis.plans.paired_elements import paired_elements
-from spark_events.diagnosis.plans.parsed_again import parsed_again
-from spark_events.diagnosis.plans.projections import projections
 from spark_events.diagnosis.plans.recorded_plans import read_plans
-from spark_events.diagnosis.plans.rewrites import rewrites
-from spark_events.diagnosis.plans.scans import full_scans
-from spark_events.diagnosis.plans.self_joins import self_joins
-from spark_events.diagnosis.plans.sliding_frames import grows_with_its_key, sliding_frames
-from spark_events.diagnosis.plans.slow_patterns import slow_patterns
-from spark_events.diagnosis.plans.upserts import upserts
 from spark_events.diagnosis.queries.foreach_writers import foreach_writers
+from spark_events.diagnosis.repeated_work.called_twice import called_twice
+from spark_events.diagnosis.repeated_work.parsed_again import parsed_again
+from spark_events.diagnosis.repeated_work.projections import projections
+from spark_events.diagnosis.repeated_work.self_joins import self_joins
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.issues.python_calls import WHOLE_GROUPS, of_functions
 from spark_events.listeners.record_types import SQLExecutionEndRecord

@@ -8,14 +8,14 @@ from typing import Any
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import kept_rdds, read_tasks_measured
-from spark_events.diagnosis.plans.batches import computed_again
-from spark_events.diagnosis.plans.called_twice import is_of_calls
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.plans.node import IN_MEMORY
 from spark_events.diagnosis.queries.python_again import without_python_again
 from spark_events.diagnosis.rdds.listed_again import listing
 from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.rdds.stage_place import place_of_stage
+from spark_events.diagnosis.repeated_work.batches import computed_again
+from spark_events.diagnosis.repeated_work.called_twice import is_of_calls
 from spark_events.diagnosis.small_files import WRITES, small_files
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.thresholds import PYTHON

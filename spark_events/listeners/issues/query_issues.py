@@ -8,7 +8,6 @@ from typing import Any
 
 from spark_events.diagnosis.claims import Claims
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.batches import OF_BATCH
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.queries.small_batches import SmallBatches, batch_work
 from spark_events.diagnosis.queries.streams import (
@@ -18,6 +17,7 @@ from spark_events.diagnosis.queries.streams import (
     is_for_each_batch,
     sources_of,
 )
+from spark_events.diagnosis.repeated_work.batches import OF_BATCH
 from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
 from spark_events.listeners import spark_records

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.looped_reads import READ_ONCE, files_of, read_apart
 from spark_events.diagnosis.plans.node import FILES, Node, columns, without_ids
 from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, above
+from spark_events.diagnosis.repeated_work.looped_reads import READ_ONCE, files_of, read_apart
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TEXT = re.compile(r"Scan (csv|json|xml)\b")

@@ -9,11 +9,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_twice import calls_in
 from spark_events.diagnosis.plans.column_meanings import ColumnMeanings
-from spark_events.diagnosis.plans.counts import CountedRows
 from spark_events.diagnosis.plans.execution import EndedExecution, fills_cache
-from spark_events.diagnosis.plans.looped_reads import LoopedReads
 from spark_events.diagnosis.plans.node import (
     IN_MEMORY,
     OF_PROGRAM,
@@ -22,14 +19,17 @@ from spark_events.diagnosis.plans.node import (
     outputs,
     without_ids,
 )
-from spark_events.diagnosis.plans.overlaps import frames_of, groups_of
-from spark_events.diagnosis.plans.parsed_files import ParsedFiles
-from spark_events.diagnosis.plans.part_issues import computed_again, never_read
 from spark_events.diagnosis.plans.plan_digests import Digest, digest_of, digest_of_work
 from spark_events.diagnosis.plans.plan_part import MOST_PASSES, MOST_PLACES, Pass, PlanPart
-from spark_events.diagnosis.plans.released_caches import ReleasedCaches
 from spark_events.diagnosis.plans.shared_work import only_hands_on
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.repeated_work.called_twice import calls_in
+from spark_events.diagnosis.repeated_work.counts import CountedRows
+from spark_events.diagnosis.repeated_work.looped_reads import LoopedReads
+from spark_events.diagnosis.repeated_work.overlaps import frames_of, groups_of
+from spark_events.diagnosis.repeated_work.parsed_files import ParsedFiles
+from spark_events.diagnosis.repeated_work.part_issues import computed_again, never_read
+from spark_events.diagnosis.repeated_work.released_caches import ReleasedCaches
 
 _MOST_PARTS = 5_000
 _MOST_GROUPED, _MOST_TOLD = 100, 20

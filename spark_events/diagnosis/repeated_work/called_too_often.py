@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_twice import CALL, CALLING, CALLS_OF, calls_in, functions_in
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import ids_of
 from spark_events.diagnosis.plans.node import CUT, FILES, IN_PYTHON, MOVES, Node
 from spark_events.diagnosis.plans.plan_part import MOST_PLACES, named_places
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
+from spark_events.diagnosis.repeated_work.called_twice import CALL, CALLING, CALLS_OF, calls_in, functions_in
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 CALLS = "recomputation.calls"

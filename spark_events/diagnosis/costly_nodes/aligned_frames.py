@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from spark_events.diagnosis.costly_nodes.broadcasts import driver_ms
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.broadcasts import driver_ms
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import BROADCAST, Node
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from spark_events.diagnosis.costly_nodes.needless_shuffles import undone_by
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.needless_shuffles import undone_by
 from spark_events.diagnosis.plans.node import BROADCAST, EXCHANGE, IN_MEMORY, Node, columns
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages, is_accounted_for
 from spark_events.diagnosis.thresholds import RECOMPUTATION, Thresholds

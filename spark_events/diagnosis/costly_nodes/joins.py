@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 
 from spark_events.api.toolkit.formatting import duration
+from spark_events.diagnosis.costly_nodes.aligned_frames import is_of_one_table
+from spark_events.diagnosis.costly_nodes.broadcasts import large_broadcast, missing_broadcast
+from spark_events.diagnosis.costly_nodes.dropped_duplicates import FACTOR, duplicates_dropped_of
+from spark_events.diagnosis.costly_nodes.pairs_tried import PairsTried, condition_besides
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.aligned_frames import is_of_one_table
 from spark_events.diagnosis.plans.alternatives import advice_on_or
-from spark_events.diagnosis.plans.broadcasts import large_broadcast, missing_broadcast
-from spark_events.diagnosis.plans.dropped_duplicates import FACTOR, duplicates_dropped_of
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.join_keys import EQUAL, has_range, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs, without_ids
-from spark_events.diagnosis.plans.pairs_tried import PairsTried, condition_besides
 from spark_events.diagnosis.plans.slow_functions import calls_unknown, slow_in
 from spark_events.diagnosis.plans.work_in_stage import (
     MEASURED_TIMES,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from spark_events.diagnosis.costly_nodes.scans import filter_above, full_scans
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
-from spark_events.diagnosis.plans.scans import filter_above, full_scans
 from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, tasks_time
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.called_twice import CALLS_OF
-from spark_events.diagnosis.plans.overlaps import PartGroup
 from spark_events.diagnosis.plans.plan_part import PlanPart, named_places
+from spark_events.diagnosis.repeated_work.called_twice import CALLS_OF
+from spark_events.diagnosis.repeated_work.overlaps import PartGroup
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
 _MOST_STAGES = 20

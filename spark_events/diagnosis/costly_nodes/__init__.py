@@ -1,0 +1,1 @@
+"""The rules about single nodes of plans: joins, scans, windows, shuffles, and what is done for each row."""

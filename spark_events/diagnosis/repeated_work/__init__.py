@@ -1,0 +1,1 @@
+"""The rules about what SQL executions compute again although they, or others, have computed it."""
