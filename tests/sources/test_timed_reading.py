@@ -18,15 +18,18 @@ from tests.support.waiting import wait_until
 def test_a_function_that_waits(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """It has no value and is not called again; what it returns late comes with the next values."""
     monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
-    freed, calls = threading.Event(), []
+    begun, freed, calls = threading.Event(), threading.Event(), []
 
     def read() -> int:
         calls.append(1)
+        begun.set()
         freed.wait()
         return len(calls)
 
     reading = TimedReading("depth", read)
-    assert [reading(), reading(), len(calls)] == [None, None, 1]
+    first = reading()
+    begun.wait()
+    assert [first, reading(), len(calls)] == [None, None, 1]
     assert caplog.text.count("gauge 'depth': its function takes longer than 0.05 s") == 1
 
     freed.set()
@@ -43,7 +46,8 @@ def test_what_it_raises(error: BaseException) -> None:
         TimedReading("depth", read)()
 
 
-def test_several_reporters_wait_for_one_call() -> None:
+def test_several_reporters_wait_for_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 60)
     begun, freed, calls = threading.Event(), threading.Event(), []
 
     def read() -> int:
@@ -70,14 +74,16 @@ def gauge_threads() -> list[threading.Thread]:
 
 def test_one_thread_calls_all_functions_of_a_reporter(monkeypatch: pytest.MonkeyPatch) -> None:
     """For each thread of Python that uses Spark, py4j keeps one of the JVM. It ends with the reporter's own."""
-    monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 60)
     before, freed = gauge_threads(), threading.Event()
     callers: list[float | None] = []
 
     def report() -> None:
         stuck = TimedReading("stuck", freed.wait)  # type: ignore[arg-type]
         callers.extend(TimedReading("depth", threading.get_ident)() for _ in range(5))
-        assert stuck() is None
+        with monkeypatch.context() as patched:
+            patched.setattr(timed_reading, "LONGEST_S", 0.05)
+            assert stuck() is None
         for _ in range(5):
             callers.append(TimedReading("depth", threading.get_ident)())
             assert stuck() is None
@@ -104,8 +110,9 @@ def test_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gauge_of_an_attachment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 60)
     own = OwnSignals(Registry(()), ApplicationInfo("shop", "app-1"), ListenerSettings())
 
     assert own.gauge("size", lambda: 3, {}).value == 3
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 0.05)
     assert own.gauge("depth", threading.Event().wait, {}).value is None  # type: ignore[arg-type]
