@@ -66,15 +66,22 @@ def read_job_logs(paths: Iterable[Path], until_ms: int | None = None) -> DataFlo
         until_ms: leave out what happened after this time, in ms since the epoch; None for all.
 
     Raises:
-        ConfigError: a path does not exist, or there is no such file below it.
+        ConfigError: a path does not exist, there is no such file below it, or none of the lines is an event.
     """
     graph = DataFlow()
+    has_events = False
     flows_by_job: dict[str, _FlowsOfJob] = {}
     replaced: set[DataKey] = set()
     for path in _files(paths, graph):
         for event in _events(path, graph):
+            has_events = True
             if until_ms is None or event.time_ms <= until_ms:
                 replaced |= _add(event, graph, flows_by_job.setdefault(event.job_id, {}))
+    if graph.skipped and not has_events:
+        raise NothingToReadError(
+            f"{', '.join(map(str, graph.skipped))}: no job event among its lines; skipped "
+            f"{sum(graph.skipped.values())} lines that are not job events"
+        )
     for key in replaced - {key for pair in graph.flows for key in pair if key is not None}:
         del graph.titles[key]
         graph.columns.pop(key, None)

@@ -71,8 +71,8 @@ class Redactor:
         sql: SqlSecrets | None = None,
     ) -> None:
         parts = {part for secret in secrets for part in _parts(secret) if len(part) >= _SHORTEST} - _FLAGS
-        # The longest first: replacing a part first would leave the rest of the whole value visible.
         parts |= {letters for part in parts for letters in _in_base64(part)}
+        # The longest first: replacing a part first would leave the rest of the whole value visible.
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
         self._known = re.compile(known) if known else None
         self._given = _Bounded(pattern) if pattern is not None else None

@@ -49,7 +49,8 @@ class TimedReading:
             call.leave()
             self._tell()
             return None
-        self._call = None
+        if self._call is call:  # another reporter may have begun the next one
+            self._call = None
         return call.value()
 
     def _tell(self) -> None:

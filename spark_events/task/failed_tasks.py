@@ -9,7 +9,6 @@ import re
 import reprlib
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +18,7 @@ from typing import Any
 from spark_events.task.driver_link import DriverLink, driver_link
 from spark_events.task.replaced_functions import replace_function
 from spark_events.task.report import TaskReport, accumulators, cut_to_fit
-from spark_events.task.values import name_of, text_of
+from spark_events.task.values import call_within, name_of, text_within
 
 MOST_BYTES = 1 << 20
 """The longest report that the driver reads."""
@@ -128,7 +127,7 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
     of_type = type(error)
     failure: dict[str, Any] = {
         "type": name_of(of_type.__qualname__ if of_type.__module__ == "builtins" else _full_name(of_type)),
-        "message": _text_within(error, _REPR_S),
+        "message": text_within(error, _REPR_S),
     }
     if (call := getattr(error, "__spark_events_call__", None)) is not None:
         failure["udf"], failure["call"] = call
@@ -140,18 +139,6 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
         if link.local_variables:
             failure["locals"] = _shown_within(frame, link.masked, _REPR_S)
     return failure
-
-
-def _text_within(error: BaseException, within_s: float) -> str:
-    """Return what an exception says; its class alone where the user's own ``__str__`` takes too long."""
-    texts: list[str] = []
-    thread = threading.Thread(target=lambda: texts.append(text_of(error)), daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:  # there may be no more threads
-        return text_of(error)
-    thread.join(within_s)
-    return texts[0] if texts else f"<its str took more than {within_s} s>"
 
 
 def _full_name(of_type: type) -> str:
@@ -188,14 +175,11 @@ def _shown(value: Any) -> str:
 def _shown_within(frame: FrameType, masked: str, within_s: float) -> dict[str, str]:
     """Return the local variables as texts; those that the time is not enough for, without their values.
 
-    The user's own ``__repr__`` may compute a lazy object, for minutes: so it is called on another thread,
-    which ends with the worker.
+    The user's own ``__repr__`` may compute a lazy object.
     """
     values = dict(list(frame.f_locals.items())[:_MOST_LOCALS])
     shown: dict[str, str] = {}
-    thread = threading.Thread(target=_show, args=(values, masked, shown), daemon=True)
-    thread.start()
-    thread.join(within_s)
+    call_within(lambda: _show(values, masked, shown), within_s)
     late = f"<not shown: those before it took {within_s} s>"
     return {name: shown.get(name, late) for name in values}
 

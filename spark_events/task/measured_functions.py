@@ -76,8 +76,18 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     setattr(wrapper, _MEASURED, True)
     with suppress(Exception):  # not every function in C has one
         # applyInPandas counts the parameters, and looks no further than at this function.
-        wrapper.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+        wrapper.__signature__ = _shape_of(function)  # type: ignore[attr-defined]
     return wrapper
+
+
+def _shape_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the parameters of a function, without their defaults: these may be nothing that can be sent."""
+    signature = inspect.signature(function)
+    shaped = [
+        each if each.default is each.empty else each.replace(default=None)
+        for each in signature.parameters.values()
+    ]
+    return signature.replace(parameters=shaped)
 
 
 def _name_of_function(function: Callable[..., Any]) -> str:

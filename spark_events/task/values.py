@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 _MOST_ATTRIBUTES = 50
+ERROR_TEXT_S = 0.5
+"""How long a task waits for the text of an exception that one of its spans tells."""
 _LARGEST = 2**63 - 1
 """The largest whole number of OTLP, and of most JSON; larger ones are sent as texts."""
 
@@ -17,7 +21,28 @@ NOT_GIVEN: Any = object()
 
 def error_of(error: BaseException) -> tuple[str, str]:
     """Return what a span says of an error: its type and message."""
-    return type(error).__name__, text_of(error)
+    return type(error).__name__, text_within(error, ERROR_TEXT_S)
+
+
+def text_within(value: Any, within_s: float) -> str:
+    """Return the text of a value, or that the user's own ``__str__`` takes longer than some seconds."""
+    texts: list[str] = []
+    call_within(lambda: texts.append(text_of(value)), within_s)
+    return texts[0] if texts else f"<its str took more than {within_s} s>"
+
+
+def call_within(work: Callable[[], None], within_s: float) -> None:
+    """Call what runs methods of the user's objects, which may compute for minutes; wait no longer than said.
+
+    It runs on another thread, which ends with the worker; at once where there may be no more threads.
+    """
+    thread = threading.Thread(target=work, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        work()
+        return
+    thread.join(within_s)
 
 
 def text_of(value: Any) -> str:

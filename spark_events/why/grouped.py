@@ -37,7 +37,8 @@ def grouped(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 def _key(issue: FoundIssue) -> tuple[str, ...] | None:
     """Return what issues that are told as one have in common; None for those that are told alone."""
     if issue.kind == kinds.FULL_SCAN and issue.evidence.get(_TABLE) and not _is_of_query(issue):
-        return issue.kind, str(issue.evidence[_TABLE]), str(issue.lost_ms is None)
+        column = issue.evidence.get("scan.column")  # that a filter converts
+        return issue.kind, str(issue.evidence[_TABLE]), str(issue.lost_ms is None), str(column)
     place = _place(issue)
     if issue.kind not in _OF_STAGES or not place:
         return None

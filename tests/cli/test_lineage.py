@@ -211,6 +211,15 @@ def test_data_that_is_not_there(logs: Path, arguments: list[str], said: str) -> 
     assert said in done.stderr
 
 
+def test_a_time_before_all_events_is_no_file_of_something_else(logs: Path) -> None:
+    """Although a line of it is no event."""
+    (log,) = logs.iterdir()
+    log.write_bytes(b"nonsense\n" + log.read_bytes())
+    done = run(logs, "--as-of", "1970-01-01")
+    assert done.returncode == 0, done.stderr
+    assert "no job is known" in done.stdout
+
+
 def test_files_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("print(1)\nprint(2)\n")
     done = run(tmp_path / "app.py")

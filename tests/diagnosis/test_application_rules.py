@@ -599,6 +599,20 @@ def test_a_loop_of_columns_is_told_where_most_of_many_are_computed(
     assert ("driverAlone.looped" in evidence) is is_told
 
 
+def test_what_comes_after_the_last_stage_is_no_loop_of_columns() -> None:
+    """The plan that one may have made was computed before."""
+    time = driver(idle_time_ms=1, min_time_ms=S)
+    ran(time, S, 2 * S)
+    time.executions(1, 2 * S)
+    ran(time, 3 * S, 5 * S)
+    time.execution_planned(executed(Plan()(0, f"Project [{CASES}"[:500], 1)(1, FIELDS, 1)))
+    time.executions(-1, 5 * S)
+    time.end(65 * S)
+    issue = told(time, 65 * S)["idle-cores"]
+    assert "after its last stage" in issue.sentence
+    assert "driverAlone.looped" not in issue.evidence
+
+
 def test_a_long_pause_is_before_the_write_that_follows() -> None:
     """However Spark calls its stages; a short one may be before any of many."""
     plan = Plan()(0, "Execute InsertIntoHadoopFsRelationCommand file:/out/sold")(1, "Scan parquet db.t", 1)

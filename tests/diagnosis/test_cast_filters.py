@@ -13,6 +13,10 @@ from tests.support.plans import Plan, S, executed
 OF_TEXT = "Filter (isnotnull(line_id#0) AND (cast(line_id#0 as bigint) = 300))"
 
 
+CUT_AT_AND = f"Filter ({'isnotnull(a#1) AND ' * 24}(cast(line_id#0 as bigint) = 300) AND "
+CUT_AT_AND = f"{CUT_AT_AND:(<500}"
+
+
 def told(
     condition: str = OF_TEXT,
     scan: str = "Scan parquet ",
@@ -74,6 +78,7 @@ def test_other_types(condition: str, shown: str, may_be_quoted: bool) -> None:
         told("Filter (stop#2 = cast(300 as string))"),
         told("Filter (isnotnull(stop#2) AND (cast(line_id#0 as bigint) = stop#2))"),
         told("Filter ((cast(at#0 as date) >= 2020-01-01) AND (stop#2 = 7))"),
+        told(CUT_AT_AND),
         told(kept=300_000),
         told(rows=90_000, kept=10),
         told(scan="Scan csv "),
@@ -84,6 +89,7 @@ def test_other_types(condition: str, shown: str, may_be_quoted: bool) -> None:
         "a constant",
         "two columns",
         "another condition",
+        "a further one may be cut off",
         "keeps many",
         "few rows",
         "text has no statistics",

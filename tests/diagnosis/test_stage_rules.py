@@ -405,6 +405,17 @@ def test_workers_that_serve_one_task_each() -> None:
     assert "python.newWorkers" not in reused.evidence
 
 
+@pytest.mark.parametrize(
+    ("task_s", "in_rdd"), [(50, True), (10, False)], ids=["long for another reason", "starts do not count"]
+)
+def test_workers_that_are_not_what_takes_long(task_s: int, in_rdd: bool) -> None:
+    """The advice names the setting, but it is not what the time goes to."""
+    python = PythonTimes(run_ms=4 * task_s * S, in_rdd=in_rdd)
+    issue = issues_of(EndedStage(4, measured([task_s * S] * 4), python, reuses_workers=False))["python"]
+    assert "python.newWorkers" not in issue.evidence
+    assert issue.advice.startswith("spark.python.worker.reuse=false")
+
+
 def test_values_that_are_grouped_by_key() -> None:
     tasks, python = measured([100 * S] * 4), PythonTimes(400 * S, in_rdd=True)
     for by_key in (True, False):

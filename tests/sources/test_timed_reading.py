@@ -68,6 +68,23 @@ def test_several_reporters_wait_for_one_call(monkeypatch: pytest.MonkeyPatch) ->
     assert values == [7, 7]
 
 
+def test_a_call_that_another_reporter_has_begun_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has waited for the call before takes its value, and not the next call away."""
+    monkeypatch.setattr(timed_reading, "LONGEST_S", 60)
+    reading = TimedReading("depth", lambda: 7)
+    waits = timed_reading._Call.is_done_in_time
+    next_call = object()
+
+    def begun_meanwhile(call: timed_reading._Call) -> bool:
+        is_done = waits(call)
+        monkeypatch.setattr(reading, "_call", next_call)
+        return is_done
+
+    monkeypatch.setattr(timed_reading._Call, "is_done_in_time", begun_meanwhile)
+    assert reading() == 7
+    assert reading._call is next_call  # type: ignore[comparison-overlap]
+
+
 def gauge_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "spark-events-gauges"]
 

@@ -24,7 +24,7 @@ from spark_events.listeners.tasks.failed_tasks import FailedTasks
 from spark_events.sources.driver.tasks import task_reports
 from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
 from spark_events.sources.driver.tasks.task_reports import TaskReports, _Dropped
-from spark_events.task import failed_tasks
+from spark_events.task import failed_tasks, values
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.report import MOST_BYTES, TaskReport
 from tests.support.task_context import TaskContextOfOneTask
@@ -290,13 +290,42 @@ def test_a_task_that_spark_cuts_short(
     assert [report["failed"].get("type") for report in received[:-1]] == expected
 
 
+class SlowError(Exception):
+    """Has a text that never comes."""
+
+    def __str__(self) -> str:
+        threading.Event().wait()
+        return "never"
+
+
+def test_spans_do_not_wait_for_the_text_of_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that it leaves, and those that are open when the task fails."""
+    monkeypatch.setattr(values, "ERROR_TEXT_S", 0.05)
+    late = ("SlowError", "<its str took more than 0.05 s>")
+    assert values.error_of(SlowError()) == late
+
+
+@pytest.mark.parametrize("shown", [False, True], ids=["an exception", "and variables"])
+def test_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch, shown: bool) -> None:
+    """What the user's methods say is told all the same."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    number = 5
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    try:
+        raise ValueError(f"no {number}")
+    except ValueError as error:
+        failure = failed_tasks._failure(
+            error, DriverLink(5, ("app-1", ""), local_variables=shown, masked="secret")
+        )
+    assert failure["message"] == "no 5"
+    assert failure.get("locals", {}).get("number") == ("5" if shown else None)
+
+
 def test_an_exception_whose_text_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task does not wait for it longer than for its variables."""
-
-    class SlowError(Exception):
-        def __str__(self) -> str:
-            threading.Event().wait()
-            return "never"
 
     monkeypatch.setattr(failed_tasks, "_REPR_S", 0.05)
     failure = failed_tasks._failure(SlowError(), DriverLink(5, ("app-1", "")))

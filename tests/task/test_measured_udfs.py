@@ -74,6 +74,20 @@ def test_an_object_is_pickled_its_own_way() -> None:
     assert vars(arrived.__wrapped__) == {}
 
 
+def priced(text: str, lock: Any = threading.Lock()) -> int:  # noqa: B008
+    """A function that workers import, whose default cannot be pickled."""
+    return int(text)
+
+
+def test_the_default_of_a_parameter_is_not_pickled() -> None:
+    """A function of a module is pickled by its name."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+
+    made = measured(priced)
+    assert cloudpickle.loads(cloudpickle.dumps(made))("5") == 5
+    assert len(inspect.getfullargspec(made).defaults or ()) == 1
+
+
 def test_what_a_function_has_of_its_own_stays() -> None:
     def price(text: str) -> int:
         return int(text)

@@ -49,6 +49,16 @@ def test_scans_of_one_table_are_one_issue() -> None:
     assert alone == other
 
 
+def test_scans_whose_filters_convert_another_column_are_told_apart() -> None:
+    """And from those of partitions: the answer says which column it is."""
+    of_table = {"kind": "full-scan", "sentence": "reads all", "scan.table": "tracking"}
+    by_column = [
+        issue(f"SQL execution {n} (parquet of tracking)", None, shareMs=4_000, **of_table, **column)
+        for n, column in enumerate(({"scan.column": "line"}, {"scan.column": "stop"}, {}))
+    ]
+    assert len(grouped(by_column)) == 3
+
+
 def test_functions_of_a_query_are_told_apart() -> None:
     """By their names; how many stages each has is said of all."""
     said = (

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from spark_events.api import ConfigError, needs_extra
-from spark_events.api.errors import NothingToReadError, UsageError
+from spark_events.api.errors import UsageError
 from spark_events.api.toolkit.formatting import some_names
 from spark_events.cli.lineage import answers
 from spark_events.cli.lineage.answers import Answer
@@ -262,8 +262,6 @@ def _logged(paths: list[Path], asked: _Asked) -> _Known:
         return _Known(after, before)
     flow = read_job_logs(paths, None if asked.as_of is None else time_of("--as-of", asked.as_of))
     _warn_of(flow)
-    if not flow.jobs and flow.skipped:
-        raise NothingToReadError(f"{', '.join(map(str, paths))}: no job event among its lines")
     return _Known(flow)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spark_events.diagnosis.costly_nodes.scans import filter_above, full_scans
+from spark_events.diagnosis.costly_nodes.scans import EXISTS, filter_above, full_scans
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
@@ -23,27 +23,38 @@ _CONVERTED = re.compile(
     r"cast\(([\w.]+)#\d+L? as (\w+(?:\(\d+,\d+\))?)\) (=|IN|[<>]=?) (\([^()#]*\)|[^()#]+?)(?=\)| AND|$)",
     re.ASCII,
 )
-_EXISTS = re.compile(r"isnotnull\([^()]*\)", re.ASCII)
 _BY_VALUES = ("=", "IN")
 _LONGEST_CONSTANT = 40
 
 
 def cast_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each scan of which a filter keeps few rows, if it converts a column before it compares it."""
-    all_read = {stage for issue in full_scans(execution, thresholds) for stage in issue.stages}
     for scan in execution.nodes():
         read = scan.rows or 0
-        if not scan.name.startswith(_HAVE_STATISTICS) or read < _LEAST_ROWS or scan.stages & all_read:
+        if not scan.name.startswith(_HAVE_STATISTICS) or read < _LEAST_ROWS:
             continue
         filtered = filter_above(scan)
         kept = filtered.rows if filtered is not None else None
         if filtered is None or kept is None or kept > thresholds.scan_kept * read:
             continue
-        converted = _CONVERTED.search(filtered.text)
-        # Of several conditions, nobody knows which drops the rows.
-        rest = _CONVERTED.sub("", _EXISTS.sub("", filtered.text.partition(" ")[2]))
-        if converted is not None and not rest.replace("AND", "").strip("() "):
+        converted = _only_conversion(filtered)
+        if converted is not None and not _reads_all_partitions(scan, execution, thresholds):
             yield _issue(scan, kept, converted, execution)
+
+
+def _only_conversion(filtered: Node) -> re.Match[str] | None:
+    """Return the first comparison of a converted column; None if there are others: nobody knows which drops.
+
+    A further condition may also be in the part of a text that is cut off.
+    """
+    rest = _CONVERTED.sub("", EXISTS.sub("", filtered.text.partition(" ")[2]))
+    is_only = not filtered.is_cut and not rest.replace("AND", "").strip("() ")
+    return _CONVERTED.search(filtered.text) if is_only else None
+
+
+def _reads_all_partitions(scan: Node, execution: EndedExecution, thresholds: Thresholds) -> bool:
+    """Return whether another rule tells of a scan that partitions should be left out first."""
+    return any(scan.stages & issue.stages for issue in full_scans(execution, thresholds))
 
 
 def _issue(scan: Node, kept: int, converted: re.Match[str], execution: EndedExecution) -> Issue:

@@ -22,7 +22,7 @@ _SCHEMA, _OUTPUT = (
     re.compile(r"ReadSchema: struct<(.*)>$", re.ASCII),
     re.compile(r"^[^\[]*\[([^\]]*)\]", re.ASCII),
 )
-_FIELD, _EXISTS = re.compile(r"(?:^|,)([\w.]+):", re.ASCII), re.compile(r"isnotnull\([^()]*\)", re.ASCII)
+_FIELD, EXISTS = re.compile(r"(?:^|,)([\w.]+):", re.ASCII), re.compile(r"isnotnull\([^()]*\)", re.ASCII)
 _OF_FILES = (
     "_metadata",
     "file_path",
@@ -143,7 +143,7 @@ def _condition(filtered: Node) -> str:
     That a column has a value is asked of all by which something is joined.
     """
     text = _RETURNED.sub("", filtered.text)
-    by = columns(_EXISTS.sub("", text))
+    by = columns(EXISTS.sub("", text))
     by += [_called(returned, filtered) for returned in _RETURNED.findall(filtered.text)]
     return ", ".join(dict.fromkeys(by or columns(text)))
 

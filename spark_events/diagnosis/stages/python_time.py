@@ -36,7 +36,9 @@ _QUICK_FUNCTIONS = (
     "busy machine; the rest is what the functions compute. DataFrames do in the JVM what they can."
 )
 _SMALL_START_MS = 300
-"""What a task waits at least if it has something large to load; a busy machine takes as long for little."""
+"""So short, a task may wait for a worker that loads next to nothing."""
+_LONGEST_START_MS = 10_000
+"""Tasks that take longer do so for another reason than that each starts a worker."""
 _STARTED_MS = 3_000
 """So long, the first task of a core may wait for its Python worker."""
 OF_RDD, OF_OBJECTS = "Python functions of an RDD", "python.objects"
@@ -61,13 +63,22 @@ _LOADED_BY_EACH = (
     "If they refer to something large (a dict, a list, a model), bring it by sc.broadcast(), which each "
     "Python worker loads once; if the same runs faster with fewer partitions, that is it."
 )
+_LOADED_ANEW = (
+    "Every task loads the functions anew, with all that they refer to: give large objects to them as "
+    "broadcast variables (sc.broadcast), and import what takes long in a module of their own."
+)
+_FEWER_TASKS = (
+    "Every task loads the functions anew: use fewer and larger tasks (coalesce(), repartition(), "
+    "spark.sql.shuffle.partitions, spark.sql.files.maxPartitionBytes). If the functions refer to large "
+    "objects, bring these by sc.broadcast()."
+)
 LOADED_BY = "python.loadedBy"
 """How many tasks load functions anew, with all that these refer to, where that are far more than cores."""
 _FEW_ROWS_OF_TASK, _TASKS_OF_A_CORE = 1_000, 2
 _LONG_US = 5_000
-"""A record that takes so long of Python loads something, or waits, rather than what each task loads does."""
+"""From here on, it is rather each record that loads something, or waits, than each task."""
 NEW_WORKERS = "python.newWorkers"
-"""How many tasks start a Python worker each, because the configuration says so."""
+"""How many tasks start a Python worker each, because the configuration says so, where that may take long."""
 SMALL_TASKS = "python.smallTasks"
 """How many tasks a stage has for functions in Python that get few rows each."""
 _BY_A_KEY = (
@@ -100,7 +111,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     said, advice, evidence = _of_rdd(stage, thresholds) if python.in_rdd else _of_frame(stage)
     if not stage.reuses_workers:
         advice = f"{_NEW_WORKERS} {advice}"
-        evidence[NEW_WORKERS] = stage.measured.tasks
+        if python.in_rdd and run.median <= _LONGEST_START_MS:  # of DataFrames, starts are measured apart
+            evidence[NEW_WORKERS] = stage.measured.tasks
     return Issue(
         PYTHON,
         PYTHON,
@@ -153,8 +165,8 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
         has_few_rows = 0 < stage.measured.rows.median <= _FEW_ROWS_OF_TASK
         if has_few_rows and tasks >= _TASKS_OF_A_CORE * stage.cores:
             said += f", or {each} for each of its {tasks:,} tasks, at the median, however few these get"
-            by_row = each_us >= _LONG_US
-            return said, f"{advice} {_LOADED_BY_EACH}" if by_row else f"{_LOADED_BY_EACH} {advice}", evidence
+            parts = (advice, _LOADED_BY_EACH) if each_us >= _LONG_US else (_LOADED_BY_EACH, advice)
+            return said, " ".join(parts), evidence
     return said, f"{advice} {_LARGE_OBJECTS}", evidence
 
 
@@ -182,16 +194,7 @@ def python_starts(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if again_ms < thresholds.python_share * python.start_ms or again_ms <= 0:
         return None
     each_ms = python.start_ms // measured.tasks
-    advice = (
-        "Every task loads the functions anew, with all that they refer to: give large objects to them as "
-        "broadcast variables (sc.broadcast), and import what takes long in a module of their own."
-    )
-    if each_ms < _SMALL_START_MS:
-        advice = (
-            "Every task loads the functions anew: use fewer and larger tasks (coalesce(), repartition(), "
-            "spark.sql.shuffle.partitions, spark.sql.files.maxPartitionBytes). If the functions refer to "
-            "large objects, bring these by sc.broadcast()."
-        )
+    advice = _FEWER_TASKS if each_ms < _SMALL_START_MS else _LOADED_ANEW
     return Issue(
         PYTHON,
         f"{PYTHON} starts",

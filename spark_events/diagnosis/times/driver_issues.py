@@ -125,10 +125,8 @@ _ELSEWHERE = (
     "The program computes, waits or calls something else there: move that work into Spark, run it beside the "
     "jobs, or let the application start when what it waits for is there."
 )
-
-
 LOOPED = "driverAlone.looped"
-"""The evidence of a plan such as withColumn() in a loop makes."""
+"""The evidence of a plan such as withColumn() in a loop makes, where the driver works most of the time."""
 
 
 @dataclass(slots=True)
@@ -204,7 +202,8 @@ def driver_issue(
         in_program = first.within_ms * 2 <= first.time_ms
         advice = _in_program(looped, longest[0]) if in_program else _IN_SPARK
         # A single select of as many columns takes a machine that is busy for a while, too.
-        if in_program and 2 * alone_ms >= wall_ms and (looped.computed or looped.projections):
+        may_be_looped = in_program and longest[0] != AT_END and 2 * alone_ms >= wall_ms
+        if may_be_looped and (looped.computed or looped.projections):
             evidence[LOOPED] = True
         if longest[0].startswith(AT_START):
             evidence |= {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}

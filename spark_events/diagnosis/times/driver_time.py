@@ -167,7 +167,8 @@ class DriverTime:
         self._first_use.planned(execution)
         self._looped.any_planned = True
         self._looped.many_columns = self._looped.many_columns or has_many_columns(execution)
-        self._looped.computed = self._looped.computed or computes_many_columns(execution)
+        if self._looped.many_columns and not self._looped.computed:
+            self._looped.computed = computes_many_columns(execution)
         self._looped.projections = max(self._looped.projections, longest_chain(execution))
         if written := execution.written():
             write = f"the write into {written[0]}"

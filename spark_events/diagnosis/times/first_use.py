@@ -77,10 +77,7 @@ def has_many_columns(execution: EndedExecution) -> bool:
     What is kept of a text ends before Spark says how many columns it leaves out.
     """
     nodes = list(execution.nodes())
-    return len(nodes) >= _MANY_NODES or any(
-        _has_many_fields(node) or (node.name == "Project" and len(node.text) >= LONGEST_TEXT)
-        for node in nodes
-    )
+    return len(nodes) >= _MANY_NODES or any(_has_many_fields(node) or _is_cut_project(node) for node in nodes)
 
 
 def computes_many_columns(execution: EndedExecution) -> bool:
@@ -90,7 +87,7 @@ def computes_many_columns(execution: EndedExecution) -> bool:
 
 
 def _computes_most(node: Node) -> bool:
-    if node.name != "Project" or len(node.text) < LONGEST_TEXT:
+    if not _is_cut_project(node):
         return False
     whole = items(node.text)[:-1]
     computed = sum(" AS " in item for item in whole)
@@ -107,4 +104,8 @@ def _is_large(node: Node) -> bool:
     if _has_many_fields(node):
         return True
     # One expression that alone is as long as what is kept of the text: made of itself in a loop.
-    return node.name == "Project" and len(node.text) >= LONGEST_TEXT and len(items(node.text)) <= _FEW_ITEMS
+    return _is_cut_project(node) and len(items(node.text)) <= _FEW_ITEMS
+
+
+def _is_cut_project(node: Node) -> bool:
+    return node.name == "Project" and len(node.text) >= LONGEST_TEXT
