@@ -17,8 +17,8 @@ from spark_events.history.table import Table
 from spark_events.history.tables.all_tables import TABLES
 from spark_events.listeners.scopes import ScopeFormat
 from spark_events.runtime.settings import Declared, declared_in
+from spark_events.sources.attaching.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.sources.instead import default_text
-from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.sql_runner.manifest.properties import QuerySettings
 
 ROOT = Path(__file__).parents[1]

@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from spark_events import api, ctas, lineage, task
     from spark_events.history.from_python import report
     from spark_events.lineage import add_lineage_edges
-    from spark_events.sources.attach import attach
-    from spark_events.sources.attachment import Attachment
+    from spark_events.sources.attaching.attach import attach
+    from spark_events.sources.attaching.attachment import Attachment
 
     __version__: str
 
 __all__ = ["Attachment", "add_lineage_edges", "api", "attach", "ctas", "lineage", "report", "task"]
 # Imported when they are used: most commands need none of them.
 _MODULES = {
-    "Attachment": "spark_events.sources.attachment",
+    "Attachment": "spark_events.sources.attaching.attachment",
     "add_lineage_edges": "spark_events.lineage",
-    "attach": "spark_events.sources.attach",
+    "attach": "spark_events.sources.attaching.attach",
     "report": "spark_events.history.from_python",
 }
 _SUBMODULES = ("api", "ctas", "lineage", "task")

@@ -21,8 +21,8 @@ from spark_events.history.tables.all_tables import TABLES
 from spark_events.history.tables.failures import FAILURES
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.why.explanation import Explanation
-from spark_events.why.read_events import explain_events
-from spark_events.why.read_logs import explain_logs
+from spark_events.why.reading.read_events import explain_events
+from spark_events.why.reading.read_logs import explain_logs
 from spark_events.why.written import as_values
 
 with needs_extra("mcp", "mcp", "spark-events mcp"):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
+from spark_events.api.toolkit.uninterrupted import Uninterrupted
 from spark_events.api.toolkit.units import BaseUnit, base_unit
-from spark_events.api.uninterrupted import Uninterrupted
 from spark_events.api.wrong_values import LARGEST, drop, finite_of, text_of
 
 

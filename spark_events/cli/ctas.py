@@ -27,9 +27,9 @@ from spark_events.cli.terminal.console import (
 from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.cli.terminal.registering import command
 from spark_events.ctas.errors import JournalError
-from spark_events.ctas.recovery import Recovered
-from spark_events.ctas.transaction import Transaction
-from spark_events.ctas.transactions import Transactions, transactions_of
+from spark_events.ctas.transactions.recovery import Recovered
+from spark_events.ctas.transactions.session_transactions import Transactions, transactions_of
+from spark_events.ctas.transactions.transaction import Transaction
 from spark_events.spark.conf import read_conf
 from spark_events.spark.session import QUIET, start_session
 

@@ -63,7 +63,7 @@ def demo(
 
 def _explain(folder: Path) -> None:
     from spark_events.cli.why.tables import print_explanation
-    from spark_events.why.read_logs import explain_logs
+    from spark_events.why.reading.read_logs import explain_logs
 
     explanations, _ = explain_logs([str(folder / LOGS)], SHORT)
     for explanation in explanations:

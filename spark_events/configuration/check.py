@@ -21,8 +21,8 @@ from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.plugins import EVENTS, create_reporter
 from spark_events.runtime.settings import key_of
 from spark_events.runtime.setup import FACTORY, ReporterSetup
+from spark_events.sources.attaching.unknown_keys import OF_THE_FRAMEWORK, unknown_keys
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.unknown_keys import OF_THE_FRAMEWORK, unknown_keys
 from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0

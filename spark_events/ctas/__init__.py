@@ -14,10 +14,10 @@ from spark_events.ctas.errors import (
     NotAtomicError,
 )
 from spark_events.ctas.lifecycle import CtasJobStatusHook, JobStatusHook
-from spark_events.ctas.recovery import Recovered
 from spark_events.ctas.statement import CtasResult, create_table_as, sql
-from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction
-from spark_events.ctas.transactions import Transactions, transactions_of
+from spark_events.ctas.transactions.recovery import Recovered
+from spark_events.ctas.transactions.session_transactions import Transactions, transactions_of
+from spark_events.ctas.transactions.transaction import Level, Purpose, State, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, TwoPhaseCatalog, TwoPhaseCatalogTable, Written
 
 __all__ = [

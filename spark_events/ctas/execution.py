@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.ctas.journaled_table import JournaledTable
-from spark_events.ctas.transactions import Transactions
+from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.session_transactions import Transactions
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.listeners.failures import failures
 from spark_events.runtime.foreign_errors import with_type

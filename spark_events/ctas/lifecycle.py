@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from spark_events.ctas.checks import Check, run_checks
 from spark_events.ctas.errors import CtasError, NotAtomicError
 from spark_events.ctas.execution import StatementExecution, was_cancelled
-from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.streams import BoundedStream
-from spark_events.ctas.transaction import Level, Transaction
+from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger

@@ -11,11 +11,11 @@ import orjson
 from spark_events.ctas.checks import Check
 from spark_events.ctas.errors import CtasError
 from spark_events.ctas.execution import StatementExecution
-from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.lifecycle import Conditions, JobStatusHook, Lifecycle
 from spark_events.ctas.streams import BoundedStream, refuse_stream
-from spark_events.ctas.transaction import Level, Purpose, TablePath
-from spark_events.ctas.transactions import Transactions, transactions_of
+from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.session_transactions import Transactions, transactions_of
+from spark_events.ctas.transactions.transaction import Level, Purpose, TablePath
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.spark.sql_text import literal, quoted
 

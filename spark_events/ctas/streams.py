@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from spark_events.ctas.errors import NotAtomicError
-from spark_events.ctas.journaled_table import JournaledTable
-from spark_events.ctas.transaction import Transaction
+from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.transaction import Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
 _BOUNDED = ("availableNow", "once")

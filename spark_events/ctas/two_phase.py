@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from spark_events.ctas.transaction import Level, Purpose, TablePath
+from spark_events.ctas.transactions.transaction import Level, Purpose, TablePath
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, UsageError, needs_extra
-from spark_events.api.timed_http import http_opener, same_origin
 from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.api.toolkit.timed_http import http_opener, same_origin
 from spark_events.api.toolkit.urls import is_http_url
 from spark_events.history.figures.job_runs import ENDS, LOST, UNKNOWN, status_of_silence
 from spark_events.history.figures.timeline import BAD_STATES, DOWN, NOT_HEARD, STARTING, STOPPED, UP, UP_IN

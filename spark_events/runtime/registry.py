@@ -17,17 +17,17 @@ from spark_events.api import (
     SpanBuilder,
 )
 from spark_events.runtime.foreign_errors import text_of
-from spark_events.runtime.inbox import Item, estimate_bytes
 from spark_events.runtime.log_once import OnceLog
-from spark_events.runtime.losses import Losses
 from spark_events.runtime.plugins import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, register_gauges
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.stats import LOSS_CAUSES
-from spark_events.runtime.turns import OWN_THREADS, Lanes, Threads
-from spark_events.runtime.worker import Worker
+from spark_events.runtime.workers.inbox import Item, estimate_bytes
+from spark_events.runtime.workers.losses import Losses
+from spark_events.runtime.workers.stats import LOSS_CAUSES
+from spark_events.runtime.workers.turns import OWN_THREADS, Lanes, Threads
+from spark_events.runtime.workers.worker import Worker
 
 SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
 

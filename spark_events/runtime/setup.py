@@ -14,10 +14,10 @@ from spark_events.api import option_types as types
 from spark_events.api.reporter import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE, JOURNAL_MAX_BYTES
 from spark_events.runtime.filters import Filter, SeenVariables, parse_patterns
 from spark_events.runtime.foreign_errors import describe
-from spark_events.runtime.inbox import QueueBounds
 from spark_events.runtime.journal import Bounds
 from spark_events.runtime.plugins import KINDS, METRICS, Kind, installed, load_factory
 from spark_events.runtime.settings import declared_in, key_of, read_declared, setting
+from spark_events.runtime.workers.inbox import QueueBounds
 
 
 @dataclass(frozen=True)

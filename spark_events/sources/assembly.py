@@ -14,7 +14,7 @@ from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
-from spark_events.runtime.turns import Lanes
+from spark_events.runtime.workers.turns import Lanes
 from spark_events.sources.configuration import Configuration, read_configuration
 
 

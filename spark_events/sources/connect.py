@@ -16,7 +16,7 @@ from spark_events.listeners.long_texts import cut_texts
 from spark_events.listeners.record_fields import APP_ID, APP_NAME, RUN_ID, TIMESTAMP
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
-from spark_events.sources.attached_again import again_of
+from spark_events.sources.attaching.attached_again import again_of
 from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats
 from spark_events.sources.interactive import is_interactive

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.runtime.log_once import logger
-from spark_events.sources.attach import attach
-from spark_events.sources.attachment import Attachment
+from spark_events.sources.attaching.attach import attach
+from spark_events.sources.attaching.attachment import Attachment
+from spark_events.sources.attaching.driver_log import tell
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.ending.supervisor_link import keep_to_this_process
-from spark_events.sources.driver_log import tell
 from spark_events.spark.own_python import command_of, command_to_import
 from spark_events.submit import supervisor
 from spark_events.submit.cluster_mode import USERS_PYTHON

@@ -19,7 +19,7 @@ from spark_events.api.errors import UsageError
 from spark_events.listeners.settings import ListenerSettings, read_settings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.settings import key_of
-from spark_events.sources import driver_log
+from spark_events.sources.attaching import driver_log
 from spark_events.spark.conf import spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
 from spark_events.spark.own_python import command_of

@@ -18,9 +18,9 @@ from spark_events.why.answer import WAITED_FOR, answer
 from spark_events.why.consequences import in_order, without_held_up_starts
 from spark_events.why.found_issue import FoundIssue, by_cost, issue_of, with_present_values
 from spark_events.why.grouped import grouped
-from spark_events.why.heap_use import HeapUse
 from spark_events.why.longest_stages import LongestStages, StagesOfPlace
-from spark_events.why.run_figures import RunFigures
+from spark_events.why.reading.heap_use import HeapUse
+from spark_events.why.reading.run_figures import RunFigures
 from spark_events.why.shown import whole_percent
 
 SMALL_MS = 1_000

@@ -7,7 +7,7 @@ import gzip
 import pytest
 import requests
 
-from spark_events.api.http_once import OneTryAdapter, innermost
+from spark_events.api.toolkit.http_once import OneTryAdapter, innermost
 from tests.support.raw_http import DRIPS, dripping, raw_http
 from tests.support.socks import socks_proxy
 

@@ -10,7 +10,7 @@ from urllib.request import Request
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.api.timed_http import http_opener
+from spark_events.api.toolkit.timed_http import http_opener
 from spark_events.history.current import of_endpoint
 from tests.support.raw_http import serving
 

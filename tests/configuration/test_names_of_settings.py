@@ -12,7 +12,7 @@ from spark_events.api import Option
 from spark_events.ctas.settings import OF_CTAS
 from spark_events.runtime.plugins import KINDS, installed, load_factory
 from spark_events.runtime.settings import declared_in
-from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.sources.attaching.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.sql_runner.manifest.properties import QuerySettings
 from tests.support.paths import REPO
 

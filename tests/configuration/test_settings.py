@@ -15,8 +15,8 @@ from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.settings import Declared, declared_in
 from spark_events.runtime.setup import ReporterSettings, read_setups
+from spark_events.sources.attaching.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.sources.instead import default_text
-from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 
 FILE = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.reporter.f.path": "/tmp/x"}
 OWN = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_events import ctas
-from spark_events.ctas.calls_later import CallsLater
+from spark_events.ctas.transactions.calls_later import CallsLater
 from tests.support.waiting import wait_until
 
 NAME = "tests-calls-later"
@@ -47,7 +47,7 @@ def test_one_that_comes_sooner_does_not_wait_for_the_others() -> None:
 
 
 def test_the_process_ends_without_it() -> None:
-    code = "from spark_events.ctas.calls_later import CallsLater; CallsLater('x').after(3600, print)"
+    code = "from spark_events.ctas.transactions.calls_later import CallsLater; CallsLater('x').after(3600, print)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 

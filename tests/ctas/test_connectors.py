@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 
 from spark_events import ctas
 from spark_events.ctas import fault_points
-from spark_events.ctas.transaction import Level
+from spark_events.ctas.transactions.transaction import Level
 from tests.support.lakehouse import CONNECTORS
 from tests.support.servers import jars
 from tests.support.spark import local_spark

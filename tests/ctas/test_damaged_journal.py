@@ -17,8 +17,8 @@ from spark_events import ctas
 from spark_events.cli import ctas as commands
 from spark_events.cli.main import app
 from spark_events.ctas.errors import JournalError
-from spark_events.ctas.journal import TransactionJournal
-from spark_events.ctas.transaction import State, new_txid
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.transaction import State, new_txid
 from tests.support.ctas_journals import ME, journal_at, transaction
 
 pytestmark = pytest.mark.spark

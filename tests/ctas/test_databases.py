@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 
 from spark_events import ctas
 from spark_events.ctas import fault_points
-from spark_events.ctas.transaction import Level
+from spark_events.ctas.transactions.transaction import Level
 
 pytestmark = pytest.mark.spark
 SCHEMA = "db.shop"

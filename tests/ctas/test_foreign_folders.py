@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_events import ctas
-from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
+from spark_events.ctas.transactions.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.spark.owner import Owner
 
 pytestmark = pytest.mark.spark

@@ -18,9 +18,9 @@ import pytest
 from spark_events import ctas
 from spark_events.api import ConfigError
 from spark_events.ctas.errors import JournalError
-from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.settings import CtasSettings, read_settings
-from spark_events.ctas.transaction import State, Transaction, new_txid
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.transaction import State, Transaction, new_txid
 from spark_events.runtime.redaction import read_patterns
 from spark_events.spark.owner import Owner
 from tests.support.ctas_journals import ME, OTHER, journal_at, transaction

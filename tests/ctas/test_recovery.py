@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_events.ctas.recovery import (
+from spark_events.ctas.transactions.recovery import (
     CatalogStatus,
     OwnerStatus,
     RecoveryAction,
@@ -16,7 +16,7 @@ from spark_events.ctas.recovery import (
     decide,
     note_on,
 )
-from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction
+from spark_events.ctas.transactions.transaction import Level, Purpose, State, TablePath, Transaction
 from spark_events.spark.owner import Owner
 
 NOW_MS = 1_000

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from spark_events import ctas
-from spark_events.ctas.transaction import Level
+from spark_events.ctas.transactions.transaction import Level
 from tests.support.waiting import wait_until
 
 Folders = Callable[[], list[str]]

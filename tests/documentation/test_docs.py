@@ -19,7 +19,7 @@ from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.runtime import event_names
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.plugins import KINDS, installed, load_factory
-from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.sources.attaching.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from tests.support.paths import REPO
 from tests.support.raw_http import serving
 from tests.support.waiting import wait_until

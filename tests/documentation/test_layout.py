@@ -61,6 +61,13 @@ def test_at_the_root_stand_packages_and_the_public_entry_alone() -> None:
     }
 
 
+def test_each_folder_can_be_read_at_a_glance() -> None:
+    """What one listing shows, a reader keeps in mind; a folder that grows beyond it has two subjects."""
+    files = Counter(path.parent for path in SOURCES if path.name != "__init__.py")
+
+    assert {folder: count for folder, count in files.items() if count > 17} == {}
+
+
 def test_the_library_has_no_console() -> None:
     """Commands print; what they call returns values."""
     for path in ROOT.rglob("*.py"):

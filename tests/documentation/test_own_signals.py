@@ -14,7 +14,7 @@ import pytest
 import spark_events
 from spark_events.api import LineageGraph, Severity
 from spark_events.ctas import CtasError
-from spark_events.sources.attachment import Attachment
+from spark_events.sources.attaching.attachment import Attachment
 from tests.support.file_log import Event, file_events
 from tests.support.paths import REPO
 from tests.support.spark import local_spark

@@ -271,7 +271,7 @@ def test_a_destination_that_comes_and_goes_does_not_fill_the_log(
 
 def test_internal_error_is_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record on which the destination breaks stands in the way for some tries only."""
-    monkeypatch.setattr("spark_events.runtime.reporter_calls._LONGEST_S", 0.01)
+    monkeypatch.setattr("spark_events.runtime.workers.reporter_calls._LONGEST_S", 0.01)
     backend = Backend(lambda request: Answer(500 if "e0000003" in request.ids else 200))
     reporting = Reporting(backend.grpc, tmp_path / "journal", start=False)
     reporting.emit(20)

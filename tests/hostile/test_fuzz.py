@@ -30,7 +30,7 @@ from spark_events_otlp.transport import Endpoint
 
 from spark_events.api import ConfigError, Refused, RetryLater
 from spark_events.api import option_types as types
-from spark_events.api.http_once import retry_after_ms
+from spark_events.api.toolkit.http_once import retry_after_ms
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.long_texts import cut_texts

@@ -8,7 +8,7 @@ import pytest
 
 from spark_events.api import snake_case
 from spark_events.runtime.plugins import KINDS, installed, load_factory
-from spark_events.sources.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.sources.attaching.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from tests.support.live_application import Live
 from tests.support.paths import REPO
 

@@ -14,7 +14,7 @@ import pytest
 from spark_events_openlineage.transport import Destination
 
 from spark_events.api import Refused, RetryLater
-from spark_events.runtime.worker import Worker
+from spark_events.runtime.workers.worker import Worker
 from tests.support.catalogue import Catalogue
 from tests.support.forked_commands import run_forked
 from tests.support.raw_http import DRIPS, dripping, raw_http

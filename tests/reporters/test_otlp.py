@@ -32,7 +32,7 @@ from spark_events.api import (
     Severity,
     Span,
 )
-from spark_events.api.http_once import retry_after_ms
+from spark_events.api.toolkit.http_once import retry_after_ms
 from tests.support.collector import Collector
 from tests.support.otlp_backend import Answer, Backend
 from tests.support.otlp_reporters import config, outbox_of, send, send_one

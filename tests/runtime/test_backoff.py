@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.runtime.reporter_calls import Backoff
+from spark_events.runtime.workers.reporter_calls import Backoff
 
 
 @pytest.mark.parametrize("asked_ms", [None, 0, -5_000, 1])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_events.api import Event
-from spark_events.runtime.inbox import BoundedQueue, Item, QueueBounds, estimate_bytes
+from spark_events.runtime.workers.inbox import BoundedQueue, Item, QueueBounds, estimate_bytes
 
 
 def item(name: object, size: int = 1, routine: bool = False) -> Item:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark_events.runtime.inbox import Inbox, Item, QueueBounds
-from spark_events.runtime.stats import ReporterStats
+from spark_events.runtime.workers.inbox import Inbox, Item, QueueBounds
+from spark_events.runtime.workers.stats import ReporterStats
 
 
 class Made:

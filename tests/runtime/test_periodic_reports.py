@@ -6,8 +6,8 @@ import pytest
 
 from spark_events.api import RetryLater, Scheduled
 from spark_events.runtime.log_once import OnceLog
-from spark_events.runtime.reporter_calls import PeriodicReports
-from spark_events.runtime.stats import ReporterAccount, ReporterStats
+from spark_events.runtime.workers.reporter_calls import PeriodicReports
+from spark_events.runtime.workers.stats import ReporterAccount, ReporterStats
 
 
 class Asks(Scheduled):

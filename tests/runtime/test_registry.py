@@ -20,9 +20,9 @@ from spark_events.api import (
     RetryLater,
     Span,
 )
-from spark_events.runtime.losses import Losses
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.setup import read_all_setups
+from spark_events.runtime.workers.losses import Losses
 from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
 from tests.support.waiting import wait_until
 
@@ -206,7 +206,7 @@ def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixt
 def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each place and cause at most once a minute, with what came in between."""
     now = [1_000.0]
-    monkeypatch.setattr("spark_events.runtime.losses.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("spark_events.runtime.workers.losses.time.monotonic", lambda: now[0])
     told: list[tuple[object, object]] = []
 
     def add(group: object, event: EventBuilder) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_events.runtime.turns import FOREVER, OWN_THREADS, OwnThread, Runner, SharedThreads
+from spark_events.runtime.workers.turns import FOREVER, OWN_THREADS, OwnThread, Runner, SharedThreads
 from tests.support.waiting import wait_until
 
 

@@ -9,7 +9,7 @@ import pytest
 
 SAY = """
 import logging
-from spark_events.sources import driver_log
+from spark_events.sources.attaching import driver_log
 driver_log.install()
 driver_log.install()
 {before}
@@ -48,7 +48,7 @@ def test_each_message_once(before: str, said: list[str]) -> None:
 
 SAID_NOWHERE = """
 import logging, sys
-from spark_events.sources import driver_log
+from spark_events.sources.attaching import driver_log
 from spark_events.runtime.log_once import logger
 of_otlp = logging.getLogger("spark_events.otlp")
 {before}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from spark_events.sources import attachment
+from spark_events.sources.attaching import attachment
 from tests.support.waiting import wait_until
 
 

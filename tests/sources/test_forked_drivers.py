@@ -10,7 +10,7 @@ import pytest
 DAEMON = """
 import os, sys
 from spark_events.runtime.registry import Registry
-from spark_events.sources import attachment
+from spark_events.sources.attaching import attachment
 
 class Source:
     running = True

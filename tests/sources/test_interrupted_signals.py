@@ -12,11 +12,11 @@ import pytest
 
 from spark_events.api import ApplicationInfo, Counter, Event, Histogram, Meter, metrics, wrong_values
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.runtime.inbox import Inbox, Item, QueueBounds
 from spark_events.runtime.registry import Registry
-from spark_events.runtime.stats import ReporterStats
-from spark_events.runtime.turns import OwnThread
-from spark_events.sources.own_signals import OwnSignals
+from spark_events.runtime.workers.inbox import Inbox, Item, QueueBounds
+from spark_events.runtime.workers.stats import ReporterStats
+from spark_events.runtime.workers.turns import OwnThread
+from spark_events.sources.attaching.own_signals import OwnSignals
 from tests.support.interrupted import interrupted_everywhere
 
 

@@ -12,8 +12,8 @@ from spark_events.api import ApplicationInfo, Event
 from spark_events.api.wrong_values import counts
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.registry import Registry
-from spark_events.sources import own_signals
-from spark_events.sources.own_signals import OwnSignals
+from spark_events.sources.attaching import own_signals
+from spark_events.sources.attaching.own_signals import OwnSignals
 from tests.support.hostile_values import Proxy, Raising, odd_values
 from tests.support.plugins import TextlessError
 

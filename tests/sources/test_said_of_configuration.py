@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from spark_events.api import ApplicationInfo
-from spark_events.sources import attachment
-from spark_events.sources.attach_targets import AttachTarget, Source
-from spark_events.sources.unknown_keys import unknown_keys_of_ours
+from spark_events.sources.attaching import attachment
+from spark_events.sources.attaching.attach_targets import AttachTarget, Source
+from spark_events.sources.attaching.unknown_keys import unknown_keys_of_ours
 
 SLAA = "spark.events.checkpoint.slaa: unknown key; did you mean 'spark.events.checkpoint.sla'?"
 
@@ -55,7 +55,7 @@ def test_what_is_known_or_not_ours_alone(key: str) -> None:
 
 def test_it_loads_nothing_of_what_an_application_does_without() -> None:
     program = (
-        "import sys, spark_events.sources.attachment as a\n"
+        "import sys, spark_events.sources.attaching.attachment as a\n"
         "a.unknown_keys_of_ours({'spark.events.checkpoint.sla': '60s', 'spark.app.name': 'x'})\n"
         "print([name for name in sys.modules if name.startswith('spark_events.ctas')])"
     )

@@ -9,9 +9,9 @@ import pytest
 from spark_events.api import ApplicationInfo
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.registry import Registry
-from spark_events.sources import timed_reading
-from spark_events.sources.own_signals import OwnSignals
-from spark_events.sources.timed_reading import TimedReading
+from spark_events.sources.attaching import timed_reading
+from spark_events.sources.attaching.own_signals import OwnSignals
+from spark_events.sources.attaching.timed_reading import TimedReading
 from tests.support.waiting import wait_until
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from spark_events import ctas
-from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.settings import CtasSettings
-from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.spark.owner import Owner
 
 ME = Owner.this_process("app-1")

@@ -7,7 +7,7 @@ from pathlib import Path
 from spark_events.api import ApplicationInfo, Event
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.setup import read_all_setups
-from spark_events.runtime.worker import Worker
+from spark_events.runtime.workers.worker import Worker
 from tests.support.waiting import wait_until
 
 PREFIX = "spark.events.reporter.otel."

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spark_events.why.explanation import Explanation
-from spark_events.why.run_figures import RunFigures
+from spark_events.why.reading.run_figures import RunFigures
 
 MIN = 60_000
 RUN = Explanation(

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from spark_events.api import ConfigError
 from spark_events.cli.main import app
-from spark_events.why import read_logs
-from spark_events.why.read_logs import explain_logs
+from spark_events.why.reading import read_logs
+from spark_events.why.reading.read_logs import explain_logs
 from spark_events.why.written import as_json
 from tests.support.event_log_sample import T0, line
 from tests.support.slow_log import slow_log

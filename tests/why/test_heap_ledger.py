@@ -19,7 +19,7 @@ from spark_events.diagnosis.times.heap_ledger import (
     WITHOUT_STAGES,
     HeapLedger,
 )
-from spark_events.why.read_logs import explain_logs
+from spark_events.why.reading.read_logs import explain_logs
 from tests.support.forked_commands import run_forked
 from tests.support.sample_logs import NAMES
 from tests.support.stored_logs import recorded_logs

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import zstandard
 
-from spark_events.why.read_logs import explain_logs
+from spark_events.why.reading.read_logs import explain_logs
 from tests.support.sample_logs import NAMES
 from tests.support.slow_log import slow_log
 from tests.support.stored_logs import recorded_logs

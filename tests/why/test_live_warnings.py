@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_events.why.explanation import Explanation
-from spark_events.why.read_logs import explain_logs
+from spark_events.why.reading.read_logs import explain_logs
 from tests.support.slow_log import slow_log
 
 _NIGHT_MS = 86_400_000

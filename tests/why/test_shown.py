@@ -12,7 +12,7 @@ from spark_events.cli.why.tables import print_explanation
 from spark_events.diagnosis.times.cores_model import Estimate
 from spark_events.diagnosis.times.ledger import ACCOUNTS
 from spark_events.why.explanation import Explanation
-from spark_events.why.run_figures import RunFigures
+from spark_events.why.reading.run_figures import RunFigures
 from spark_events.why.shown import COLORS, shown_evidence, whole_percent
 
 

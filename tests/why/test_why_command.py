@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from spark_events.why.found_issue import issue_of
-from spark_events.why.stored_spans import Skipped, application_spans
+from spark_events.why.reading.stored_spans import Skipped, application_spans
 from tests.support.browser import browser
 from tests.support.event_log_sample import SampleLog, line
 from tests.support.forked_commands import run_forked

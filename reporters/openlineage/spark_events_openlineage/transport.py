@@ -17,7 +17,7 @@ from openlineage.client.transport.http import HttpTransport
 from requests import HTTPError, PreparedRequest, Response
 
 from spark_events.api import ConfigError, Refused, RetryLater, text_without_queries, url_without_secrets
-from spark_events.api.http_once import OneTryAdapter, innermost, retry_after_ms
+from spark_events.api.toolkit.http_once import OneTryAdapter, innermost, retry_after_ms
 from spark_events_openlineage.branches import Branch, Branches
 from spark_events_openlineage.source_code import without_user
 

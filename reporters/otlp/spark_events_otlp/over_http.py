@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater, text_without_queries
-from spark_events.api.http_once import LONGEST_BODY, OneTryAdapter, innermost, retry_after_ms
+from spark_events.api.toolkit.http_once import LONGEST_BODY, OneTryAdapter, innermost, retry_after_ms
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.transport import LONGEST_REASON, TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 

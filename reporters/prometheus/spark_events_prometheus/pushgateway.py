@@ -25,7 +25,7 @@ from spark_events.api import (
     is_http_url,
     url_without_secrets,
 )
-from spark_events.api.timed_http import TimedResponse, http_opener
+from spark_events.api.toolkit.timed_http import TimedResponse, http_opener
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
     DELETE_ON_SHUTDOWN,

@@ -98,7 +98,7 @@ def _explained(
     paths: list[str], conf: dict[str, str], app: str | None
 ) -> tuple[list[Explanation], list[str]]:
     with needs_extra("eventlog,report", "fsspec", "reading event logs and stored events"):
-        from spark_events.why.read_events import explain_events, stored_events_among
+        from spark_events.why.reading.read_events import explain_events, stored_events_among
 
     events = stored_events_among(paths)
     logs = [path for path in paths if path not in events]
@@ -107,7 +107,7 @@ def _explained(
     if events:
         explanations, notes = explain_events(events, app)
     if logs:
-        from spark_events.why.read_logs import explain_logs  # it needs an extra of its own
+        from spark_events.why.reading.read_logs import explain_logs  # it needs an extra of its own
 
         with _progress() as progress:
             task = progress.add_task("", total=None)

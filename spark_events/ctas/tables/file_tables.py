@@ -9,7 +9,7 @@ import orjson
 
 from spark_events.ctas.errors import NotAtomicError
 from spark_events.ctas.tables.session_tables import SessionPublisher, described
-from spark_events.ctas.transaction import Level, Transaction
+from spark_events.ctas.transactions.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
 

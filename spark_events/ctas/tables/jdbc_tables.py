@@ -10,7 +10,7 @@ import orjson
 
 from spark_events.ctas.errors import CtasError, NotAtomicError
 from spark_events.ctas.tables.publisher import Publisher, dropped_meanwhile, replaced_meanwhile
-from spark_events.ctas.transaction import Level, Transaction
+from spark_events.ctas.transactions.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
 

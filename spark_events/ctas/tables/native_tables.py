@@ -9,7 +9,7 @@ import orjson
 
 from spark_events.ctas.errors import CtasError, NotAtomicError
 from spark_events.ctas.tables.publisher import Publisher, not_made_here
-from spark_events.ctas.transaction import Level, State, TablePath, Transaction
+from spark_events.ctas.transactions.transaction import Level, State, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.runtime.log_once import logger
 

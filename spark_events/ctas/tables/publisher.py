@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.ctas.errors import CommitConflictError, JournalError
-from spark_events.ctas.transaction import Level, TablePath, Transaction
+from spark_events.ctas.transactions.transaction import Level, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
 TXID = "ctas.txid"

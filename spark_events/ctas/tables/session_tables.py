@@ -20,7 +20,7 @@ from spark_events.ctas.tables.publisher import (
     not_made_here,
     replaced_meanwhile,
 )
-from spark_events.ctas.transaction import Level, TablePath, Transaction, is_txid
+from spark_events.ctas.transactions.transaction import Level, TablePath, Transaction, is_txid
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
 

@@ -14,8 +14,8 @@ from spark_events.runtime.sending.dead_letters import DeadLetters
 from spark_events.runtime.sending.sender import Sender
 from spark_events.runtime.sending.spool import MemoryRecords, Spool
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.stats import ReporterAccount
-from spark_events.runtime.turns import Threads
+from spark_events.runtime.workers.stats import ReporterAccount
+from spark_events.runtime.workers.turns import Threads
 
 _DEAD_LETTERS = "refused.jsonl"
 _DEAD_LETTERS_SHARE = 8

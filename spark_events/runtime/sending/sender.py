@@ -12,11 +12,11 @@ from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import TroubleLog, logger
-from spark_events.runtime.reporter_calls import Backoff
 from spark_events.runtime.sending.dead_letters import LONGEST_REASON, DeadLetters
 from spark_events.runtime.sending.spool import Spool
-from spark_events.runtime.stats import ReporterAccount
-from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
+from spark_events.runtime.workers.reporter_calls import Backoff
+from spark_events.runtime.workers.stats import ReporterAccount
+from spark_events.runtime.workers.turns import FOREVER, OWN_THREADS, Threads, Turns
 
 _TRIES_AFTER_BUG = 5
 _LOOK_S = 0.005

@@ -35,7 +35,7 @@ from spark_events.listeners.spark_records import (
     record_time_ms,
 )
 from spark_events.runtime.log_once import logger
-from spark_events.sources.attached_again import again_of
+from spark_events.sources.attaching.attached_again import again_of
 from spark_events.sources.interactive import is_interactive
 from spark_events.task.local_properties import JOB_GROUP
 

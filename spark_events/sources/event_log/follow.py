@@ -13,7 +13,7 @@ from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.registry import Registry
-from spark_events.runtime.turns import Lanes
+from spark_events.runtime.workers.turns import Lanes
 from spark_events.sources.assembly import (
     Assembly,
     StartUp,

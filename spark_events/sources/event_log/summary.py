@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from spark_events.api import ApplicationInfo, Event, JobStatus
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime import event_names
-from spark_events.runtime.stats import LOSS_CAUSES
+from spark_events.runtime.workers.stats import LOSS_CAUSES
 from spark_events.sources.event_log.records import (
     MALFORMED,
     NO_RECORD,

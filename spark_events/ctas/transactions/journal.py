@@ -19,10 +19,10 @@ from typing import Any
 import orjson
 
 from spark_events.api.event import now_ms
-from spark_events.ctas.entries import ENTRY, Damage, EntryFiles
 from spark_events.ctas.errors import CommitConflictError, FencedError, JournalError
 from spark_events.ctas.settings import CtasSettings
-from spark_events.ctas.transaction import State, Transaction
+from spark_events.ctas.transactions.entries import ENTRY, Damage, EntryFiles
+from spark_events.ctas.transactions.transaction import State, Transaction
 from spark_events.spark.owner import Owner
 
 _LEASE, _COLLECT, _HELD, _LOCK = ".lease", ".collect", ".held", "lock."

@@ -16,7 +16,7 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, PoolManager
 from urllib3.exceptions import ReadTimeoutError
 
-from spark_events.api.timed_http import TimedResponse
+from spark_events.api.toolkit.timed_http import TimedResponse
 
 LONGEST_BODY = 1 << 20
 _PIECE = 4_096

@@ -12,10 +12,10 @@ import orjson
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, FencedError
 from spark_events.ctas.fault_points import reached
-from spark_events.ctas.journal import TransactionJournal
-from spark_events.ctas.recovery import Recovered
 from spark_events.ctas.tables.publisher import Publisher
-from spark_events.ctas.transaction import Level, Purpose, State, Transaction
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.recovery import Recovered
+from spark_events.ctas.transactions.transaction import Level, Purpose, State, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 from spark_events.runtime.log_once import logger
 

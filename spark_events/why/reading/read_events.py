@@ -20,8 +20,8 @@ from spark_events.why.consequences import in_order
 from spark_events.why.explanation import Explanation
 from spark_events.why.found_issue import by_cost, issue_of
 from spark_events.why.grouped import grouped
-from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
-from spark_events.why.told_failures import ToldFailure, sentences, told_failure
+from spark_events.why.reading.stored_spans import ApplicationSpan, Skipped, application_spans
+from spark_events.why.reading.told_failures import ToldFailure, sentences, told_failure
 
 STATUS_EVENT = "JobStatusChangeEvent"
 _NAMED = {"application": "app"}

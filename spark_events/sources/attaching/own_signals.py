@@ -23,7 +23,7 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
-from spark_events.api.uninterrupted import Uninterrupted
+from spark_events.api.toolkit.uninterrupted import Uninterrupted
 from spark_events.api.wrong_values import count, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
@@ -32,7 +32,7 @@ from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
-from spark_events.sources.timed_reading import TimedReading
+from spark_events.sources.attaching.timed_reading import TimedReading
 
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from spark_events.ctas.transaction import Transaction
+from spark_events.ctas.transactions.transaction import Transaction
 from spark_events.runtime.log_once import logger
 
 ENTRY = ".json"

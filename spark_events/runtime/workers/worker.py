@@ -9,15 +9,15 @@ from collections.abc import Callable, Generator
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.foreign_errors import describe
-from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import create_reporter
-from spark_events.runtime.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
 from spark_events.runtime.sending.delivery import Delivery
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.stats import ReporterAccount, ReporterStats
-from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
+from spark_events.runtime.workers.inbox import Inbox, Item
+from spark_events.runtime.workers.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
+from spark_events.runtime.workers.stats import ReporterAccount, ReporterStats
+from spark_events.runtime.workers.turns import FOREVER, OWN_THREADS, Threads, Turns
 
 _BATCH = 512
 _LOOK_S = 0.005

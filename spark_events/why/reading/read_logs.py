@@ -21,10 +21,10 @@ from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import LEAST, SMALL_MS, Explanation, explain
-from spark_events.why.heap_use import HeapUse
 from spark_events.why.longest_stages import LongestStages
-from spark_events.why.run_figures import RunFigures
-from spark_events.why.told_failures import ToldFailure, sentences, told_failure
+from spark_events.why.reading.heap_use import HeapUse
+from spark_events.why.reading.run_figures import RunFigures
+from spark_events.why.reading.told_failures import ToldFailure, sentences, told_failure
 
 
 def explain_logs(

@@ -1,11 +1,11 @@
-"""The decision what recovery does with an abandoned transaction; ``transactions.py`` carries it out."""
+"""The decision what recovery does with an abandoned transaction; ``session_transactions.py`` carries it out."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-from spark_events.ctas.transaction import State, Transaction
+from spark_events.ctas.transactions.transaction import State, Transaction
 
 
 class RecoveryRequest(enum.Enum):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    from spark_events.sources.attachment import Attachment
+    from spark_events.sources.attaching.attachment import Attachment
 
 
 def attach(
@@ -46,6 +46,6 @@ def attach(
             configured, or the application is attached already with another configuration.
     """
     compile_meanwhile(spark, conf)
-    from spark_events.sources.attachment import attach_to
+    from spark_events.sources.attaching.attachment import attach_to
 
     return attach_to(spark, strict, conf)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from spark_events.api import Event, Span
 from spark_events.api.event import Attributes
-from spark_events.api.uninterrupted import Uninterrupted
-from spark_events.runtime.stats import ReporterStats
+from spark_events.api.toolkit.uninterrupted import Uninterrupted
+from spark_events.runtime.workers.stats import ReporterStats
 
 _ITEM_BYTES = 600
 """What an item takes beside its texts, roughly."""

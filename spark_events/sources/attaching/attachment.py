@@ -16,13 +16,13 @@ from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Histo
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
-from spark_events.runtime.worker import Worker
-from spark_events.sources import driver_log
+from spark_events.runtime.workers.worker import Worker
 from spark_events.sources.assembly import StartUp, assemble, read_checked, watch_wrong_values
-from spark_events.sources.attach_targets import AttachTarget, Source, target_of
+from spark_events.sources.attaching import driver_log
+from spark_events.sources.attaching.attach_targets import AttachTarget, Source, target_of
+from spark_events.sources.attaching.own_signals import DriverGauge, OwnSignals
+from spark_events.sources.attaching.unknown_keys import unknown_keys_of_ours
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, raised_here
-from spark_events.sources.own_signals import DriverGauge, OwnSignals
-from spark_events.sources.unknown_keys import unknown_keys_of_ours
 from spark_events.spark.conf import as_texts
 from spark_events.task.values import NOT_GIVEN, taken
 

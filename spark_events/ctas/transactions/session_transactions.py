@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api.event import now_ms
-from spark_events.ctas.calls_later import CallsLater
-from spark_events.ctas.entries import Damage
 from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
-from spark_events.ctas.journal import TransactionJournal
-from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line, repaired
 from spark_events.ctas.jvm import entry_of
-from spark_events.ctas.recovery import (
+from spark_events.ctas.settings import read_settings
+from spark_events.ctas.tables.publisher import Publisher
+from spark_events.ctas.tables.publishers import publisher_name, publishers_of
+from spark_events.ctas.transactions.calls_later import CallsLater
+from spark_events.ctas.transactions.entries import Damage
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.journaled_table import JournaledTable, TableContext, first_line, repaired
+from spark_events.ctas.transactions.recovery import (
     CatalogStatus,
     OwnerStatus,
     Recovered,
@@ -23,10 +26,7 @@ from spark_events.ctas.recovery import (
     decide,
     note_on,
 )
-from spark_events.ctas.settings import read_settings
-from spark_events.ctas.tables.publisher import Publisher
-from spark_events.ctas.tables.publishers import publisher_name, publishers_of
-from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
+from spark_events.ctas.transactions.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import read_patterns

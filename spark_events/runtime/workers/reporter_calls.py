@@ -8,9 +8,9 @@ from collections.abc import Generator
 
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
-from spark_events.runtime.inbox import Inbox
 from spark_events.runtime.log_once import TroubleLog
-from spark_events.runtime.stats import ReporterAccount
+from spark_events.runtime.workers.inbox import Inbox
+from spark_events.runtime.workers.stats import ReporterAccount
 
 _FIRST_S = 0.2
 _LONGEST_S = 10.0

@@ -1,0 +1,1 @@
+"""Transactions and their journal: what each has done so far, and how abandoned ones end."""

@@ -1,0 +1,1 @@
+"""Reads event logs, or stored events and spans, and makes explanations of what they say."""
