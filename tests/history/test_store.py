@@ -328,6 +328,35 @@ def test_a_file_that_is_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
         HistoryStore(duckdb, str(store)).history(Sla(1)).tables()
 
 
+@pytest.mark.parametrize("part", ["part=others", "part=checkpoints", "sums"])
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("SELECT 1 AS x", "has no column"),
+        (
+            "SELECT * REPLACE ('x' AS app_name, 'x' AS {number}) FROM {file}",
+            "has column {number} of another type",
+        ),
+        ("SELECT * REPLACE (7 AS app_name) FROM {file}", "has column app_name of another type"),
+    ],
+)
+def test_a_file_with_other_columns(
+    duckdb: DuckDb, tmp_path: Path, part: str, columns: str, said: str
+) -> None:
+    """Its rows would be missing, or others."""
+    store = _of_two_days(duckdb, tmp_path)
+    # The sums of the first day are made anew.
+    date = "2026-11-21" if part == "sums" else "2026-11-20"
+    odd = next(path for path in store.rglob("*.parquet") if part in str(path) and date in str(path))
+    number = "completed" if part == "sums" else "time_ms"
+    statement = columns.format(number=number, file=f"read_parquet('{odd}', hive_partitioning = false)")
+    duckdb.run(f"COPY ({statement}) TO '{odd}.new' (FORMAT parquet)")
+    Path(f"{odd}.new").replace(odd)
+
+    with pytest.raises(ConfigError, match=f"{odd.name}: {said.format(number=number)}.* restore the file"):
+        HistoryStore(duckdb, str(store)).history(Sla() if part == "sums" else Sla(1)).tables()
+
+
 @pytest.mark.parametrize("left", [0, 50])
 def test_an_index_that_is_cut_off(
     duckdb: DuckDb, tmp_path: Path, left: int, caplog: pytest.LogCaptureFixture

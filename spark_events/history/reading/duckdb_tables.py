@@ -82,7 +82,8 @@ class DuckDbTables:
         """Return the rows of those folders that exist; see ``Database.from_parquet``.
 
         Raises:
-            ConfigError: there is a pipe or a folder in the place of a file; nothing may ever come out of it.
+            ConfigError: there is a pipe or a folder in the place of a file, from which nothing may ever come; or
+                a file is another one than was written.
         """
         paths = [Path(local_path(folder)) for folder in folders]
         files = [file for path in paths for file in sorted(path.glob("*.parquet"))]
@@ -92,12 +93,35 @@ class DuckDbTables:
             )
         if not files:
             return no_rows(columns)
-        options = "hive_partitioning = false, union_by_name = true"
+        names = file_list(map(str, files))
+        self._check_columns(names, columns)
         return (
             # What was written before a column existed has nulls in it.
             f"(SELECT {', '.join(columns)} FROM (SELECT * FROM {no_rows(columns)} UNION ALL BY NAME "
-            f"SELECT * FROM read_parquet({file_list(map(str, files))}, {options})))"
+            f"SELECT * FROM read_parquet({names}, hive_partitioning = false, union_by_name = true)))"
         )
+
+    def _check_columns(self, names: str, columns: Mapping[str, str]) -> None:
+        """Check that the files are such as were written here; versions differ in the later columns alone.
+
+        Raises:
+            ConfigError: one lacks the first column, or has a text where numbers belong, or the reverse.
+        """
+        first, *_ = columns
+        wanted = ", ".join(f"({text_of(name)}, {of_type == 'STRING'})" for name, of_type in columns.items())
+        # Without a match, each file still has a row: its root is none of the columns.
+        odd = self.rows(
+            f"SELECT file_name, any_value(name) FILTER ((type = 'BYTE_ARRAY') != is_text) AS mistyped, "
+            f"count(*) FILTER (name = {text_of(first)}) AS of_first "
+            f"FROM parquet_schema({names}) LEFT JOIN (VALUES {wanted}) AS wanted (name, is_text) USING (name) "
+            "GROUP BY file_name HAVING mistyped IS NOT NULL OR of_first = 0 ORDER BY file_name LIMIT 1"
+        )
+        for file, mistyped, _ in odd:
+            what = f"column {mistyped} of another type" if mistyped else f"no column {first}"
+            raise ConfigError(
+                f"{file}: has {what} and so is not what was written; restore the file, or make a new store of "
+                "the events"
+            )
 
     def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:
         """Write the rows of a query; see ``Database.to_parquet``."""
