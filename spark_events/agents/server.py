@@ -61,7 +61,7 @@ class Sources:
 def make_server(sources: Sources) -> MCPServer[Any]:
     """Return the server, with the tools that its sources suffice for."""
     tools = _Tools(sources)
-    server: MCPServer[Any] = MCPServer(
+    server = _StrictServer(
         "spark-events", instructions=_INSTRUCTIONS, version=version("spark-events"), log_level="WARNING"
     )
     wanted = (
@@ -74,6 +74,25 @@ def make_server(sources: Sources) -> MCPServer[Any]:
         if possible:
             server.add_tool(tool, annotations=_READ_ONLY, structured_output=False)
     return server
+
+
+class _StrictServer(MCPServer[Any]):
+    """A server that refuses arguments that a tool does not have, which the library ignores."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool.
+
+        Raises:
+            ToolError: there is no such argument, or the tool says why it has no answer.
+        """
+        of_tool = (tool.input_schema for tool in await self.list_tools() if tool.name == name)
+        known = next(of_tool, {}).get("properties", arguments)
+        if unknown := [cut(each, _LONGEST_NAME) for each in arguments if each not in known]:
+            allowed = f"allowed are {', '.join(known)}"
+            raise ToolError(
+                f"{name}: has no argument {cut(', '.join(unknown), _LONGEST_MESSAGE)!r}; {allowed}"
+            )
+        return await super().call_tool(name, arguments, context)
 
 
 class _Tools:

@@ -173,6 +173,21 @@ def test_what_is_wrong(folder: Path) -> None:
     assert fine["rows"] == 0
 
 
+def test_arguments_that_no_tool_has(folder: Path) -> None:
+    """A filter that is misspelt would be none, and the answer about everything."""
+    _, why, long, fine = ask(
+        folder,
+        ("--events", "stored"),
+        ("why", {"application": "sample"}),
+        ("failures", {"x" * 50_000: -1, "since": "1d"}),
+        ("why", {"app": "sample"}),
+    )
+    assert why == "why: has no argument 'application'; allowed are app"
+    assert len(long) < 10_000
+    assert long.endswith("allowed are since, app")
+    assert fine["rows"] == 1
+
+
 def test_lineage_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     _, answer = ask(tmp_path, ("--lineage", "empty"), ("lineage", {}))

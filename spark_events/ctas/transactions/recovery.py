@@ -1,4 +1,4 @@
-"""The decision what recovery does with an abandoned transaction; ``session_transactions.py`` carries it out."""
+"""Decides what recovery does with an abandoned transaction; ``session_transactions.py`` carries it out."""
 
 from __future__ import annotations
 

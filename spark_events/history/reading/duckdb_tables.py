@@ -82,8 +82,8 @@ class DuckDbTables:
         """Return the rows of those folders that exist; see ``Database.from_parquet``.
 
         Raises:
-            ConfigError: there is a pipe or a folder in the place of a file, from which nothing may ever come; or
-                a file is another one than was written.
+            ConfigError: there is a pipe or a folder in the place of a file, from which nothing may ever come, or
+                a file that is not the one that was written.
         """
         paths = [Path(local_path(folder)) for folder in folders]
         files = [file for path in paths for file in sorted(path.glob("*.parquet"))]
@@ -113,14 +113,14 @@ class DuckDbTables:
         odd = self.rows(
             f"SELECT file_name, any_value(name) FILTER ((type = 'BYTE_ARRAY') != is_text) AS mistyped, "
             f"count(*) FILTER (name = {text_of(first)}) AS of_first "
-            f"FROM parquet_schema({names}) LEFT JOIN (VALUES {wanted}) AS wanted (name, is_text) USING (name) "
+            f"FROM parquet_schema({names}) LEFT JOIN (VALUES {wanted}) AS w (name, is_text) USING (name) "
             "GROUP BY file_name HAVING mistyped IS NOT NULL OR of_first = 0 ORDER BY file_name LIMIT 1"
         )
         for file, mistyped, _ in odd:
             what = f"column {mistyped} of another type" if mistyped else f"no column {first}"
             raise ConfigError(
-                f"{file}: has {what} and so is not what was written; restore the file, or make a new store of "
-                "the events"
+                f"{file}: has {what}, so it is not what was written; restore the file, or make a new store "
+                "of the events"
             )
 
     def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:

@@ -1,1 +1,1 @@
-"""Attaches to a running application: finds what to attach to, and takes what its program reports of its own."""
+"""Attaches to a running application: finds what to attach to, and takes what it reports of its own."""
