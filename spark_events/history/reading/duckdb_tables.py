@@ -82,8 +82,8 @@ class DuckDbTables:
         """Return the rows of those folders that exist; see ``Database.from_parquet``.
 
         Raises:
-            ConfigError: there is a pipe or a folder in the place of a file, from which nothing may ever come, or
-                a file that is not the one that was written.
+            ConfigError: there is a pipe or a folder in the place of a file (nothing may ever come out of it), or
+                a file that is not what was written.
         """
         paths = [Path(local_path(folder)) for folder in folders]
         files = [file for path in paths for file in sorted(path.glob("*.parquet"))]
