@@ -30,15 +30,31 @@ mcp = pytest.importorskip("mcp.client", reason="the extra mcp is not installed")
 
 
 def ask(folder: Path, options: tuple[str, ...], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    """Return the tools of a server, and then its answer to each call: a dict, or an error's text."""
+    """Return the tools of a server in this process, and its answer to each call: a dict, or an error's text.
+
+    Args:
+        folder: that relative paths are in.
+        options: as for ``spark-events mcp``, each ``--name`` with its path.
+    """
+    paths: dict[str, tuple[str, ...]] = {}
+    for name, path in zip(options[::2], options[1::2], strict=True):
+        paths[name.removeprefix("--")] = (str(folder / path),)
+    return _answers(server.make_server(server.Sources(**paths)), calls)
+
+
+def ask_the_command(folder: Path, options: tuple[str, ...], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """Do so with a process, as agents' programs do."""
     from mcp.client.stdio import StdioServerParameters
 
     command, *arguments = cli("mcp", *options)
     path = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
-    server = StdioServerParameters(command=command, args=arguments, cwd=folder, env={"PATH": "", **path})
+    process = StdioServerParameters(command=command, args=arguments, cwd=folder, env={"PATH": "", **path})
+    return _answers(process, calls)
 
+
+def _answers(asked: Any, calls: tuple[tuple[str, dict[str, Any]], ...]) -> list[Any]:
     async def talk() -> list[Any]:
-        async with mcp.Client(server) as client:
+        async with mcp.Client(asked) as client:
             listed = await client.list_tools()
             answers: list[Any] = [{tool.name: tool.annotations.read_only_hint for tool in listed.tools}]
             for name, values in calls:
@@ -63,7 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_tool(folder: Path) -> None:
     """What it says is what the commands say; all are read-only."""
-    tools, report, failures, why = ask(
+    tools, report, failures, why = ask_the_command(
         folder,
         ("--events", "stored", "--logs", "app-1"),
         ("report", {"app": "sample"}),

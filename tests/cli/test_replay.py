@@ -280,7 +280,7 @@ def rows_of(folder: Path, kind: str) -> list[dict[str, Any]]:
     ("kind", "master"),
     [
         pytest.param("parquet", "local-cluster[2,1,1024]", marks=pytest.mark.thorough),
-        ("json", "local[2]"),
+        pytest.param("json", "local[2]", marks=pytest.mark.extended),
     ],
 )
 def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str) -> None:

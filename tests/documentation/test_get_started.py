@@ -156,6 +156,7 @@ def test_a_reader_gets_what_the_page_shows(reader: Reader, name: str) -> None:
     reader.follow(page)
 
 
+@pytest.mark.extended
 def test_the_cells_of_the_notebook(reader: Reader) -> None:
     reader.run_cells(blocks("notebook", free_port()))
 

@@ -89,6 +89,7 @@ def test_tables(made: Run) -> None:
     assert min(row["date"] for row in days) == date(2026, 11, 20)
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_spark_makes_the_same(made: Run, java: str) -> None:
     """The same JSON."""

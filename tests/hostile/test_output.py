@@ -202,7 +202,10 @@ def test_why_as_a_page(name: str) -> None:
 def test_report_on_a_terminal(name: str) -> None:
     from spark_events.cli.reports.tables import print_report
 
-    assert not steering(shown(lambda out: print_report(report_of(TEXTS[name]), out)))
+    text = shown(lambda out: print_report(report_of(TEXTS[name]), out))
+
+    assert not steering(text)
+    assert len(text) < 1_000_000
 
 
 def test_words_between_colons_are_no_emoji() -> None:

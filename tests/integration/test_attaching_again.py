@@ -40,6 +40,7 @@ def run(tmp_path: Path, *lines: str) -> App:
     return App([sys.executable, str(script)], {}, tmp_path)
 
 
+@pytest.mark.extended
 def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
     """Of an attachment that is closed, nothing listens, reads or keeps anything in Spark's JVM."""
     ended = run(
@@ -64,6 +65,7 @@ def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
     assert lines[3:] == ["True 0"]
 
 
+@pytest.mark.extended
 def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
     """An application that was attached to before is up again, and its end is not taken for that of before.
 

@@ -17,7 +17,7 @@ from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
-ALWAYS = ("os._exit(n)", "SIGKILL of Python")
+ALWAYS = ("SIGKILL of Python",)
 
 
 def how_often(way: Way, started: str) -> list[pytest.MarkDecorator]:

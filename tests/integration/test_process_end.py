@@ -36,11 +36,9 @@ def command_for(way: str, how: str) -> list[str]:
 
 
 # way, how, exit code, last status of the application, exception
-ALWAYS = [
+SAMPLE = [
     ("attach", "atexit", 1, "FAILED", "ValueError"),
     ("run", "finally-exit-3", 3, "FAILED", None),
-]
-SAMPLE = [
     ("attach", "finally", 1, "FAILED", "ValueError"),
     ("run", "atexit-exit-3", 3, "FAILED", None),
     ("attach", "own-hook", 1, "FAILED", "ValueError"),
@@ -63,7 +61,6 @@ REST = [
 extended = pytest.mark.extended
 thorough = pytest.mark.thorough
 CASES = [
-    *ALWAYS,
     *(pytest.param(*case, marks=extended) for case in SAMPLE),
     *(pytest.param(*case, marks=thorough) for case in REST),
 ]

@@ -57,6 +57,7 @@ attachment.wait_closed()
 """
 
 
+@pytest.mark.extended
 def test_how_they_end(tmp_path: Path) -> None:
     """Programs stop what has ended, too: it stays FINISHED."""
     script = tmp_path / "bounded.py"

@@ -134,7 +134,7 @@ OF_ICEBERG = (*[ALTERED] * 5, Told("insert.mem.shop.t", "", "/shop/t", BASE), *[
 @pytest.mark.parametrize(
     ("of_format", "expected"),
     [
-        pytest.param("files", OF_SPARK, id="files"),
+        pytest.param("files", OF_SPARK, id="files", marks=pytest.mark.extended),
         pytest.param("hive", OF_SPARK, id="hive", marks=pytest.mark.extended),
         pytest.param("delta", of_connector("shop.t", PLACE, RENAMED, PLACE), id="delta", marks=CONNECTORS),
         # Such a table stays where it is: only its name is another one.

@@ -42,7 +42,8 @@ STATE_COLORS = {
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 _WIDEST = 1_000_000_000
-_LONGEST_MESSAGE = 4_000
+_LONGEST_MESSAGE, _LONGEST_NAME = 4_000, 2_000
+"""In characters. Names that listeners report are shorter, those in files of other programs may not be."""
 _LONGEST_RULE = 120
 _RULE = re.compile(r"[ \u2500-\u257f]*")
 """Characters that lines of tables are drawn with."""
@@ -99,8 +100,8 @@ def _shown(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a name of users for a rich console: one printable line, and no markup."""
-    return escape(printable(text))
+    """Return a name of users for a rich console: one printable line of bounded length, and no markup."""
+    return escape(printable(cut(text, _LONGEST_NAME)))
 
 
 def plain_lines(text: str) -> str:
