@@ -83,6 +83,21 @@ def test_a_single_partition_that_is_fetched_is_a_stage_like_any() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tasks", "reason", "is_told"),
+    [(3, "", True), (4, "", False), (4, "Job aborted", False), (3, "Job aborted", False)],
+)
+def test_tasks_that_do_not_succeed_are_tasks_as_well(tasks: int, reason: str, is_told: bool) -> None:
+    """Three succeed, on four cores; of a stage that fails nobody knows what more partitions would have done."""
+    records = job(0, 0, [80 * S] * 3, "count at nightly.py:31")
+    for record in records:
+        if info := record.get("Stage Info"):
+            info["Number of Tasks"] = tasks
+            if reason and "Completion Time" in info:
+                info["Failure Reason"] = reason
+    assert ("task-count" in told(records)) is is_told
+
+
+@pytest.mark.parametrize(
     ("name", "rdds"),
     [
         ("toLocalIterator at nightly.py:31", [{"RDD ID": 7, "Number of Partitions": 8}]),

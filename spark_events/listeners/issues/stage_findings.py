@@ -32,7 +32,7 @@ from spark_events.listeners.issues.application_issues import ApplicationIssues
 from spark_events.listeners.issues.findings import Finding, named
 from spark_events.listeners.issues.watched_stages import Key, WatchedStage
 from spark_events.listeners.long_texts import shorten
-from spark_events.listeners.record_fields import RESOURCE_PROFILE_ID
+from spark_events.listeners.record_fields import NUMBER_OF_TASKS, RESOURCE_PROFILE_ID
 from spark_events.listeners.run import Run
 
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
@@ -138,14 +138,23 @@ class StageFindings:
             # What that has cost, the stage has not lost to anything else.
             again_ms = self._application.rdds.rdds_read(info, ended, beside, time_ms)
             lasted_ms = max(0, lasted_ms - again_ms - (told_ms or 0))
-        for issue in self._issues(stage, ended, tiny, told_ms is not None):
+        # What failed or is made again has fewer tasks that succeeded than its data has partitions.
+        is_part = stage.repeats or bool(info.get("Failure Reason"))
+        has_few = not is_part and int(info.get(NUMBER_OF_TASKS) or 0) < ended.cores
+        for issue in self._issues(stage, ended, tiny, has_few and told_ms is None):
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
             yield Finding(of_stage, key, stage.name, lasted_ms, time_ms, job)
 
     def _issues(
-        self, stage: WatchedStage, ended: EndedStage, tiny: TinyTasks | None, is_told: bool
+        self, stage: WatchedStage, ended: EndedStage, tiny: TinyTasks | None, needs_more_tasks: bool
     ) -> Iterator[Issue]:
-        """Yield what the rules say about a stage, but for what explains itself otherwise."""
+        """Yield what the rules say about a stage, but for what explains itself otherwise.
+
+        Args:
+            stage, ended, tiny: what is known about it.
+            needs_more_tasks: whether more tasks could help it: not if all cores had one, nor who fetches one
+                partition, or asks for a schema.
+        """
         churn = self._application.executors.explains_retries(ended.measured)
         issues = list(stage_issues(ended, self._of_batches if stage.of_query else self._thresholds))
         if tiny is not None and stage.of_query:
@@ -154,8 +163,8 @@ class StageFindings:
             few = "fewTasks" in issue.evidence
             if issue.kind == RETRIES and (not stage.of_query if stage.repeats else churn):
                 continue  # it is told of the application
-            if is_told and few:
-                continue  # more tasks would not help who fetches one partition, or asks for a schema
+            if few and not needs_more_tasks:
+                continue
             if stage.of_query and ended.warms_up and few:
                 continue  # what is so of each micro-batch is so of the next as well
             yield issue
