@@ -18,6 +18,7 @@ from spark_events.api import (
 )
 from spark_events.lineage import naming
 from spark_events.lineage.naming import Name
+from spark_events.lineage.query_tables import tables_of_query
 from spark_events.lineage.table_facets import facets_of_table
 
 NAME_PROPERTY, NAMESPACE_PROPERTY = "openlineage.dataset.name", "openlineage.dataset.namespace"
@@ -145,7 +146,7 @@ def _names(identity: Mapping[str, Any], catalogs: Catalogs) -> list[Name]:
 def _jdbc_names(options: Mapping[str, str]) -> list[Name]:
     url, table = options.get("url", ""), options.get("dbtable") or options.get("query") or ""
     if "query" in options or naming.is_query(table):
-        return [naming.of_jdbc(url, name) for name in naming.tables_of_query(table)]
+        return [naming.of_jdbc(url, name) for name in tables_of_query(table)]
     return [naming.of_jdbc(url, table)]
 
 

@@ -24,7 +24,12 @@ _OPTIONS = re.compile(r"[:,&]")
 _PORTS = {"postgres": 5432, "mysql": 3306, "sqlserver": 1433, "oracle": 1521, "redshift": 5439, "db2": 50000}
 _NAMED_OTHERWISE = {"postgresql": "postgres", "sqlserver": "mssql", "mariadb": "mysql"}
 _MOST_PATHS = 10
-_WRITTEN_BY_TASK = re.compile(r"part-(?:[mr]-)?\d{5}")
+# What a task has written, or whoever names files by UUIDs; but tables may have folders that are UUIDs.
+_NEW_EACH_TIME = re.compile(
+    r"part-(?:[mr]-)?\d{5}.*"
+    r"|(?:.*[^0-9a-f])?[0-9a-f]{8}(?P<dash>-?)(?:[0-9a-f]{4}(?P=dash)){3}[0-9a-f]{12}(?:[^0-9a-f].*)?\.[a-z]\w*",
+    re.IGNORECASE,
+)
 
 
 def of_path(uri: str) -> Name:
@@ -32,7 +37,7 @@ def of_path(uri: str) -> Name:
 
     Args:
         uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Partition folders and
-            anything from a glob on are not part of the name, nor is a file that a task has written.
+            anything from a glob on are not part of the name, nor is a file whose name nobody has chosen.
     """
     is_uri = "://" in uri or uri.startswith("file:")
     parts = urlsplit(uri if is_uri else "file:/")
@@ -133,16 +138,9 @@ def is_query(table: str) -> bool:
     return table.lstrip().startswith("(")
 
 
-def tables_of_query(text: str) -> list[str]:
-    """Return the tables that follow FROM or JOIN in a query for another database."""
-    tables = re.findall(r'\b(?:from|join)\s+((?:["`\w$]+\.)*["`\w$]+)', text, re.IGNORECASE)
-    defined_in_query = set(re.findall(r'(?:\bwith|,)\s+["`]?(\w+)["`]?\s+as\s*\(', text, re.IGNORECASE))
-    return [table for table in dict.fromkeys(map(_unquoted, tables)) if table not in defined_in_query]
-
-
 def _root(path: str) -> str:
     parts = path.rstrip("/").split("/")
-    if _WRITTEN_BY_TASK.match(parts[-1]):  # as for the header of a CSV folder: its name is new in each run
+    if _NEW_EACH_TIME.fullmatch(parts[-1]):  # a CSV folder's header is read of some file
         del parts[-1]
     return "/".join(takewhile(lambda part: not (_PARTITION.fullmatch(part) or _GLOB.search(part)), parts))
 

@@ -33,6 +33,15 @@ from spark_events.lineage.graph import GraphBuilder
         ("/data/t/part-00000-3959ce92-78ea-4c8f-8c0d-f4a1f0d6e5c1-c000.csv", "file", "/data/t"),
         ("/data/t/part-00000", "file", "/data/t"),
         ("/data/part-time/x.csv", "file", "/data/part-time/x.csv"),
+        ("/in/orders_90f04566-0b0c-4d2e-9d1d-0f6c1d0a4a11.csv.gz", "file", "/in"),
+        ("/in/90F045660B0C4D2E9D1D0F6C1D0A4A11.json", "file", "/in"),
+        ("/in/orders_20261129.csv", "file", "/in/orders_20261129.csv"),
+        ("/in/0090f045660b0c4d2e9d1d0f6c1d0a4a11.csv", "file", "/in/0090f045660b0c4d2e9d1d0f6c1d0a4a11.csv"),
+        (
+            "s3://b/__unitystorage/tables/90f04566-0b0c-4d2e-9d1d-0f6c1d0a4a11",
+            "s3://b",
+            "__unitystorage/tables/90f04566-0b0c-4d2e-9d1d-0f6c1d0a4a11",
+        ),
         ("/data/logs-*/x", "file", "/data"),
         ("/data/with%20blank", "file", "/data/with%20blank"),
         ("file:/data/with%20blank", "file", "/data/with blank"),
@@ -80,11 +89,6 @@ def test_many_paths_are_the_folder_that_has_them_all() -> None:
 def test_jdbc(url: str, table: str, namespace: str, name: str) -> None:
     assert naming.of_jdbc(url, table) == (namespace, name)
     assert "password" not in "".join(naming.of_jdbc(url, table)).lower()
-
-
-def test_tables_of_a_query_for_another_database() -> None:
-    query = '(WITH recent AS (SELECT * FROM sales.orders WHERE x > 3) SELECT * FROM recent r JOIN "Customers" c ON 1=1) q'
-    assert naming.tables_of_query(query) == ["sales.orders", "Customers"]
 
 
 @pytest.mark.parametrize(
