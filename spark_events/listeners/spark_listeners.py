@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from spark_events.api import ApplicationInfo, FailureEnricher
@@ -26,6 +28,7 @@ from spark_events.listeners.settings import AND_STAGES, ListenerSettings
 from spark_events.listeners.spark_records import ImpossibleTime, record_time_ms
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
+from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS, SPANS
 from spark_events.runtime.registry import Registry
 from spark_events.task.driver_link import DriverLink
@@ -164,7 +167,9 @@ class SparkListeners:
             self._registry.log.error(("listener", "time"), f"skipped a {name} record: {error}")
             return
         kind_of_error = ("listener", name, type(error).__name__)
-        self._registry.log.error(kind_of_error, f"skipped a {name} record: {error!r}", error)
+        # Most often, a record is damaged, of which a traceback says little; who mends a listener turns it on.
+        self._registry.log.error(kind_of_error, f"skipped a {name} record: {error!r} at {_place(error)}")
+        logger.debug("could not process a %s record", name, exc_info=error)
 
     def _begin(self, record: ApplicationStartRecord) -> None:
         context = self._context(application_of(record))
@@ -193,6 +198,12 @@ class SparkListeners:
         )
 
 
+def _place(error: Exception) -> str:
+    """Return where an exception comes from, as ``run.py:185``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+
+
 OnError = Callable[[str, Exception], None]
 
 
@@ -201,8 +212,8 @@ class Dispatcher:
 
     Args:
         listeners: those of one application.
-        on_error: called with the record's name, or ``tick``, for an exception of a listener; the other
-            listeners still hear the record.
+        on_error: called with the record's name, or ``tick``, for the first exception of a listener; the other
+            listeners still hear the record, and may fail because of the first.
     """
 
     def __init__(self, listeners: Iterable[Listener], on_error: OnError) -> None:
@@ -224,11 +235,14 @@ class Dispatcher:
 
     def hand(self, name: str, record: Record, time_ms: int) -> None:
         """Hand a record to all that hear it."""
+        failed = False
         for handle in self._handlers.get(name, ()):
             try:
                 handle(record, time_ms)
             except Exception as error:
-                self._on_error(name, error)
+                if not failed:
+                    self._on_error(name, error)
+                failed = True
 
     def tick(self, now_ms: int) -> None:
         """Let time pass for all."""

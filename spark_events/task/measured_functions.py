@@ -73,6 +73,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
             times.update(time.perf_counter() - began)
         return returned
 
+    if not hasattr(function, "__name__"):
+        wrapper.__name__ = type(function).__name__  # as PySpark names a UDF, and its column
     setattr(wrapper, _MEASURED, True)
     with suppress(Exception):  # not every function in C has one
         # applyInPandas counts the parameters, and looks no further than at this function.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from spark_events.listeners.spark_records import TABLE_TRANSITION
@@ -198,6 +200,14 @@ def test_odd_records_cost_nothing_but_themselves(caplog: pytest.LogCaptureFixtur
 
     assert new_statuses(feed.end(), "job") == ["RUNNING", "FINISHED"]
     assert "skipped a SparkListenerJobStart record" in caplog.text
+    # One line for each kind of error, with its place; not a traceback, nor what follows from the first error.
+    said = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert [re.sub(r":\d+ ", ":n ", record.getMessage().partition("(repeats")[0]) for record in said] == [
+        "skipped a SparkListenerJobStart record: KeyError('Job ID') at run.py:n ",
+        "skipped a SparkListenerJobStart record: "
+        "ValueError(\"invalid literal for int() with base 10: 'x'\") at run.py:n ",
+    ]
+    assert [record.exc_info for record in said] == [None, None]
 
 
 def test_times_that_cannot_be_are_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:

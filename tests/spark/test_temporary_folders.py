@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from spark_events.spark import java_runtime, temporary_folders
 from spark_events.spark.temporary_folders import TemporaryFolder, remove_leftovers
+from tests.support.paths import REPO
 
 LATER_S = 3_600.0
 MAKERS = {
@@ -194,3 +196,15 @@ def test_a_package_whose_files_have_lost_their_modes(
     home = Path(os.environ["JAVA_HOME"])
     assert (home.parent, home.stat().st_mode & 0o777, home.stat().st_uid) == (shared, 0o700, os.getuid())
     assert said_by_java() == ["real", "-a b", "c"]
+
+
+def test_no_other_temporary_folders_are_made() -> None:
+    """But those within the folder that is tried, and that of the demo's page, which is to stay."""
+    made = {
+        path.name
+        for folder in ("spark_events", "reporters")
+        for path in (REPO / folder).rglob("*.py")
+        for call in re.findall(r"tempfile\.(?:TemporaryDirectory|mkdtemp)\(([^)]*)\)", path.read_text())
+        if "dir=" not in call
+    }
+    assert made == {"demonstration.py"}

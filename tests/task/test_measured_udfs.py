@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from types import SimpleNamespace
@@ -94,6 +95,20 @@ def test_what_a_function_has_of_its_own_stays() -> None:
 
     price.version = 2  # type: ignore[attr-defined]
     assert measured(price).version == 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "function", [priced, functools.partial(priced, "5"), Lookup(), Lookup().__call__, len]
+)
+def test_a_udf_and_its_column_are_named_as_before(function: Any) -> None:
+    udf = pytest.importorskip("pyspark.sql.functions").udf
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+
+    made = measured(function)
+    assert udf(made).__name__ == udf(function).__name__
+    if function is not len:
+        arrived = cloudpickle.loads(cloudpickle.dumps(made))
+        assert arrived.__name__ == made.__name__
 
 
 @pytest.mark.parametrize(

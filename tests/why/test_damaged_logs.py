@@ -41,7 +41,7 @@ def test_an_id_that_is_none_in_a_stage_that_never_ends(tmp_path: Path) -> None:
 
     assert sum((explained.parts or {}).values()) == explained.duration_ms
     assert explained.unread == 1
-    assert [note for note in notes if "app-1: 1 lines skipped" in note] == notes != []
+    assert [note for note in notes if "app-1: 1 line skipped" in note] == notes != []
 
 
 def test_a_log_that_cannot_be_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

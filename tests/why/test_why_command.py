@@ -364,7 +364,7 @@ def test_a_damaged_record(folder: Path) -> None:
     done = why(folder, "damaged")
 
     assert done.returncode == 1
-    assert "1 lines skipped" in " ".join(done.stderr.split())
+    assert "1 line skipped" in " ".join(done.stderr.split())
     assert "Where the time went" in done.stdout
 
 

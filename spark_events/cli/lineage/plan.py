@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from spark_events.jobs.planned import Plan, PlannedStatement, plan_files, plan_o
 from spark_events.jobs.planned_catalog import PlannedCatalog
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.sql_errors import report_query_errors_alone
+from spark_events.spark.temporary_folders import temporary_folder
 from spark_events.sql_runner.manifest.visible_files import visible_files
 
 _YAML = (".yaml", ".yml")
@@ -65,8 +65,8 @@ def plan_of_revision(paths: list[Path], template: Path | None, revision: str) ->
         ConfigError: Git is missing.
     """
     _checked(paths, template)
-    with tempfile.TemporaryDirectory() as folder:
-        other = Revision(revision, Path(folder))
+    with temporary_folder("revision") as folder:
+        other = Revision(revision, folder)
         copies = {copy: path for path in dict.fromkeys(paths) if (copy := other.copy(path)) is not None}
         template = None if template is None else other.copy(template)
         statements = _analyzed([_files(copy, template) for copy in copies], template)
@@ -87,7 +87,7 @@ def _analyzed(groups: Sequence[Sequence[Path]], template: Path | None) -> list[P
     yaml = (file for files in groups for file in files if file.suffix.lower() in _YAML)
     manifests = _read_manifests(list(dict.fromkeys(yaml)), template)
     report_query_errors_alone()
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder("warehouse") as folder:
         conf = {
             **QUIET,
             **LOOPBACK,
@@ -95,7 +95,7 @@ def _analyzed(groups: Sequence[Sequence[Path]], template: Path | None) -> list[P
             "spark.log.level": "OFF",
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.legacy.createHiveTableByDefault": "false",
-            "spark.sql.warehouse.dir": Path(folder).as_uri(),
+            "spark.sql.warehouse.dir": folder.as_uri(),
         }
         with err.status("starting Spark"):
             session = start_session("lineage plan", conf)

@@ -24,6 +24,7 @@ with needs_extra("report", "duckdb", "reading stored events without Spark"):
 _MEMORY = "600MB"
 """What DuckDB may hold; what is beyond it goes to a temporary folder."""
 _ROWS_AT_ONCE = 10_000
+_RESTORE = "restore the file, or make a new store of the events"
 TOO_LONG = "maximum_object_size"
 """In the error of a line that is longer than DuckDB is told to read."""
 
@@ -82,7 +83,7 @@ class DuckDbTables:
         """Return the rows of those folders that exist; see ``Database.from_parquet``.
 
         Raises:
-            ConfigError: there is a pipe or a folder in the place of a file (nothing may ever come out of it), or
+            ConfigError: there is a pipe or a folder in the place of a file, which would be waited for, or
                 a file that is not what was written.
         """
         paths = [Path(local_path(folder)) for folder in folders]
@@ -116,12 +117,14 @@ class DuckDbTables:
             f"FROM parquet_schema({names}) LEFT JOIN (VALUES {wanted}) AS w (name, is_text) USING (name) "
             "GROUP BY file_name HAVING mistyped IS NOT NULL OR of_first = 0 ORDER BY file_name LIMIT 1"
         )
-        for file, mistyped, _ in odd:
+        try:
+            found = next(odd, None)
+        except StorageError as error:
+            raise StorageError(f"{error}; {_RESTORE}") from error
+        if found is not None:
+            file, mistyped, _ = found
             what = f"column {mistyped} of another type" if mistyped else f"no column {first}"
-            raise ConfigError(
-                f"{file}: has {what}, so it is not what was written; restore the file, or make a new store "
-                "of the events"
-            )
+            raise ConfigError(f"{file}: has {what}, so it is not what was written; {_RESTORE}")
 
     def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:
         """Write the rows of a query; see ``Database.to_parquet``."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.api.errors import NothingToReadError
-from spark_events.api.toolkit.formatting import path_without_secrets
+from spark_events.api.toolkit.formatting import counted, path_without_secrets
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.event_names import JOB_FAILURE, PERFORMANCE_ISSUE
-from spark_events.runtime.log_once import logger
+from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
@@ -59,7 +59,7 @@ def explain_logs(
                 on_read(read, size)
             explanation = reading.explanation()
             if explanation is not None and app in (None, explanation.app_name, explanation.app_id):
-                explanations.append(_looked_at_closely(explanation, files, log, conf))
+                explanations.append(_looked_at_closely(explanation, files, log, conf, reading.said))
         except ConfigError:
             raise
         except Exception as error:  # one damaged log is no reason to tell nothing of the others
@@ -74,7 +74,7 @@ def explain_logs(
 
 
 def _looked_at_closely(
-    explanation: Explanation, files: LogFiles, log: EventLog, conf: Mapping[str, str]
+    explanation: Explanation, files: LogFiles, log: EventLog, conf: Mapping[str, str], said: OnceLog
 ) -> Explanation:
     """Return the explanation with what costs a fair share of the run, where the run is too short for 30 s.
 
@@ -85,7 +85,7 @@ def _looked_at_closely(
     if LEAST in conf or worth_ms >= thresholds.min_time_ms:
         return explanation
     piece_ms = max(SMALL_MS, round(_PIECE * explanation.duration_ms))
-    reading = _Reading(files, log, {**conf, LEAST: f"{piece_ms}ms"}, worth_ms)
+    reading = _Reading(files, log, {**conf, LEAST: f"{piece_ms}ms"}, worth_ms, said)
     for _ in reading.run():
         pass
     return reading.explanation() or explanation
@@ -101,11 +101,21 @@ class _Reading:
 
     Args:
         worth_ms: what an issue costs at least that is told, in ms; None for what the configuration says.
+        said: what was logged of it before.
+
+    Attributes:
+        said: what is logged of it, each kind of trouble once.
     """
 
     def __init__(
-        self, files: LogFiles, log: EventLog, conf: Mapping[str, str], worth_ms: int | None = None
+        self,
+        files: LogFiles,
+        log: EventLog,
+        conf: Mapping[str, str],
+        worth_ms: int | None = None,
+        said: OnceLog | None = None,
     ) -> None:
+        self.said = said or OnceLog()
         self._conf = conf
         self._worth_ms = worth_ms or read_settings(conf)[0].thresholds.min_time_ms
         self._events: list[Event] = []
@@ -123,7 +133,9 @@ class _Reading:
     def notes(self) -> list[str]:
         """What could not be read; that an application has no end is not a fault of the log."""
         result = self._replay.result
-        skipped = [f"{count} lines skipped: {reason}" for reason, count in result.counts.lost().items()]
+        skipped = [
+            f"{counted(count, 'line')} skipped: {reason}" for reason, count in result.counts.lost().items()
+        ]
         whole = result.application is not None and not result.unreadable
         return [f"{result.path}: {note}" for note in (*([] if whole else result.notes), *skipped)]
 
@@ -151,6 +163,7 @@ class _Reading:
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         configuration = read_configuration(self._conf, application)
         registry = Registry([], configuration.redactor, tap=tap)
+        registry.log = self.said
 
         def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Sequence[Listener]:
             self._figures.spark_version = spark_version
