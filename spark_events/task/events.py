@@ -57,12 +57,12 @@ def _report(name: str, body: str, severity: str, attributes: dict[str, Any]) -> 
     report = current_report()
     if report is None:
         return
-    if len(report.events) >= MOST_EVENTS:
-        report.drop("events")
+    name = name_of(name)
+    if not report.has_room("events", name, len(report.events), MOST_EVENTS):
         return
     report.events.append(
         {
-            "name": name_of(name),
+            "name": name,
             "body": text_of(body),
             "severity": known,
             "attributes": attributes_of(attributes),

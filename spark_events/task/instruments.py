@@ -51,8 +51,7 @@ class TaskMetric:
             return
         own = report.metrics.get(self._key)
         if own is None:
-            if len(report.metrics) >= MOST_SERIES:
-                report.drop("series")
+            if not report.has_room("series", self._key[1], len(report.metrics), MOST_SERIES):
                 return
             # Other threads of a driver have values of their own; so this metric itself never has one there.
             own = report.metrics[self._key] = type(self)(self._key) if report.in_driver else self

@@ -14,6 +14,8 @@ from spark_events.task.values import error_of
 MOST_SERIES = 500
 MOST_EVENTS = 100
 MOST_SPANS = 200
+_OF_EACH_NAME = 10
+"""So many has each name, even if others have used up all that there are; in all, at most as many again."""
 MOST_TASK_SPANS = 200
 """How many partitions of a stage have spans, the first ones."""
 _PROPERTIES = (JOB_GROUP, BATCH_ID, EXECUTION)
@@ -44,6 +46,7 @@ class TaskReport:
         span_id: of the task's own span; empty if it has none, or only if it fails.
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
+        crowding: of the kinds that were at their limit, the name that most had by then.
         delivered: whether the task has succeeded; a worker keeps its report until another task begins.
         entered: the token of OpenTelemetry's context that the task is in; None if there is none.
         in_driver: whether it is not of a task, but of a ``foreachBatch`` function, one of several threads.
@@ -71,6 +74,8 @@ class TaskReport:
         self.spans: list[dict[str, Any]] = []
         self.open: list[str] = []
         self.dropped: dict[str, int] = {}
+        self.crowding: dict[str, str] = {}
+        self._of_names: dict[str, dict[str, int]] = {}
 
     @property
     def _value(self) -> dict[str, Any] | None:
@@ -107,6 +112,7 @@ class TaskReport:
             "events": self.events,
             "spans": [span for span in self.spans if "end_ns" in span],
             "dropped": self.dropped,
+            "crowding": self.crowding,
             "span": (self.span_id, self.begun_ns, now_ns) if self.span_id else None,
         }
 
@@ -116,6 +122,25 @@ class TaskReport:
             if value[-1] is None:
                 self.drop("values")
         return [value for value in values if value[-1] is not None]
+
+    def has_room(self, kind: str, name: str, number: int, most: int) -> bool:
+        """Return whether there is room for one more, and count it, or count that it is dropped.
+
+        Args:
+            kind: as in ``dropped``.
+            name: its name.
+            number: how many there are, of all names.
+            most: how many there may be.
+        """
+        of_names = self._of_names.setdefault(kind, {})
+        of_name = of_names.get(name, 0)
+        if number < most or (of_name < _OF_EACH_NAME and number < 2 * most):
+            of_names[name] = of_name + 1
+            return True
+        if kind not in self.crowding:
+            self.crowding[kind] = max(of_names, key=lambda each: of_names[each])
+        self.drop(kind)
+        return False
 
     def drop(self, kind: str) -> None:
         """Count one thing too many."""
@@ -159,9 +184,9 @@ _KINDS = {"metrics": "series", "spans": "spans", "events": "events"}
 
 
 def cut_to_fit(report: dict[str, Any], most: int = MOST_BYTES) -> None:
-    """Leave out the last of the largest part, until the report is small enough; ``dropped`` says how much.
+    """Leave out some of the largest part, until the report is small enough; ``dropped`` says how much.
 
-    Of the metrics, those are values of histograms first.
+    Of the metrics, those are values of histograms first; of all, the last of names that have many.
 
     Args:
         report: the plain values; gets ``bytes``, how large these parts are.
@@ -183,9 +208,17 @@ def _size(part: list[Any]) -> int:
 
 
 def _shorten(report: dict[str, Any], part: str, share: float) -> None:
+    """Keep a share of a part: of each name the first ones, before more of those that have many."""
     all_of_it = report[part]
-    report[part] = all_of_it[: int(len(all_of_it) * share)]
-    _count(report, _KINDS[part], len(all_of_it) - len(report[part]))
+    of_names: dict[str, int] = {}
+    first, more = [], []
+    for place, item in enumerate(all_of_it):
+        name = item[1] if part == "metrics" else item["name"]
+        of_names[name] = of_names.get(name, 0) + 1
+        (first if of_names[name] <= _OF_EACH_NAME else more).append(place)
+    kept = sorted([*first, *more][: int(len(all_of_it) * share)])
+    report[part] = [all_of_it[place] for place in kept]
+    _count(report, _KINDS[part], len(all_of_it) - len(kept))
 
 
 def _shorten_histograms(report: dict[str, Any], share: float) -> int:

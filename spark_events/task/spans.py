@@ -70,11 +70,11 @@ def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, 
         report = current_report()
         if report is None:
             return None
-        if len(report.spans) >= MOST_SPANS:
-            report.drop("spans")
+        name = name_of(name)
+        if not report.has_room("spans", name, len(report.spans), MOST_SPANS):
             return None
         kept: dict[str, Any] = {
-            "name": name_of(name),
+            "name": name,
             "attributes": attributes_of(attributes),
             "start_ns": time.time_ns(),
             "id": new_span_id(),

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from spark_events.cli.ctas import show_transactions
 from spark_events.cli.main import app
 from spark_events.cli.sql import views
+from spark_events.cli.terminal.console import print_json
 from spark_events.cli.why.tables import print_explanation
 from spark_events.diagnosis.times.cores_model import Estimate
 from spark_events.diagnosis.times.ledger import COMPUTING
@@ -206,6 +207,12 @@ def test_report_on_a_terminal(name: str) -> None:
 
     assert not steering(text)
     assert len(text) < 1_000_000
+
+
+def test_numbers_of_any_size_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Other programs' files may have them."""
+    print_json({"rows": 10**30, "name": "\u6f22"})
+    assert json.loads(capsys.readouterr().out) == {"rows": 10**30, "name": "\u6f22"}
 
 
 def test_words_between_colons_are_no_emoji() -> None:

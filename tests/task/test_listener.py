@@ -177,3 +177,13 @@ def test_nothing_is_said_of_what_was_not_dropped(caplog: pytest.LogCaptureFixtur
     feed(report(0, 0, dropped={"series": 3, "spans": 0}))
     assert "too many series" in caplog.text
     assert "too many spans" not in caplog.text
+
+
+def test_the_name_is_told_that_most_is_of(caplog: pytest.LogCaptureFixture) -> None:
+    feed = Feed()(r.application_start())
+    for partition in range(3):
+        feed(report(partition, 0, dropped={"series": 3, "events": 1}, crowding={"series": "seen"}))
+    assert [line.partition(";")[0] for line in caplog.messages] == [
+        "tasks report too many series named 'seen'",
+        "tasks report too many events",
+    ]

@@ -216,9 +216,9 @@ def test_a_metric_travels_with_a_function(worker: Worker) -> None:
 def test_limits(worker: Worker) -> None:
     """What is too much is counted, and what was there goes on."""
     for number in range(report.MOST_SERIES + 3):
-        task.metrics.counter(f"c{number}").inc()
-    task.metrics.counter("c0").inc()
-    histogram = task.metrics.histogram("c0")
+        task.metrics.counter("c", number=number).inc()
+    task.metrics.counter("c", number=0).inc()
+    histogram = task.metrics.histogram("c")
     histogram.update(1)
     for _ in range(report.MOST_EVENTS + 2):
         task.event("E")
@@ -228,7 +228,38 @@ def test_limits(worker: Worker) -> None:
     sent = worker.end_task()
     assert sent["dropped"] == {"series": 4, "events": 2, "spans": 1}
     assert len(sent["metrics"]) == report.MOST_SERIES
-    assert sent["metrics"][0] == ("counter", "c0", (), 2)
+    assert sent["metrics"][0] == ("counter", "c", (("number", "0"),), 2)
+    assert sent["crowding"] == {"series": "c", "events": "E", "spans": "s"}
+
+
+@pytest.mark.parametrize("size", [1, 1_000], ids=["in number", "in bytes"])
+def test_one_name_does_not_silence_the_others_of_its_task(worker: Worker, size: int) -> None:
+    """It may have a label for each row, or an event; and two such names are no worse than one."""
+    for number in range(report.MOST_SERIES + 3):
+        for name in ("seen", "also_seen"):
+            task.counter(name, row=f"{number}" * size).inc()
+            task.event(name, "x" * size)
+            with task.span(name, of="x" * size):
+                pass
+    task.counter("rows").inc(7)
+    task.gauge("part", which="b").set(2)
+    task.event("PartitionDone")
+    with task.span("cleanup"):
+        pass
+    sent = worker.end_task()
+
+    assert ("counter", "rows", (), 7) in sent["metrics"]
+    assert ("gauge", "part", (("which", "b"),), (2, 2, 2)) in sent["metrics"]
+    assert "PartitionDone" in [event["name"] for event in sent["events"]]
+    assert "cleanup" in [span["name"] for span in sent["spans"]]
+    assert sent["crowding"] == dict.fromkeys(("series", "events", "spans"), "seen")
+
+
+def test_names_that_differ_have_a_limit_as_well(worker: Worker) -> None:
+    for number in range(3 * report.MOST_SERIES):
+        task.counter(f"row_{number}").inc()
+    sent = worker.end_task()
+    assert (len(sent["metrics"]), sent["dropped"]) == (2 * report.MOST_SERIES, {"series": report.MOST_SERIES})
 
 
 def test_values_of_a_histogram(worker: Worker) -> None:

@@ -78,9 +78,12 @@ def has_all_characters() -> bool:
 
 def print_json(values: Any) -> None:
     """Print values as JSON, whatever the encoding."""
-    text = orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
+    try:
+        text = orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # a number of more than 64 bits, which others have written
+        text = json.dumps(values, indent=2, ensure_ascii=False)
     if not has_all_characters():
-        text = json.dumps(orjson.loads(text), indent=2)
+        text = json.dumps(json.loads(text), indent=2)
     sys.stdout.write(text + "\n")
 
 

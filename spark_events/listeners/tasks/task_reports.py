@@ -182,7 +182,7 @@ class TaskReportListener:
         self._report_traces(record, occasion, entity, group)
         for kind, number in record["dropped"].items():
             if kind in self._dropped:
-                self._drop(kind, int(number))
+                self._drop(kind, int(number), str((record.get("crowding") or {}).get(kind, "")))
 
     def _number_of(self, stage: int, partition: int, attempt: int) -> int | None:
         """Return which report of its task attempt this is; None if another attempt counts for its partition.
@@ -216,7 +216,10 @@ class TaskReportListener:
             self._warned.add(about)
             named = f"{' with other names, such as' if whose else ' named'} {name[:_SHOWN]!r}" if name else ""
             logger.warning(
-                "tasks report too many %s%s; what is beyond the limits is dropped and counted", kind, named
+                "tasks report too many %s%s; what is beyond the limits is dropped and counted: "
+                "names and labels are for what has few values",
+                kind,
+                named,
             )
         self._dropped[kind].inc(number)
 
