@@ -6,11 +6,11 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from spark_events.api import ConfigError
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 10
 _WHOLE_ANSWER_S = 30
 _LARGEST = 256 << 20
+"""What is read of a page, in bytes; a collector may serve many drivers."""
+_BLOCK = 1 << 20
+_TRIED_LINES = 100
+_OURS = (b"spark_application_", b"spark_query_", b"push_time_seconds")
 _IMPOSSIBLE = 1e12
 _KINDS = ("application", "query")
 _AGE, _RESTARTS = "status_age_seconds", "num_restarts"
@@ -221,6 +225,8 @@ def _fetched(url: str, token: str | None) -> tuple[str, Message]:
         return call_within(_WHOLE_ANSWER_S, lambda: _answer(request))
     except urllib.error.HTTPError as error:
         raise ConfigError(f"{path_without_secrets(url)}: {_answered(error, whole, token)}") from error
+    except _TooLargeError as error:
+        raise ConfigError(f"{path_without_secrets(url)}: {error}") from error
     except http.client.HTTPException as error:
         raise ConfigError(f"{path_without_secrets(url)}: answers no HTTP: {error!r}") from error
     except (OSError, ValueError) as error:
@@ -251,7 +257,30 @@ def _answer(request: urllib.request.Request) -> tuple[str, Message]:
         HTTPException: it speaks something else.
     """
     with http_opener().open(request, timeout=_TIMEOUT_S) as answer:
-        page = answer.read(_LARGEST)
+        page = b"\n".join(_read_lines(answer))
         if answer.length:  # what is missing may be what is down
             raise http.client.IncompleteRead(page, answer.length)
-        return str(page.decode(errors="replace")), answer.headers
+        return page.decode(errors="replace"), answer.headers
+
+
+class _TooLargeError(Exception):
+    """The error of a page that is larger than is read."""
+
+
+def _read_lines(answer: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines that matter, and the first ones, which tell whether it is a page of metrics at all.
+
+    Raises:
+        _TooLargeError: there are more than so many bytes.
+        OSError, HTTPException: it cannot be read.
+    """
+    size = lines = 0
+    rest = b""
+    while block := answer.read(_BLOCK):
+        size += len(block)
+        if size > _LARGEST:
+            raise _TooLargeError(f"serves more than {_LARGEST >> 20} MiB; give the URL of one driver")
+        *whole, rest = (rest + block).split(b"\n")
+        yield from (each for each in whole if each.startswith(_OURS) or (lines := lines + 1) <= _TRIED_LINES)
+        rest = rest[:_BLOCK]
+    yield rest

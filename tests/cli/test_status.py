@@ -317,3 +317,28 @@ def test_an_answer_without_an_end(
     monkeypatch.setattr(current, "_WHOLE_ANSWER_S", 0.5)
     with pytest.raises(ConfigError, match="no answer within"):
         status(raw_endpoint(begun, False))
+
+
+@pytest.mark.parametrize("head", [b"", b"Transfer-Encoding: chunked\r\n"])
+def test_a_page_of_others_with_ours_among_them(
+    raw_endpoint: Callable[[bytes, bool], str], monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    """Of its lines, only those are parsed that matter, wherever they are cut in two on their way."""
+    monkeypatch.setattr(current, "_BLOCK", 100)
+    others = b"".join(b'up{job="%d"} 1\n' % number for number in range(500))
+    body = others + b"# HELP up It is up.\n" + STATUS + others + b"without a value\n"
+    if head:
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    code, out = status(raw_endpoint(OK + head + b"\r\n" + body, True), "--json")
+    assert (code, [row["status"] for row in json.loads(out)]) == (0, ["RUNNING"])
+
+
+@pytest.mark.parametrize("line", [b"up 1\n", b"up"], ids=["lines", "one line"])
+def test_a_page_that_is_too_large(
+    raw_endpoint: Callable[[bytes, bool], str], monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
+    """A server may send for as long as it likes."""
+    monkeypatch.setattr(current, "_LARGEST", 4 << 20)
+    body = line * ((5 << 20) // len(line))
+    with pytest.raises(ConfigError, match="serves more than 4 MiB; give the URL of one driver"):
+        status(raw_endpoint(OK + b"\r\n" + body, True))
