@@ -15,6 +15,7 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_OF,
     AFTER_STAGE_MS,
     AFTER_STAGE_OF,
+    GROWN,
     LOOPED,
 )
 from spark_events.diagnosis.times.ledger import BATCH, COMPUTING, DRIVER, QUERY, STREAM, WAITING
@@ -154,6 +155,8 @@ def _of_driver(costly: FoundIssue, duration_ms: int, ended: bool, fetched_ms: in
     place, after_ms = costly.evidence.get(of), costly.number(time) or 0
     part = "all of it" if after_ms == whole_ms else duration(after_ms)
     after = f": {part} after {place}" if place and 2 * after_ms > alone_ms else ""
+    if not after and costly.evidence.get(GROWN):
+        after = ", while the plans of a loop grow from pass to pass"
     if not after and costly.evidence.get(LOOPED):
         after = ", and a plan is as withColumn() in a loop makes it"
     fetches = f", {duration(fetched_ms)} of it to fetch results" if fetched_ms else ""

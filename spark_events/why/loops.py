@@ -11,6 +11,7 @@ from spark_events.diagnosis.times.driver_issues import LOOP_AT, LOOP_JOBS, LOOP_
 from spark_events.why.found_issue import FoundIssue, order
 
 _LEAST_IN_TURN = 0.8
+_IN_TURN = " In turn with them run"
 
 
 def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
@@ -23,10 +24,10 @@ def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
             merged.append(issue)
             continue
         first, more_ms = merged[same], issue.lost_ms or 0
+        begins = ", and" if _IN_TURN in first.sentence else f".{_IN_TURN}"
         merged[same] = replace(
             first,
-            sentence=f"{first.sentence}. In turn with them run {jobs:,} of {place}, which cost "
-            f"{duration(more_ms)} of this",
+            sentence=f"{first.sentence}{begins} {jobs:,} of {place}, which cost {duration(more_ms)} of this",
             lost_ms=(first.lost_ms or 0) + more_ms,
             evidence={**first.evidence, LOOP_JOBS: (first.number(LOOP_JOBS) or 0) + jobs},
         )

@@ -63,6 +63,12 @@ _LOADED_BY_EACH = (
     "If they refer to something large (a dict, a list, a model), bring it by sc.broadcast(), which each "
     "Python worker loads once; if the same runs faster with fewer partitions, that is it."
 )
+_LOADS_LITTLE_MS = 500
+"""What is large takes longer to be loaded; functions that have it broadcast already load little each time."""
+_FEWER_FIRST = (
+    "Use fewer and larger partitions. If they refer to something large (a dict, a list, a model) that "
+    "sc.broadcast() does not bring yet, let it."
+)
 _LOADED_ANEW = (
     "Every task loads the functions anew, with all that they refer to: give large objects to them as "
     "broadcast variables (sc.broadcast), and import what takes long in a module of their own."
@@ -157,7 +163,8 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
             "with all that they refer to"
         )
         evidence[LOADED_BY] = tasks
-        return said, f"{_LOADED_BY_EACH} {advice}", evidence
+        loads_little = stage.measured.run.median < _LOADS_LITTLE_MS
+        return said, f"{_FEWER_FIRST if loads_little else _LOADED_BY_EACH} {advice}", evidence
     if (each_us := _for_a_record_us(stage)) is not None:
         said += f", {micros(each_us)} for each of the {stage.measured.rows.total:,} records it reads"
         if each_us < _QUICK_US:

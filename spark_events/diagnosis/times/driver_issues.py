@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_events.api import AttributeValue, Severity
 from spark_events.api.toolkit.formatting import duration, size
@@ -25,6 +25,8 @@ TO_PANDAS = "toPandas at "
 _READERS = ("parquet", "orc", "csv", "json", "xml", "text", "load")
 """What Spark calls the jobs of its readers of files, which run where they are called."""
 _ARROW = "spark.sql.execution.arrow.pyspark.enabled"
+_IN_TURN = 0.8
+"""Jobs of two places that run at the same time, for as much of it, are of one loop."""
 _SMALL_MS = 5_000
 """How long a small job takes at most."""
 
@@ -63,6 +65,22 @@ class Pauses:
         if pause.time_ms > self.longest_ms:
             self.longest_ms, self.after = pause.time_ms, pause.after
 
+    def merge(self, others: Pauses) -> None:
+        """Add the pauses before stages of another place."""
+        self.number += others.number
+        self.time_ms += others.time_ms
+        self.within_ms += others.within_ms
+        self.usual_ms += others.usual_ms
+        if others.longest_ms > self.longest_ms:
+            self.longest_ms, self.after = others.longest_ms, others.after
+
+    def of_loop(self) -> tuple[Pauses, Pauses]:
+        """Return what of them a loop of SQL executions costs, and what the program does between these."""
+        outside_ms = self.time_ms - self.within_ms
+        program_ms = max(0, outside_ms - _BETWEEN_MS * self.number)
+        of_loop = replace(self, time_ms=self.time_ms - program_ms)
+        return of_loop, Pauses(self.number, program_ms, 0, min(self.longest_ms, program_ms), 0, self.after)
+
     def take(self, told_ms: int) -> int:
         """Take off what another issue tells, that of SQL executions first; returns how much it was, in ms."""
         taken_ms = min(told_ms, self.time_ms)
@@ -90,7 +108,14 @@ class Jobs:
     begun_ms: int = 0
     ended_ms: int = 0
 
+    def in_turn_with(self, others: Jobs) -> bool:
+        """Return whether these and other jobs run at about the same time."""
+        shared_ms = min(self.ended_ms, others.ended_ms) - max(self.begun_ms, others.begun_ms)
+        return shared_ms > _IN_TURN * max(self.ended_ms - self.begun_ms, others.ended_ms - others.begun_ms, 0)
 
+
+_BETWEEN_MS = 500
+"""So long the program takes at most between two SQL executions to make the next one."""
 _SMALL_BYTES = 1 << 20
 _ADDED_IN_A_LOOP = (
     "If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one select() or "
@@ -125,6 +150,13 @@ _ELSEWHERE = (
     "The program computes, waits or calls something else there: move that work into Spark, run it beside the "
     "jobs, or let the application start when what it waits for is there."
 )
+_GROWN = (
+    "Plans grow from {first:,} to {last:,} nodes in the passes of a loop, as each uses what the one before "
+    "has made: the driver plans all of it anew each time, and the tasks compute it anew. In each pass, "
+    "persist(), localCheckpoint() or checkpoint() what the next one uses, or write it to a table and read it."
+)
+GROWN = "driverAlone.grown"
+"""The evidence of how many nodes the last plan has of a loop in which they grow, where that is most of it."""
 LOOPED = "driverAlone.looped"
 """The evidence of a plan such as withColumn() in a loop makes, where the driver works most of the time."""
 
@@ -138,12 +170,15 @@ class Looped:
         many_columns: whether one had so many that a loop may have added them.
         computed: whether one had a hundred columns, and computed most of them.
         projections: how many one had, one after the other, if nothing but a loop makes so many; else 0.
+        grown: the nodes of the first and the last plan of a loop in which they grow, and how long the driver
+            worked on these, in ms.
     """
 
     any_planned: bool = False
     many_columns: bool = False
     computed: bool = False
     projections: int = 0
+    grown: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -205,6 +240,10 @@ def driver_issue(
         may_be_looped = in_program and longest[0] != AT_END and 2 * alone_ms >= wall_ms
         if may_be_looped and (looped.computed or looped.projections):
             evidence[LOOPED] = True
+        first_nodes, last_nodes, grown_ms = looped.grown
+        if not in_program and 2 * grown_ms >= alone_ms:
+            advice = f"{_GROWN.format(first=first_nodes, last=last_nodes)} {_IN_SPARK}"
+            evidence[GROWN] = last_nodes
         if longest[0].startswith(AT_START):
             evidence |= {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
         elif first.mostly_after:
@@ -272,8 +311,15 @@ def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:
     return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
 
 
-def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
-    """Return that a loop runs small jobs one after the other, on so many cores."""
+def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int, parts_of: str = "") -> Issue:
+    """Return that a loop runs small jobs one after the other.
+
+    Args:
+        place: of the jobs.
+        pauses, jobs: before them, and what is known of them.
+        cores: of all executors.
+        parts_of: the folder of which each reads another part; empty if they do not.
+    """
     whole_ms = pauses.time_ms + jobs.stages_ms
     # What their tasks do would have to be done by one job as well, at best by all cores.
     needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
@@ -282,6 +328,12 @@ def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
         "columns; a join, a groupBy or a window in place of the loop), or run the jobs at the same time in "
         "threads."
     )
+    if parts_of:
+        advice = (
+            f"Each reads another part of {parts_of}: read all of it at once, as one table, and let one query "
+            "do it for all parts (groupBy, a join, or a window by what tells them apart; partitionBy for a "
+            "write). Or run them at the same time in threads."
+        )
     if place.split(" ")[0] in _READERS:
         advice = (
             "Each reads files to find out which columns they have: give the schema (spark.read.schema(…)), "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from spark_events.api.toolkit.formatting import duration
@@ -27,6 +27,7 @@ from spark_events.diagnosis.times.driver_issues import (
     loop_issue,
 )
 from spark_events.diagnosis.times.first_use import FirstUse, computes_many_columns, has_many_columns
+from spark_events.diagnosis.times.program_loops import GrowingPlans, KindsOfExecutions
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20
@@ -114,6 +115,9 @@ class DriverTime:
         self._is_told = False
         self._loops_told: set[str] = set()
         self._looped = Looped()
+        self._kinds, self._growing = KindsOfExecutions(), GrowingPlans()
+        # The stages of the SQL execution that runs whose place Spark does not say, until its plan is known.
+        self._unplaced: list[tuple[WorkDone, int, int]] = []
         self.by_arrow = False
         self.cores = 0
 
@@ -160,10 +164,12 @@ class DriverTime:
         self._executions = max(0, self._executions + change)
         if not self._executions:
             self._first_use.ended()
+            self._unplaced.clear()
             self._decide()
 
     def execution_planned(self, execution: EndedExecution) -> None:
         """Called before the end of an SQL execution with its plans."""
+        self._growing.take(execution)
         self._first_use.planned(execution)
         self._looped.any_planned = True
         self._looped.many_columns = self._looped.many_columns or has_many_columns(execution)
@@ -178,6 +184,20 @@ class DriverTime:
                     (write if place == _ANYWHERE and pause.time_ms >= _LONG_MS else place, pause, ended_ms)
                     for place, pause, ended_ms in self._undecided
                 ]
+        if self._executions == 1 and not self._queries:
+            self._place(self._kinds.take(execution), f"execution {execution.begun_ms}")
+
+    def _place(self, kind: str, execution: str) -> None:
+        """Book what Spark does not say the place of by the kind of the execution, which may be of a loop."""
+        works, self._unplaced = self._unplaced, []
+        if not kind or len(self._jobs) >= _MOST_PLACES:
+            return
+        self._undecided = [
+            (kind if place == _ANYWHERE else place, pause, ended_ms)
+            for place, pause, ended_ms in self._undecided
+        ]
+        for work, busy_ms, time_ms in works:
+            self._add_job(replace(work, place=kind, job=execution), busy_ms, time_ms)
 
     def told_elsewhere(self, time_ms: int, since_ms: int, until_ms: int) -> None:
         """Called before the end of an SQL execution with what another issue has as the cost of its driver.
@@ -222,6 +242,8 @@ class DriverTime:
         busy_ms, self._busy_ms = self._busy_ms, 0
         if work.place and not at and not is_fetch(work.place) and not work.lists_files:
             self._add_job(work, busy_ms, time_ms)
+        elif not place and not at and len(self._unplaced) < _MOST_UNDECIDED:
+            self._unplaced.append((work, busy_ms, time_ms))
         self._collects = work if work.result_bytes >= _LEAST_COLLECTED else None
         # Another result of the same kind may follow: the stages before that have its place.
         self._result_goes_on = self._result_goes_on and work.place.startswith(TO_PANDAS)
@@ -250,14 +272,21 @@ class DriverTime:
             1,
         )
         others = dict(self._before)
-        for place, jobs in self._jobs.items():
-            pauses = others.get(place, Pauses())
-            is_large = pauses.time_ms + jobs.stages_ms >= least_ms
+        loops = self._loops(others)
+        for place, (pauses, jobs) in loops.items():
+            is_large = self._in_turn_with(jobs, loops) >= least_ms
             if (is_large or place in self._loops_told) and is_loop(pauses, jobs, _LOOP):
                 self._loops_told.add(place)
-                yield self._by_now(loop_issue(place, others.pop(place), jobs, self.cores), is_large)
+                others.pop(place, None)
+                kind = self._kinds.get(place)
+                label, parts_of = (kind.label, kind.parts_of) if kind else (place, "")
+                yield self._by_now(loop_issue(label, pauses, jobs, self.cores, parts_of), is_large)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
-                del others[place]
+                others.pop(place, None)
+        for place in [place for place in others if self._kinds.get(place)]:
+            anywhere = others[_ANYWHERE] = replace(others.get(_ANYWHERE, Pauses()))
+            anywhere.merge(others.pop(place))
+        self._looped.grown = self._growing.most()
         alone_ms = sum(pause.time_ms for pause in others.values())
         usual_ms = sum(pause.usual_ms for pause in others.values())
         usual_ms = min(usual_ms, _MOST_USUAL * self._usual_pause_ms)
@@ -274,6 +303,29 @@ class DriverTime:
                 self._usual_start_ms,
             )
             yield self._by_now(issue, is_large)
+
+    def _loops(self, before: dict[str, Pauses]) -> dict[str, tuple[Pauses, Jobs]]:
+        """Return the places that may have a loop, and move what the program does between SQL executions."""
+        loops: dict[str, tuple[Pauses, Jobs]] = {}
+        for place, jobs in self._jobs.items():
+            pauses = before.get(place, Pauses())
+            if self._kinds.get(place):
+                of_loop, of_program = pauses.of_loop()
+                if is_loop(of_loop, jobs, _MAY_BE_LOOP):
+                    pauses = before[place] = of_loop
+                    anywhere = before[_ANYWHERE] = replace(before.get(_ANYWHERE, Pauses()))
+                    anywhere.merge(of_program)
+            if is_loop(pauses, jobs, _MAY_BE_LOOP):
+                loops[place] = pauses, jobs
+        return loops
+
+    def _in_turn_with(self, jobs: Jobs, loops: Mapping[str, tuple[Pauses, Jobs]]) -> int:
+        """Return how long a loop takes with those that run in turn with it, in ms."""
+        return sum(
+            pauses.time_ms + others.stages_ms
+            for pauses, others in loops.values()
+            if is_loop(pauses, others, _LOOP) and jobs.in_turn_with(others)
+        )
 
     def _by_now(self, issue: Issue, is_large: bool) -> Issue:
         """Return an issue that says at the end of the application if it is no longer worth telling."""
