@@ -142,6 +142,16 @@ def create_table_as(
 
         create_table_as(frame, "shop.daily", mode="create_or_replace", partition_by=["day"])
     """
+    _check_types(
+        format=format,
+        partition_by=partition_by,
+        bucket_by=bucket_by,
+        sort_by=sort_by,
+        options=options,
+        location=location,
+        comment=comment,
+        properties=properties,
+    )
     clauses = [  # in the order of Spark's grammar
         f"{BEGINNINGS[_purpose(mode)]} {table}",
         f"USING {format}" if format else "",
@@ -243,11 +253,41 @@ def buckets_clause(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequenc
     """
     if not bucket_by:
         if sort_by:
-            raise CtasError(f"sort_by={list(sort_by)!r} sorts the rows of buckets, so it needs bucket_by")
+            shown = sort_by if isinstance(sort_by, str) else list(sort_by)
+            raise CtasError(f"sort_by={shown!r} sorts the rows of buckets, so it needs bucket_by")
         return ""
     number, names = bucket_by
     sorted_by = f"SORTED BY ({columns(sort_by)}) " if sort_by else ""
     return f"CLUSTERED BY ({columns(names)}) {sorted_by}INTO {int(number)} BUCKETS"
+
+
+_EXPECTED: dict[str, tuple[type, str]] = {
+    "format": (str, "a text such as 'parquet'"),
+    "partition_by": (Sequence, "columns such as ['day']"),
+    "bucket_by": (Sequence, "a number and columns such as (4, ['id'])"),
+    "sort_by": (Sequence, "columns such as ['id']"),
+    "options": (Mapping, "texts by their names such as {'compression': 'zstd'}"),
+    "location": (str, "a text such as 's3a://lake/daily'"),
+    "comment": (str, "a text"),
+    "properties": (Mapping, "texts by their names such as {'owner': 'shop'}"),
+}
+
+
+def _check_types(**given: object) -> None:
+    """Check the arguments that a statement is made of.
+
+    Raises:
+        CtasError: one is of another type.
+    """
+    for name, value in given.items():
+        of_type, expected = _EXPECTED[name]
+        is_right = value is None or isinstance(value, of_type)
+        if is_right and name == "bucket_by":
+            is_right = value is None or (not isinstance(value, str) and len(value) == 2)  # type: ignore[arg-type]
+        elif is_right and isinstance(value, Sequence):
+            is_right = all(isinstance(each, str) for each in value)
+        if not is_right:
+            raise CtasError(f"{name}={value!r} is not valid; expected {expected}")
 
 
 def columns(names: Sequence[str]) -> str:

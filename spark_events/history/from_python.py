@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,7 @@ def report(
         UsageError: an argument cannot be used.
         ConfigError: DuckDB is not installed.
     """
-    given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
-    if "" in given:
-        raise UsageError("paths: one is empty; expected files, folders or globs of stored events")
+    given = _paths(paths)
     selection = Selection(
         app,
         query,
@@ -72,12 +70,37 @@ def report(
         return make_report(database, options)
 
 
+def _paths(paths: object) -> list[str]:
+    """Return the paths that are given, one or several.
+
+    Raises:
+        UsageError: there is none, or one is none.
+    """
+    several = [paths] if isinstance(paths, str | PathLike) else paths
+    expected = "expected files, folders or globs of stored events"
+    if not isinstance(several, Iterable):
+        raise UsageError(f"paths: {paths!r} is not valid; {expected}")
+    given = list(several)
+    if not given:
+        raise UsageError(f"paths: none is given; {expected}")
+    if odd := [path for path in given if not isinstance(path, str | PathLike)]:
+        raise UsageError(f"paths: {odd[0]!r} is not valid; {expected}")
+    if "" in given:
+        raise UsageError(f"paths: one is empty; {expected}")
+    return [str(fspath(path)) for path in given]
+
+
 def _sla(sla: str | Mapping[str, str] | None) -> Sla:
     """Return the SLAs.
 
     Raises:
+        UsageError: it is neither a text nor texts by names.
         ConfigError: one is not a duration.
     """
-    by_query = {"": sla} if isinstance(sla, str) else dict(sla or {})
+    by_query = {"": sla} if isinstance(sla, str) else dict(sla) if isinstance(sla, Mapping) else {}
+    if (sla is not None and not isinstance(sla, str | Mapping)) or not all(
+        isinstance(text, str) for text in by_query.values()
+    ):
+        raise UsageError(f"sla: {sla!r} is not valid; expected '60s', or {{'orders': '60s', '': '5min'}}")
     read = {name: DURATION.read("sla", text) for name, text in by_query.items()}
     return Sla(read.pop("", None), read)

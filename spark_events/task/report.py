@@ -211,7 +211,8 @@ def _shorten(report: dict[str, Any], part: str, share: float) -> None:
     """Keep a share of a part: of each name the first ones, before more of those that have many."""
     all_of_it = report[part]
     of_names: dict[str, int] = {}
-    first, more = [], []
+    first: list[int] = []
+    more: list[int] = []
     for place, item in enumerate(all_of_it):
         name = item[1] if part == "metrics" else item["name"]
         of_names[name] = of_names.get(name, 0) + 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from spark_events.ctas.errors import CtasError
-from spark_events.ctas.statement import buckets_clause, columns
+from spark_events.ctas.statement import buckets_clause, columns, create_table_as
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,30 @@ def test_buckets(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequence[
 def test_there_are_no_sorted_rows_without_buckets() -> None:
     with pytest.raises(CtasError, match=r"sort_by=\['a'\] sorts the rows of buckets, so it needs bucket_by"):
         buckets_clause(None, ["a"])
+    with pytest.raises(CtasError, match="sort_by='id' sorts"):
+        buckets_clause(None, "id")
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("partition_by", 5),
+        ("partition_by", [5]),
+        ("sort_by", 5),
+        ("bucket_by", 2),
+        ("bucket_by", "id"),
+        ("bucket_by", (2,)),
+        ("properties", "a=b"),
+        ("options", [("a", "b")]),
+        ("comment", 5),
+        ("location", 5),
+        ("format", 5),
+    ],
+)
+def test_arguments_of_other_types(argument: str, value: Any) -> None:
+    """They are refused before anything is made, with what is allowed."""
+    with pytest.raises(CtasError, match=rf"{argument}={re.escape(repr(value))} is not valid; expected "):
+        create_table_as(SimpleNamespace(), "t", **{argument: value})  # type: ignore[arg-type]
 
 
 def test_a_text_is_one_column() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.api import RetryLater, Scheduled
+from spark_events.api import Refused, RetryLater, Scheduled
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.workers.reporter_calls import PeriodicReports
 from spark_events.runtime.workers.stats import ReporterAccount, ReporterStats
@@ -32,3 +32,21 @@ def test_a_destination_that_asks_for_a_pause(after_ms: int | None, least_s: floa
     while not account.stats.retries.count:  # it is due after 1 ms
         reports.report_if_due()
     assert least_s <= reports.due_in_s <= most_s
+
+
+class Refuses(Scheduled):
+    """A reporter whose destination does not want what it sends, and says so in lines of its own."""
+
+    def report(self) -> None:
+        raise Refused("the collector answered 400: no\n2026-11-29 ERROR all is lost")
+
+
+def test_a_refusal_is_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    """In one, an answer's lines would be lines of the log."""
+    account = ReporterAccount("metric reporter 'x'", OnceLog(), ReporterStats())
+    reports = PeriodicReports(Refuses(), 1, account)
+    for _ in range(3):
+        reports.report()
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert account.stats.refused.count == 3

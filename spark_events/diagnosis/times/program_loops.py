@@ -16,7 +16,7 @@ _PASSES, _GROWS, _TIMES_AS_LARGE, _LEAST_NODES = 3, 1.2, 5, 100
 
 
 @dataclass(slots=True)
-class Kind:
+class ExecutionKind:
     """What SQL executions of the same shape have in common.
 
     Attributes:
@@ -47,7 +47,7 @@ class KindsOfExecutions:
     """The SQL executions of an application by their shape: the names of their plans' nodes."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, ExecutionKind] = {}
 
     def take(self, execution: EndedExecution) -> str:
         """Return the key of what an execution is one of; empty if it reads no table, or there are too many.
@@ -66,12 +66,12 @@ class KindsOfExecutions:
             if len(self._kinds) >= _MOST_KINDS:
                 return ""
             root = _PARTITIONS.sub("", written[0]) if written else ""
-            self._kinds[key] = Kind(root, read[0])
+            self._kinds[key] = ExecutionKind(root, read[0])
         elif kind.reads != read[0] and not kind.reads_others:
             kind.reads_others = True
         return key
 
-    def get(self, key: str) -> Kind | None:
+    def get(self, key: str) -> ExecutionKind | None:
         """Return the kind of a key; None if that is none."""
         return self._kinds.get(key)
 

@@ -118,11 +118,11 @@ class DuckDbTables:
             "GROUP BY file_name HAVING mistyped IS NOT NULL OR of_first = 0 ORDER BY file_name LIMIT 1"
         )
         try:
-            found = next(odd, None)
+            odd_file = next(odd, None)
         except StorageError as error:
             raise StorageError(f"{error}; {_RESTORE}") from error
-        if found is not None:
-            file, mistyped, _ = found
+        if odd_file is not None:
+            file, mistyped, _ = odd_file
             what = f"column {mistyped} of another type" if mistyped else f"no column {first}"
             raise ConfigError(f"{file}: has {what}, so it is not what was written; {_RESTORE}")
 

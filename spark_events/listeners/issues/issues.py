@@ -16,6 +16,7 @@ from spark_events.diagnosis.rdds.repeated_stages import RepeatedStages
 from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.repeated_work.batches import computed_again
 from spark_events.diagnosis.repeated_work.called_twice import is_of_calls
+from spark_events.diagnosis.repeated_work.own_sinks import own_sink_reads
 from spark_events.diagnosis.small_files import WRITES, small_files
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.thresholds import PYTHON
@@ -256,6 +257,7 @@ class IssueListener(Timeless):
             issues += files
         else:  # which reads the files that have come
             issues += computed_again(ended)
+            issues += own_sink_reads(ended)
             issues += [issue for issue in files if issue.cause == WRITES]
         name = call_site(execution.description)
         return [

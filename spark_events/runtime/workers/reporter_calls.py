@@ -168,7 +168,7 @@ class PeriodicReports:
             return min((later.after_ms or 0) / 1000, _LONGEST_ASKED_S)
         except (Refused, PartlyRefused) as refused:
             stats.refused.inc(max(0, refused.count) if isinstance(refused, PartlyRefused) else 1)
-            self._account.log.error((title, "report"), f"{title}: {refused}", refused)
+            self._account.log.error((title, "report"), f"{title}: {refused}")
             if isinstance(refused, Refused):
                 return 0.0
         except BaseException as error:
