@@ -8,18 +8,28 @@ from spark_events.diagnosis.repeated_work.called_twice import CALLS_OF
 from spark_events.diagnosis.repeated_work.overlaps import PartGroup
 from spark_events.diagnosis.thresholds import RECOMPUTATION, UNREAD_CACHE
 
+_BEGIN_ANEW = "Let each turn begin with rows that are there: localCheckpoint() them, or write and read them."
 _MOST_STAGES = 20
 _WORTH_A_WORD = 0.1
 
 
-def computed_again(group: PartGroup) -> Issue:
-    """Return that the costliest part of a group was computed more often than it had to be."""
+def computed_again(group: PartGroup, in_growing_plans: int = 0) -> Issue:
+    """Return that the costliest part of a group was computed more often than it had to be.
+
+    Args:
+        group: it.
+        in_growing_plans: how often the plans of a loop have grown, each with more nodes than the one before;
+            0 if none have.
+    """
     part, lost_ms = group.parts[0], group.lost_ms
     sentence, advice = _of_cache(part) if part.cached or part.was_released else _of_group(group)
     if group.grows:
         sentence += ", and so are others, each of which is made of one before, as in a loop"
+        advice = _BEGIN_ANEW
+    elif not part.cached and not part.was_released and part.times > in_growing_plans > 0:
+        sentence += "; plans grow from one to the next, as in a loop whose turns use what the one before made"
         advice = (
-            "Let each turn begin with rows that are there: localCheckpoint() them, or write and read them."
+            f"{_BEGIN_ANEW} A cache of each turn alone leaves the plan to grow. If it is no loop: {advice}"
         )
     return Issue(
         RECOMPUTATION,

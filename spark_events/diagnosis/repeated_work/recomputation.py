@@ -25,6 +25,7 @@ from spark_events.diagnosis.plans.shared_work import only_hands_on
 from spark_events.diagnosis.plans.work_in_stage import WorkInStages
 from spark_events.diagnosis.repeated_work.called_twice import calls_in
 from spark_events.diagnosis.repeated_work.counts import CountedRows
+from spark_events.diagnosis.repeated_work.growing_plans import GrowingPlans
 from spark_events.diagnosis.repeated_work.looped_reads import LoopedReads
 from spark_events.diagnosis.repeated_work.overlaps import frames_of, groups_of
 from spark_events.diagnosis.repeated_work.parsed_files import ParsedFiles
@@ -75,6 +76,7 @@ class Recomputation:
         self._looped_reads = LoopedReads()
         self._parsed_files = ParsedFiles()
         self._released = ReleasedCaches()
+        self._growing = GrowingPlans()
         self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
@@ -84,6 +86,7 @@ class Recomputation:
             execution: it.
             place: in the user's code that it is for; empty if unknown.
         """
+        self._growing.take(execution)
         is_new = self._looped_reads.take(execution, place)
         in_loop = self._looped_reads.holds(execution, place)
         is_new = self._parsed_files.take(execution, place, in_loop) or is_new
@@ -130,7 +133,9 @@ class Recomputation:
         again = (part for part in self._again.values() if part.is_again)
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
         groups = groups_of(costliest[:_MOST_GROUPED], self._causes)
-        yield from map(computed_again, frames_of(groups, self._leaders)[:_MOST_TOLD])
+        grown = self._growing.passes
+        for group in frames_of(groups, self._leaders)[:_MOST_TOLD]:
+            yield computed_again(group, grown)
 
     def forget_single(self, stages: Set[int]) -> None:
         """Forget what was computed once, and not in these stages: of a stream, nearly all is."""

@@ -10,6 +10,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import OUTGROWN, Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
+from spark_events.diagnosis.repeated_work.growing_plans import GrowingPlans
 from spark_events.diagnosis.repeated_work.projections import longest_chain
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.times.driver_issues import (
@@ -27,7 +28,7 @@ from spark_events.diagnosis.times.driver_issues import (
     loop_issue,
 )
 from spark_events.diagnosis.times.first_use import FirstUse, computes_many_columns, has_many_columns
-from spark_events.diagnosis.times.program_loops import GrowingPlans, KindsOfExecutions
+from spark_events.diagnosis.times.kinds_of_executions import KindsOfExecutions
 
 _MOST_PLACES, _MOST_UNDECIDED = 1_000, 100
 _LEAST_COLLECTED = 4 << 20

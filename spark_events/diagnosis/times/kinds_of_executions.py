@@ -1,4 +1,4 @@
-"""Loops of the program, as SQL executions show them: of one shape each time, or with plans that grow."""
+"""The SQL executions of a program by their shape: what a loop runs has the same each time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 
 _PARTITIONS = re.compile(r"/[^/=]+=.*")
 """What a path has besides its table's: such as ``/day=2026-11-29``."""
-_MOST_KINDS, _MOST_CHAINS = 500, 100
-_PASSES, _GROWS, _TIMES_AS_LARGE, _LEAST_NODES = 3, 1.2, 5, 100
-"""A plan grows in a loop if it does so in so many passes, by that factor each, until it is that large."""
+_MOST_KINDS = 500
 
 
 @dataclass(slots=True)
@@ -74,50 +72,3 @@ class KindsOfExecutions:
     def get(self, key: str) -> ExecutionKind | None:
         """Return the kind of a key; None if that is none."""
         return self._kinds.get(key)
-
-
-@dataclass(slots=True)
-class _Chain:
-    """The executions that read the same tables, each with a larger plan than the one before."""
-
-    first: int
-    last: int
-    passes: int = 0
-    driver_ms: int = 0
-
-
-class GrowingPlans:
-    """Finds that plans grow from pass to pass of a loop, as where each uses what the one before has made."""
-
-    def __init__(self) -> None:
-        self._chains: dict[tuple[str, ...], _Chain] = {}
-
-    def take(self, execution: EndedExecution) -> None:
-        """Called with each SQL execution that has ended, with its plans."""
-        written = set(execution.written())
-        key = tuple(sorted({*execution.tables()} - written))[:10]
-        nodes = sum(1 for _ in execution.nodes())
-        chain = self._chains.get(key)
-        if not key or (chain is None and len(self._chains) >= _MOST_CHAINS):
-            return
-        if chain is None:
-            self._chains[key] = _Chain(nodes, nodes)
-            return
-        if nodes >= _GROWS * chain.last:
-            chain.passes += 1
-        if nodes >= chain.last:
-            chain.last = nodes
-            chain.driver_ms += max(0, execution.lasted_ms - execution.wall_ms(execution.stages))
-
-    def most(self) -> tuple[int, int, int]:
-        """Return the nodes of the first and the last plan of a loop, and how long the driver worked on these.
-
-        Of the loop that takes it longest, in ms, without its first pass; zeros if there is none.
-        """
-        grown = [
-            (chain.driver_ms, chain.first, chain.last)
-            for chain in self._chains.values()
-            if chain.passes >= _PASSES and chain.last >= max(_LEAST_NODES, _TIMES_AS_LARGE * chain.first)
-        ]
-        driver_ms, first, last = max(grown, default=(0, 0, 0))
-        return first, last, driver_ms
