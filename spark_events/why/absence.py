@@ -22,6 +22,7 @@ ABSENCES = {
     kinds.NO_DUPLICATES: "looking for duplicates in {about}",
     kinds.NEEDLESS_SHUFFLE: "moving rows for nothing in {about}",
     kinds.LONG_CASE: "the long CASE of {about}",
+    kinds.COMPRESSION: "compressing files as much as can be in {about}",
     kinds.SLOW_PATTERN: "the regular expressions of {about}",
     kinds.CROSS_JOIN: "making all pairs of rows in {about}",
     kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",

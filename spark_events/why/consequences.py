@@ -10,7 +10,6 @@ from spark_events.diagnosis.rdds.repeated_stages import MADE_AGAIN
 from spark_events.diagnosis.repeated_work.called_too_often import CALLS, CALLS_MS
 from spark_events.diagnosis.repeated_work.called_twice import CALLS_OF
 from spark_events.diagnosis.repeated_work.parsed_files import MAKES, ROWS_OF_TEXT, WHAT
-from spark_events.diagnosis.small_files import TABLES
 from spark_events.diagnosis.stages.python_time import LOADED_BY
 from spark_events.diagnosis.thresholds import (
     EXECUTOR_CHURN,
@@ -31,6 +30,7 @@ from spark_events.diagnosis.times.driver_issues import (
     START_MS,
     USUAL_START_MS,
 )
+from spark_events.diagnosis.writes.small_files import TABLES
 from spark_events.why.found_issue import FoundIssue, order
 from spark_events.why.loops import with_loops_in_turn, with_reads_of_loops
 from spark_events.why.places import name_in

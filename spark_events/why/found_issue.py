@@ -21,6 +21,7 @@ SHARES = {
     kinds.CROSS_JOIN: "may go to comparing all pairs of rows",
     kinds.NEEDLESS_SHUFFLE: "may go to moving rows that the next step moves again",
     kinds.LONG_CASE: "goes to the conditions of a long CASE",
+    kinds.COMPRESSION: "may go to compressing files at a high level",
     kinds.SLOW_PATTERN: "goes to regular expressions that take long for each row",
     kinds.REWRITE: "may go to writing rows again that have not changed",
     kinds.FOREACH_BATCH: "may go to waiting while foreach writes rows",

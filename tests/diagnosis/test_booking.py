@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import KINDS
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.other_work import OtherWork
+from spark_events.diagnosis.writes.small_files import WRITES
 
 
 def issue(kind: str, lost_ms: int | None, *stages: int) -> Issue:

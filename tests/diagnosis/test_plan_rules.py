@@ -10,7 +10,6 @@ import pytest
 
 from spark_events.diagnosis.costly_nodes.joins import joins
 from spark_events.diagnosis.costly_nodes.one_task import why_few_tasks, windows_over_all
-from spark_events.diagnosis.costly_nodes.rewrites import rewrites
 from spark_events.diagnosis.costly_nodes.scans import full_scans
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
@@ -22,6 +21,7 @@ from spark_events.diagnosis.repeated_work.parsed_again import parsed_again
 from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from spark_events.diagnosis.stages.python_time import FASTER_FUNCTIONS, SMALL_BATCH
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.writes.rewrites import rewrites
 from spark_events.listeners.issues.executions import Executions, explained
 from spark_events.listeners.issues.findings import named
 from tests.support.plans import Plan, S, executed

@@ -6,8 +6,8 @@ import pytest
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.writes.small_files import small_files
 from tests.support.plans import Plan, executed
 
 MIB = 1 << 20

@@ -17,8 +17,8 @@ from spark_events.diagnosis.queries.streams import (
     flow_of,
     sources_of,
 )
-from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.writes.small_files import WRITES
 from tests.support.plans import Plan, executed
 
 S = 1_000

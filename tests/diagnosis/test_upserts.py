@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.costly_nodes.upserts import upserts
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import Thresholds
+from spark_events.diagnosis.writes.upserts import upserts
 from tests.support.plans import Plan, S, executed
 
 WRITE = (

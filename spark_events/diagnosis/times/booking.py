@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import (
     CROSS_JOIN,
     EXPLODING_JOIN,
@@ -22,6 +21,7 @@ from spark_events.diagnosis.thresholds import (
     TASK_COUNT,
     WINDOW,
 )
+from spark_events.diagnosis.writes.small_files import WRITES
 
 _FIRST = (
     EXPLODING_JOIN, CROSS_JOIN, WINDOW, RETRIES, SKEW, STRAGGLER, GC, TASK_COUNT, SMALL_FILES, FULL_SCAN,

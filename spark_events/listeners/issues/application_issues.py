@@ -44,6 +44,7 @@ _MOST_FAILURES = "spark.task.maxFailures"
 _ARROW, _ARROW_BY_DEFAULT = "spark.sql.execution.arrow.pyspark.enabled", (4, 2)
 """Whether Arrow brings the rows of ``toPandas``, which it does by default since that version."""
 _REUSE = "spark.python.worker.reuse"
+_OF_FILES = re.compile(r"\bcompression\b")
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
 """Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
 
@@ -56,6 +57,7 @@ class ApplicationIssues(Timeless):
         rdds: finds those that its stages outside SQL show.
         retries_tasks: whether Spark tries a task again that has failed.
         reuses_workers: whether Python workers are kept for the next task.
+        of_files: the settings of how files are compressed.
     """
 
     def __init__(self, context: ListenerContext, events: IssueEvents, spark_version: str = "") -> None:
@@ -74,6 +76,7 @@ class ApplicationIssues(Timeless):
         self._held_cores = HeldCores()
         self._begun_ms: int | None = None
         self.retries_tasks = self.reuses_workers = True
+        self.of_files: dict[str, str] = {}
 
     @property
     def cores(self) -> int:
@@ -108,6 +111,7 @@ class ApplicationIssues(Timeless):
         if not self.executors.knows_memory and MASTER in properties:
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._held_cores = HeldCores(cores_of_task(properties))
+            self.of_files = {key: str(value) for key, value in properties.items() if _OF_FILES.search(key)}
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             arrow = by_arrow(properties)
             self._driver.by_arrow = _arrow_by_default(self._spark_version) if arrow is None else arrow

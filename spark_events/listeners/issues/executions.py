@@ -16,11 +16,9 @@ from spark_events.diagnosis.costly_nodes.needless_shuffles import needless_shuff
 from spark_events.diagnosis.costly_nodes.no_duplicates import no_duplicates
 from spark_events.diagnosis.costly_nodes.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.costly_nodes.paired_elements import paired_elements
-from spark_events.diagnosis.costly_nodes.rewrites import rewrites
 from spark_events.diagnosis.costly_nodes.scans import full_scans
 from spark_events.diagnosis.costly_nodes.sliding_frames import grows_with_its_key, sliding_frames
 from spark_events.diagnosis.costly_nodes.slow_patterns import slow_patterns
-from spark_events.diagnosis.costly_nodes.upserts import upserts
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns
@@ -31,6 +29,8 @@ from spark_events.diagnosis.repeated_work.parsed_again import parsed_again
 from spark_events.diagnosis.repeated_work.projections import projections
 from spark_events.diagnosis.repeated_work.self_joins import self_joins
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, SPILL, STRAGGLER, TASK_COUNT, Thresholds
+from spark_events.diagnosis.writes.rewrites import rewrites
+from spark_events.diagnosis.writes.upserts import upserts
 from spark_events.listeners.issues.python_calls import WHOLE_GROUPS, of_functions
 from spark_events.listeners.record_types import SQLExecutionEndRecord
 from spark_events.listeners.run import Job

@@ -17,11 +17,12 @@ from spark_events.diagnosis.rdds.stage_place import place_of_stage
 from spark_events.diagnosis.repeated_work.batches import computed_again
 from spark_events.diagnosis.repeated_work.called_twice import is_of_calls
 from spark_events.diagnosis.repeated_work.own_sinks import own_sink_reads
-from spark_events.diagnosis.small_files import WRITES, small_files
 from spark_events.diagnosis.stages.long_tail import lagging_task
 from spark_events.diagnosis.thresholds import PYTHON
 from spark_events.diagnosis.times.booking import booked
 from spark_events.diagnosis.times.python_times import StagesInPython
+from spark_events.diagnosis.writes.compression import heavy_compression
+from spark_events.diagnosis.writes.small_files import WRITES, small_files
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_issues import ApplicationIssues, by_arrow
@@ -252,6 +253,7 @@ class IssueListener(Timeless):
     ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
+        issues += heavy_compression(ended, self._application.of_files)
         files = small_files(record.get("Files") or {}, ended, self._thresholds, execution.batch is not None)
         if execution.batch is None:
             issues += files

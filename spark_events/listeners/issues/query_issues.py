@@ -18,8 +18,8 @@ from spark_events.diagnosis.queries.streams import (
     sources_of,
 )
 from spark_events.diagnosis.repeated_work.batches import OF_BATCH
-from spark_events.diagnosis.small_files import WRITES
 from spark_events.diagnosis.thresholds import FOREACH_BATCH
+from spark_events.diagnosis.writes.small_files import WRITES
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity

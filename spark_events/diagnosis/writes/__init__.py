@@ -1,0 +1,1 @@
+"""The rules about what is written: small files, rows that are copied, compression that takes long."""
