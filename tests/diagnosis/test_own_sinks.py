@@ -11,17 +11,24 @@ S = 1_000
 SINK = "file:/out/readings"
 BATCH = "Scan ExistingRDD[id#0,day#1]"
 WRITE = (
-    "Execute InsertIntoHadoopFsRelationCommand {into}, false, [{by}], Parquet, [path={into}], Append, [id]"
+    "Execute InsertIntoHadoopFsRelationCommand {into}, false, [{by}], Parquet, [path={into}], {mode}, [id]"
 )
 
 
 def joined(
-    reads: str = SINK, rows: int = 3_600_000, came: int = 6_600, by: str = "day#1", pruned: str = "[]"
+    reads: str = SINK,
+    rows: int = 3_600_000,
+    came: int = 6_600,
+    by: str = "day#1",
+    pruned: str = "[]",
+    mode: str = "Append",
 ) -> Plan:
     """Return the plan of a micro-batch whose rows are joined with those of a table: read in 5 s, joined in 7."""
     files = {"number_of_files_read": 61, "size_of_files_read": 1 << 20}
     where = {"Location": f"InMemoryFileIndex(1 paths)[{reads}]", "PartitionFilters": pruned}
-    plan = Plan()(0, WRITE.format(into=SINK, by=by))(1, "SortMergeJoin [id#0], [id#2], LeftAnti", 3, rows=10)
+    plan = Plan()(0, WRITE.format(into=SINK, by=by, mode=mode))(
+        1, "SortMergeJoin [id#0], [id#2], LeftAnti", 3, rows=10
+    )
     plan(2, "Exchange hashpartitioning(id#0, 4)", 1)(3, BATCH, 1, rows=came)
     plan(2, "Exchange hashpartitioning(id#2, 4)", 2)(3, "Scan parquet  [id#2,day#3]", 2, where, rows=rows)
     scan = plan.nodes[-1]
@@ -59,9 +66,11 @@ def test_a_sink_without_partitions() -> None:
         joined(reads="file:/lake/customers"),
         joined(rows=90_000),
         joined(came=1_000_000),
+        joined(came=0),
         joined(pruned="[isnotnull(day#3), (day#3 >= 2026-11-29)]"),
+        joined(mode="Overwrite"),
     ],
-    ids=["another table", "few rows", "a large batch", "some partitions"],
+    ids=["another table", "few rows", "a large batch", "an unknown one", "some partitions", "written anew"],
 )
 def test_what_is_no_issue(plan: Plan) -> None:
     assert told(plan) == []

@@ -178,6 +178,24 @@ def test_plans_that_grow_in_a_loop(cached: bool, is_told: bool) -> None:
     assert issue.advice.startswith("Plans grow from 11 to 641 nodes") is is_told
 
 
+def test_other_queries_of_the_same_table_are_no_loop() -> None:
+    """Each is larger than the one before, by chance, and has none of it in it."""
+    program = Program()
+    for number in range(7):
+        plan = Plan()
+        for depth in range(10 * 2**number):
+            plan(depth, f"Kind{number} [a#{depth}]")
+        program.run(plan(10 * 2**number, "Scan parquet db.edges [a#1]", 1), plans_ms=S * (1 + number))
+    assert "driverAlone.grown" not in program.told()[IDLE].evidence
+
+
+def test_a_loop_that_is_over_is_told() -> None:
+    program = Program()
+    for number, plan in enumerate([*grown(7), counted("db.edges"), counted("db.edges")]):
+        program.run(plan, plans_ms=S * (1 + number) if number < 7 else 100)
+    assert program.told()[IDLE].evidence["driverAlone.grown"] == 641
+
+
 def test_plans_that_grow_are_not_told_where_the_driver_does_something_else() -> None:
     program = Program()
     for plan in grown(7):

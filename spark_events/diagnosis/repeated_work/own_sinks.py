@@ -14,6 +14,7 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 
 _TIMES_AS_MANY, _LEAST_ROWS = 20, 100_000
 """So many times as many rows as the micro-batch has, and so many at all, are read of its sink."""
+_APPENDS = ", Append"
 _PARTITIONED_BY = re.compile(r"^Execute \S+ \S+, (?:true|false), \[([^\]]+)\]", re.ASCII)
 _KEEP_LESS = (
     "It takes longer with each micro-batch. To drop duplicates, let the query keep what it has seen "
@@ -38,7 +39,9 @@ def own_sink_reads(execution: EndedExecution) -> Iterator[Issue]:
     for scan in nodes:
         rows, write = scan.rows or 0, writes.get(scan.table())
         is_whole = not scan.children and scan.metrics.get(FILES[0]) and not prunes(scan)
-        if write is not None and is_whole and rows >= max(_LEAST_ROWS, _TIMES_AS_MANY * came):
+        if write is None or not is_whole or _APPENDS not in write.text or not came:
+            continue  # who writes all of it again has read it for that
+        if rows >= max(_LEAST_ROWS, _TIMES_AS_MANY * came):
             yield _issue(scan, write, came, execution)
 
 

@@ -119,6 +119,7 @@ class DriverTime:
         self._kinds, self._growing = KindsOfExecutions(), GrowingPlans()
         # The stages of the SQL execution that runs whose place Spark does not say, until its plan is known.
         self._unplaced: list[tuple[WorkDone, int, int]] = []
+        self._are_mixed = False  # whether other executions have run beside the one that runs
         self.by_arrow = False
         self.cores = 0
 
@@ -163,6 +164,7 @@ class DriverTime:
         """Called when an SQL execution has begun, or ended where the change is negative."""
         self._advance(time_ms)
         self._executions = max(0, self._executions + change)
+        self._are_mixed = bool(self._executions) and (self._are_mixed or self._executions > 1)
         if not self._executions:
             self._first_use.ended()
             self._unplaced.clear()
@@ -185,7 +187,7 @@ class DriverTime:
                     (write if place == _ANYWHERE and pause.time_ms >= _LONG_MS else place, pause, ended_ms)
                     for place, pause, ended_ms in self._undecided
                 ]
-        if self._executions == 1 and not self._queries:
+        if not (self._are_mixed or self._queries):
             self._place(self._kinds.take(execution), f"execution {execution.begun_ms}")
 
     def _place(self, kind: str, execution: str) -> None:
