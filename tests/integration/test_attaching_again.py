@@ -172,7 +172,7 @@ def test_the_bridge_is_compiled_meanwhile(tmp_path: Path) -> None:
     ended = run(
         tmp_path,
         "import os",
-        "from spark_events.sources import attachment  # has the bridge of its own",
+        "from spark_events.sources.attaching import attachment  # has the bridge of its own",
         "from spark_events.sources.driver import bridge_java",
         "compiled, context = [], spark.sparkContext",
         "class Unit:",
@@ -212,7 +212,7 @@ def test_attaching_within_attach(tmp_path: Path) -> None:
     """A signal handler that attaches, and interrupts ``attach``, is told so; it does not wait for itself."""
     ended = run(
         tmp_path,
-        "from spark_events.sources import attachment as module",
+        "from spark_events.sources.attaching import attachment as module",
         "usual, handler = module._start, []",
         "def interrupted(*arguments):",
         "    handler.append(spark_events.attach(spark, conf=conf))",

@@ -25,7 +25,8 @@ from tests.support.paths import APPS
 from tests.support.receiver_table import METRICS, prometheus_name
 from tests.support.waiting import free_port, http_get
 
-pytestmark = pytest.mark.spark
+# Half a minute; CI runs them with PySpark 3.5 each time.
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 HEAP = 512 << 20
 HEAP_MAX = "status_jvm_memory_heap_max_bytes"
 SENT_BY_SPARK = (
