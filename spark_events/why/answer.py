@@ -9,7 +9,7 @@ from dataclasses import replace
 from spark_events.api.toolkit.formatting import counted, duration, size
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.queries.state_parts import PARTS
-from spark_events.diagnosis.stages.python_time import NEW_WORKERS, SMALL_TASKS
+from spark_events.diagnosis.stages.python_time import LOADED_BY, LOADS_LITTLE_MS, NEW_WORKERS, SMALL_TASKS
 from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_MS,
     AFTER_RESULT_OF,
@@ -117,6 +117,9 @@ def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
     share = whole_percent(100 * share_ms / max(1, duration_ms))
     tasks = python.number(SMALL_TASKS)
     small = f", in {tasks:,} short tasks" if tasks else ""
+    loading = python.number(LOADED_BY)
+    if loading and (python.number("runTimeMs") or 0) >= LOADS_LITTLE_MS * loading:
+        small = f", which each of its {loading:,} tasks loads anew"
     if started := python.number(NEW_WORKERS):
         small = f", for which {started:,} tasks start a worker each (spark.python.worker.reuse=false)"
     return (

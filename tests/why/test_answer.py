@@ -344,6 +344,17 @@ def test_small_files_that_a_write_reads_are_not_its_own(verb: str, told: str) ->
             "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0), for which "
             "150 tasks start a worker each (spark.python.worker.reuse=false).",
         ),
+        (
+            20,
+            {"python.loadedBy": 40, "runTimeMs": 40 * S},
+            "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0), which each of "
+            "its 40 tasks loads anew.",
+        ),
+        (
+            20,
+            {"python.loadedBy": 400, "runTimeMs": 40 * S},
+            "Of its time, 50 %, 20.0 s, goes to Python functions of the count at a.py:1 (stage 3.0).",
+        ),
         (11, {}, 'The largest part of its time, 60 %, is "Python functions".'),
     ],
 )

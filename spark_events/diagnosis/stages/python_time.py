@@ -63,7 +63,7 @@ _LOADED_BY_EACH = (
     "If they refer to something large (a dict, a list, a model), bring it by sc.broadcast(), which each "
     "Python worker loads once; if the same runs faster with fewer partitions, that is it."
 )
-_LOADS_LITTLE_MS = 500
+LOADS_LITTLE_MS = 500
 """What is large takes longer to be loaded; functions that have it broadcast already load little each time."""
 _FEWER_FIRST = (
     "Use fewer and larger partitions. If they refer to something large (a dict, a list, a model) that "
@@ -163,7 +163,7 @@ def _of_rdd(stage: EndedStage, thresholds: Thresholds) -> tuple[str, str, dict[s
             "with all that they refer to"
         )
         evidence[LOADED_BY] = tasks
-        loads_little = stage.measured.run.median < _LOADS_LITTLE_MS
+        loads_little = stage.measured.run.median < LOADS_LITTLE_MS
         return said, f"{_FEWER_FIRST if loads_little else _LOADED_BY_EACH} {advice}", evidence
     if (each_us := _for_a_record_us(stage)) is not None:
         said += f", {micros(each_us)} for each of the {stage.measured.rows.total:,} records it reads"
