@@ -223,6 +223,12 @@ def test_arrays_that_are_put_together_again(generate: str) -> None:
     assert issue.share_ms == pytest.approx(40 * S, abs=2)
 
 
+def test_rows_of_elements_that_are_joined_by_what_their_row_has() -> None:
+    """The row with its array could be joined as well."""
+    (issue,) = nested(between="BroadcastHashJoin [order#1L], [order#8L], Inner, BuildRight")
+    assert "put together again by order" in issue.sentence
+
+
 @pytest.mark.parametrize(
     "healthy",
     [

@@ -11,6 +11,7 @@ _ONE_FOR_EACH = re.compile(
     r"Generate (?:pos)?(?:explode|inline)\((?!sequence\()(.*)\), \[[^\]]*\], \w+, \[([^\]]*)\]", re.ASCII
 )
 _NAMING = ("Project", *AGGREGATES)
+_JOINS = ("BroadcastHashJoin", "SortMergeJoin", "ShuffledHashJoin")
 _PASSES = (*_NAMING, *MOVES, "Filter")
 _AS_MANY = 0.8
 _MOST_NAMES = 4
@@ -29,7 +30,10 @@ def nested_again(node: Node, made: int, of: int) -> tuple[str, str] | None:
         return None
     of_elements = ids_of(generates[2])
     above = node.parent
-    while above is not None and above.name in _PASSES and not (above.is_cut and above.name in _NAMING):
+    while above is not None and not (above.is_cut and above.name in _NAMING):
+        # A join by what a row has beside its elements could as well be one of rows with arrays.
+        if above.name not in _PASSES and not (above.name in _JOINS and not of_elements & ids_of(above.text)):
+            return None
         if above.name == "Project":
             of_elements |= _made_of(above, of_elements)
         if above.name.endswith("Aggregate"):
