@@ -223,9 +223,17 @@ def test_arrays_that_are_put_together_again(generate: str) -> None:
     assert issue.share_ms == pytest.approx(40 * S, abs=2)
 
 
-def test_rows_of_elements_that_are_joined_by_what_their_row_has() -> None:
-    """The row with its array could be joined as well."""
-    (issue,) = nested(between="BroadcastHashJoin [order#1L], [order#8L], Inner, BuildRight")
+OF_WINDOW = "Window [min(item#3) windowspecdefinition({by}, specifiedwindowframe(RowFrame)) AS m#9], [{by}]"
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["BroadcastHashJoin [order#1L], [order#8L], Inner, BuildRight", OF_WINDOW.format(by="order#1L")],
+    ids=["a join", "a window"],
+)
+def test_rows_of_elements_that_are_joined_by_what_their_row_has(between: str) -> None:
+    """The row with its array could be joined as well, or looked at."""
+    (issue,) = nested(between=between)
     assert "put together again by order" in issue.sentence
 
 
@@ -241,6 +249,7 @@ def test_rows_of_elements_that_are_joined_by_what_their_row_has() -> None:
         ),
         nested(made=800_000),
         nested(between="BroadcastHashJoin [item#3], [item#8], Inner"),
+        nested(between=OF_WINDOW.format(by="item#3")),
         nested(between="ArrowEvalPython [price(item#3)#9], [pythonUDF0#4]"),
         nested("Generate json_tuple(items#2, a), [order#1L], false, [c0#3]"),
     ],
@@ -251,6 +260,7 @@ def test_rows_of_elements_that_are_joined_by_what_their_row_has() -> None:
         "by a field",
         "few elements",
         "joined",
+        "a window by element",
         "Python",
         "no array",
     ],

@@ -10,6 +10,8 @@ from spark_events.diagnosis.plans.node import AGGREGATES, MOVES, Node, columns, 
 _ONE_FOR_EACH = re.compile(
     r"Generate (?:pos)?(?:explode|inline)\((?!sequence\()(.*)\), \[[^\]]*\], \w+, \[([^\]]*)\]", re.ASCII
 )
+_PARTITIONED = re.compile(r"\], \[([^\]]*)\]")
+"""By what a window divides rows: the second list in its text."""
 _NAMING = ("Project", *AGGREGATES)
 _JOINS = ("BroadcastHashJoin", "SortMergeJoin", "ShuffledHashJoin")
 _PASSES = (*_NAMING, *MOVES, "Filter")
@@ -31,8 +33,7 @@ def nested_again(node: Node, made: int, of: int) -> tuple[str, str] | None:
     of_elements = ids_of(generates[2])
     above = node.parent
     while above is not None and not (above.is_cut and above.name in _NAMING):
-        # A join by what a row has beside its elements could as well be one of rows with arrays.
-        if above.name not in _PASSES and not (above.name in _JOINS and not of_elements & ids_of(above.text)):
+        if above.name not in _PASSES and not _is_by_row(above, of_elements):
             return None
         if above.name == "Project":
             of_elements |= _made_of(above, of_elements)
@@ -44,6 +45,17 @@ def nested_again(node: Node, made: int, of: int) -> tuple[str, str] | None:
                 return _said(generates[1], columns(keys), made, of)
         above = above.parent
     return None
+
+
+def _is_by_row(node: Node, of_elements: set[str]) -> bool:
+    """Return whether a node joins, or takes together, rows by what a row has beside its elements.
+
+    So could it rows with arrays.
+    """
+    if node.name == "Window":
+        by = _PARTITIONED.search(node.text)
+        return by is not None and bool(ids_of(by[1])) and not of_elements & ids_of(by[1])
+    return node.name in _JOINS and not of_elements & ids_of(node.text)
 
 
 def _made_of(project: Node, ids: set[str]) -> set[str]:
