@@ -95,6 +95,20 @@ def test_one_that_reads_the_same_each_time() -> None:
     assert program.told()[LOOP].advice.startswith("A loop in the driver runs a small job each time")
 
 
+@pytest.mark.parametrize("path", ["db.t{}", "/in/{}/orders"])
+def test_one_that_reads_other_tables_each_time(path: str) -> None:
+    """They are in no folder that could be read at once."""
+    program = Program()
+    for number in range(60):
+        program.run(counted(path.format(number)))
+    issue = program.told()[LOOP]
+    assert (
+        "0 and others run one after the other" in issue.sentence
+        or "/0/orders and others run" in issue.sentence
+    )
+    assert issue.advice.startswith("A loop in the driver runs a small job each time")
+
+
 def test_several_executions_in_each_pass() -> None:
     """None of them takes long enough to be told alone."""
     program = Program()

@@ -21,24 +21,26 @@ class ExecutionKind:
         writes: the first table or path that they write; empty if they write none.
         reads: the first that they read.
         reads_others: whether some read something else.
+        is_of_folder: whether all that they read is in one folder.
     """
 
     writes: str
     reads: str
     reads_others: bool = False
+    is_of_folder: bool = True
 
     @property
     def label(self) -> str:
         """What people know them by; each may read another part of a folder."""
         if self.writes:
             return f"the write into {self.writes}"
-        return f"the query of {self.parts_of or self.reads}"
+        others = " and others" if self.reads_others and not self.parts_of else ""
+        return f"the query of {self.parts_of or self.reads}{others}"
 
     @property
     def parts_of(self) -> str:
         """The folder of which each reads another part; empty if all read the same, or nobody knows."""
-        folder, _, _ = self.reads.rpartition("/")
-        return folder if self.reads_others else ""
+        return _folder(self.reads) if self.reads_others and self.is_of_folder else ""
 
 
 class KindsOfExecutions:
@@ -65,10 +67,15 @@ class KindsOfExecutions:
                 return ""
             root = _PARTITIONS.sub("", written[0]) if written else ""
             self._kinds[key] = ExecutionKind(root, read[0])
-        elif kind.reads != read[0] and not kind.reads_others:
+        elif kind.reads != read[0]:
             kind.reads_others = True
+            kind.is_of_folder = kind.is_of_folder and _folder(kind.reads) == _folder(read[0]) != ""
         return key
 
     def get(self, key: str) -> ExecutionKind | None:
         """Return the kind of a key; None if that is none."""
         return self._kinds.get(key)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
