@@ -95,18 +95,25 @@ def test_one_that_reads_the_same_each_time() -> None:
     assert program.told()[LOOP].advice.startswith("A loop in the driver runs a small job each time")
 
 
-@pytest.mark.parametrize("path", ["db.t{}", "/in/{}/orders"])
-def test_one_that_reads_other_tables_each_time(path: str) -> None:
+def test_one_that_reads_other_folders_each_time() -> None:
     """They are in no folder that could be read at once."""
     program = Program()
     for number in range(60):
-        program.run(counted(path.format(number)))
+        program.run(counted(f"/in/{number}/orders"))
     issue = program.told()[LOOP]
-    assert (
-        "0 and others run one after the other" in issue.sentence
-        or "/0/orders and others run" in issue.sentence
-    )
+    assert "of the query of file:/in/0/orders and others run one after the other" in issue.sentence
     assert issue.advice.startswith("A loop in the driver runs a small job each time")
+
+
+def test_what_is_read_after_a_loop_does_not_rename_it() -> None:
+    """It would be another issue, and its cost be told twice."""
+    program = Program()
+    for number in range(60):
+        program.run(counted(f"/lake/shops/shop={number}"))
+    (before,) = (issue for issue in program.time.issues(program.now_ms) if issue.kind == LOOP)
+    program.run(counted("/out/result"))
+    after = program.told()[LOOP]
+    assert (before.cause, before.evidence["loop.place"]) == (after.cause, after.evidence["loop.place"])
 
 
 def test_several_executions_in_each_pass() -> None:

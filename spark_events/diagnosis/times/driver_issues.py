@@ -311,14 +311,14 @@ def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:
     return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
 
 
-def loop_issue(place: str, pauses: Pauses, jobs: Jobs, cores: int, parts_of: str = "") -> Issue:
+def loop_issue(place: str, parts_of: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
     """Return that a loop runs small jobs one after the other.
 
     Args:
         place: of the jobs.
+        parts_of: the folder of which each reads another part; empty if they do not.
         pauses, jobs: before them, and what is known of them.
         cores: of all executors.
-        parts_of: the folder of which each reads another part; empty if they do not.
     """
     whole_ms = pauses.time_ms + jobs.stages_ms
     # What their tasks do would have to be done by one job as well, at best by all cores.

@@ -115,6 +115,7 @@ class DriverTime:
         # What has once been told goes on: its cost is that of the whole application.
         self._is_told = False
         self._loops_told: set[str] = set()
+        self._labels: dict[str, tuple[str, str]] = {}
         self._looped = Looped()
         self._kinds, self._growing = KindsOfExecutions(), GrowingPlans()
         # The stages of the SQL execution that runs whose place Spark does not say, until its plan is known.
@@ -281,9 +282,10 @@ class DriverTime:
             if (is_large or place in self._loops_told) and is_loop(pauses, jobs, _LOOP):
                 self._loops_told.add(place)
                 others.pop(place, None)
+                # An issue keeps its name, whatever else is read later.
                 kind = self._kinds.get(place)
-                label, parts_of = (kind.label, kind.parts_of) if kind else (place, "")
-                yield self._by_now(loop_issue(label, pauses, jobs, self.cores, parts_of), is_large)
+                label = self._labels.setdefault(place, (kind.label, kind.parts_of) if kind else (place, ""))
+                yield self._by_now(loop_issue(*label, pauses, jobs, self.cores), is_large)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 others.pop(place, None)
         for place in [place for place in others if self._kinds.get(place)]:
