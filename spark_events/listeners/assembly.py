@@ -131,4 +131,7 @@ class _Places:
         """Return the parent of a task's spans, by its stage and its local properties."""
         run_id, batch = str(properties.get(JOB_GROUP)), properties.get(BATCH_ID)
         of_batch = self._queries.place_of_batch(run_id, batch)
-        return self.stages.place_of(stage) or of_batch or self._context.traces.application
+        place = self.stages.place_of(stage) or of_batch
+        if place is None and batch is None and not self.stages.runs(stage):
+            place = self.stages.place_of_first_attempt(stage)
+        return place or self._context.traces.application

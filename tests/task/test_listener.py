@@ -103,6 +103,22 @@ def test_a_failed_attempt_counts_apart() -> None:
     assert feed.gauge("app.task.shop.a.rows_failed_attempts") == 20
 
 
+@pytest.mark.parametrize("reported", ["before its stage begins", "while it runs", "after it has ended"])
+def test_spans_are_below_their_stage_whenever_they_are_reported(reported: str) -> None:
+    """Spark tells of stages on another way than tasks report."""
+    span = {"name": "lookup", "attributes": {}, "id": "a" * 16, "parent": None, "start_ns": 1, "end_ns": 2}
+    begins, ends = r.stage("Submitted", 1_000, 0), r.stage("Completed", 3_000, 0)
+    told = report(0, 3, spans=[span])
+    records = {
+        "before its stage begins": (told, begins, ends),
+        "while it runs": (begins, told, ends),
+        "after it has ended": (begins, ends, told),
+    }
+    feed = Feed()(r.application_start(), r.job_start(1, 0, (0,)), *records[reported])
+    spans = {span.name: span for span in feed.spans()}
+    assert spans["lookup"].parent_span_id == spans["Stage"].span_id
+
+
 def test_the_span_of_a_failed_task() -> None:
     span = {
         "name": "inner",

@@ -176,6 +176,18 @@ class StageListener:
                 return self._place(key, attempt)
         return None
 
+    def runs(self, stage: int) -> bool:
+        """Return whether an attempt of a stage is known to run."""
+        return any(key[0] == stage for key in self._attempts)
+
+    def place_of_first_attempt(self, stage: int) -> Place:
+        """Return the place of the span of a stage of no query that has not begun yet, or that has ended.
+
+        What tasks report may come before Spark's own record of their stage.
+        """
+        traces = self._context.traces
+        return traces.below(traces.application, "Stage", self._entity((stage, 0), {}))
+
     def tick(self, now_ms: int) -> None:
         """Add the series of stages that have run for a while, and remove those that ended a while ago."""
         self._series.tick(now_ms)
