@@ -367,7 +367,7 @@ def test_local_variables(
         5, host="127.0.0.1", port=receiver.port, token="right", local_variables=True, masked="(?i)password"
     )
     a_report(monkeypatch, link)
-    monkeypatch.setattr(failed_tasks, "_REPR_S", 60)  # on a busy machine, Python may take half a second for them
+    monkeypatch.setattr(failed_tasks, "_REPR_S", 60)  # a busy machine takes half a second for them
 
     def users_code() -> None:
         row, odd, my_password, long = 7, Odd(), "hush", "x" * 1_000  # noqa: F841 - their values are sent
