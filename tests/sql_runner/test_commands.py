@@ -142,7 +142,6 @@ class TestOneDay:
         )
         assert run(shop, "status", warm=warm).returncode == 0, "the one that is deployed runs on"
 
-    @pytest.mark.extended
     def test_of_two_deployers_one_wins_and_the_other_says_so(self, shop: Shop, session: Session) -> None:
         other = shop.manifest("other", target_table="other", trigger={"processing-time": "500ms"})
         folder = shop.write("queries", shop.manifest(), other)
