@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.repeated_work.looped_reads import READ_AT
-from spark_events.diagnosis.times.driver_issues import LOOP_AT, LOOP_JOBS, LOOP_SPAN
+from spark_events.diagnosis.times.driver_issues import LOOP_AT, LOOP_JOBS, LOOP_SPAN, are_in_turn
 from spark_events.why.found_issue import FoundIssue, order
 
-_LEAST_IN_TURN = 0.8
 _IN_TURN = " In turn with them run"
 
 
@@ -36,11 +35,12 @@ def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 def _in_turn(issue: FoundIssue, other: FoundIssue) -> bool:
     """Return whether the jobs of two loops run at about the same time."""
-    (begun, ended), (other_begun, other_ended) = (
-        [each.number(name) or 0 for name in LOOP_SPAN] for each in (issue, other)
-    )
-    shared_ms = min(ended, other_ended) - max(begun, other_begun)
-    return shared_ms > _LEAST_IN_TURN * max(ended - begun, other_ended - other_begun, 0)
+    return are_in_turn(_span(issue), _span(other))
+
+
+def _span(issue: FoundIssue) -> tuple[int, int]:
+    begun, ended = LOOP_SPAN
+    return issue.number(begun) or 0, issue.number(ended) or 0
 
 
 def with_reads_of_loops(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

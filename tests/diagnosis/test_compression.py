@@ -42,6 +42,14 @@ def test_a_high_level(conf: dict[str, str], options: str, of_format: str) -> Non
     assert "tasks compress 9 MiB for file:/out with zstd at level" in issue.sentence
 
 
+def test_orc_has_no_levels_before_spark_4() -> None:
+    plan = Plan()(
+        0, "Execute InsertIntoHadoopFsRelationCommand file:/out, false, ORC, [path=file:/out]", 1, rows=1
+    )
+    assert list(heavy_compression(executed(plan, s1=(0, 60)), {OF_ORC: "22"}))
+    assert not list(heavy_compression(executed(plan, s1=(0, 60)), {OF_ORC: "22"}, levels_of_orc=False))
+
+
 @pytest.mark.parametrize(
     ("conf", "options", "of_format"),
     [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.plan_part import Pass, PlanPart, named_places
+from spark_events.diagnosis.repeated_work.growing_plans import GrowingPlans
 from spark_events.diagnosis.repeated_work.overlaps import PartGroup, frames_of, groups_of
 from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
@@ -45,6 +46,27 @@ def test_a_loop_that_begins_again_in_each_turn(turns: int) -> None:
     assert issue.lost_ms == 2 * S * (computed - turns)
     assert "as in a loop" in issue.sentence
     assert "localCheckpoint()" in issue.advice
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_the_same_in_plans_that_grow(grows: bool) -> None:
+    """A cache of it would leave the plans to grow."""
+    plans = GrowingPlans()
+    recomputation = Recomputation(growing=plans)
+    for number in range(1, 7):
+        plan, projects = Plan(), 10 * 2 ** (number - 1) if grows else 10
+        for depth in range(projects):
+            plan(depth, f"Project [a#{depth} AS a#{depth + 1}]", number)
+        plan(projects, "MapInPandas moved(id#1), [id#1]", number, rows=100, time_to_run_Python_workers=8 * S)
+        plan(projects + 1, "Scan parquet db.links [id#1]", number, rows=100)
+        execution = executed(plan, **{f"s{number}": (0, 2)})
+        plans.take(execution)
+        recomputation.take(execution, "count at a.py:3")
+    told = [(issue.sentence, issue.advice) for issue in recomputation.issues()]
+    assert told
+    for sentence, advice in told:
+        assert ("plans grow from one to the next" in sentence) is grows
+        assert advice.startswith("Let each turn begin" if grows else "cache() or persist()")
 
 
 def joined(number: int, source: str = "Scan parquet db.links") -> EndedExecution:

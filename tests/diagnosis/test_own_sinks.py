@@ -22,6 +22,7 @@ def joined(
     by: str = "day#1",
     pruned: str = "[]",
     mode: str = "Append",
+    where_rows: str = "isnotnull(id#2)",
 ) -> Plan:
     """Return the plan of a micro-batch whose rows are joined with those of a table: read in 5 s, joined in 7."""
     files = {"number_of_files_read": 61, "size_of_files_read": 1 << 20}
@@ -30,7 +31,9 @@ def joined(
         1, "SortMergeJoin [id#0], [id#2], LeftAnti", 3, rows=10
     )
     plan(2, "Exchange hashpartitioning(id#0, 4)", 1)(3, BATCH, 1, rows=came)
-    plan(2, "Exchange hashpartitioning(id#2, 4)", 2)(3, "Scan parquet  [id#2,day#3]", 2, where, rows=rows)
+    plan(2, "Exchange hashpartitioning(id#2, 4)", 2)(3, f"Filter ({where_rows})", 2)(
+        4, "Scan parquet  [id#2,day#3]", 2, where, rows=rows
+    )
     scan = plan.nodes[-1]
     for name, value in files.items():
         one = Plan()(0, "Scan x", None, **{name: value})
@@ -69,8 +72,17 @@ def test_a_sink_without_partitions() -> None:
         joined(came=0),
         joined(pruned="[isnotnull(day#3), (day#3 >= 2026-11-29)]"),
         joined(mode="Overwrite"),
+        joined(where_rows="(isnotnull(ts#4) AND (ts#4 > 2026-11-28))"),
     ],
-    ids=["another table", "few rows", "a large batch", "an unknown one", "some partitions", "written anew"],
+    ids=[
+        "another table",
+        "few rows",
+        "a large batch",
+        "an unknown one",
+        "some partitions",
+        "written anew",
+        "some rows",
+    ],
 )
 def test_what_is_no_issue(plan: Plan) -> None:
     assert told(plan) == []

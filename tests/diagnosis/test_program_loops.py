@@ -105,6 +105,22 @@ def test_one_that_reads_other_folders_each_time() -> None:
     assert issue.advice.startswith("A loop in the driver runs a small job each time")
 
 
+@pytest.mark.parametrize(
+    ("into", "told"),
+    [
+        ("/out/day=1", "file:/out run"),
+        ("/out/{}", "file:/out run"),
+        ("/{}/out", "file:/0/out and others run"),
+    ],
+)
+def test_one_that_writes_elsewhere_each_time(into: str, told: str) -> None:
+    """The first of many places is not the one that all are written into."""
+    program = Program()
+    for number in range(60):
+        program.run(written("db.orders", into.format(number)))
+    assert f"60 small jobs of the write into {told}" in program.told()[LOOP].sentence
+
+
 def test_what_is_read_after_a_loop_does_not_rename_it() -> None:
     """It would be another issue, and its cost be told twice."""
     program = Program()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spark_events.diagnosis.costly_nodes.scans import prunes
+from spark_events.diagnosis.costly_nodes.scans import EXISTS, filter_above, prunes
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import FILES, WRITES_TABLE, Node, columns
@@ -38,11 +38,17 @@ def own_sink_reads(execution: EndedExecution) -> Iterator[Issue]:
     writes = {node.table(): node for node in nodes if node.name.startswith(WRITES_TABLE) and node.table()}
     for scan in nodes:
         rows, write = scan.rows or 0, writes.get(scan.table())
-        is_whole = not scan.children and scan.metrics.get(FILES[0]) and not prunes(scan)
+        is_whole = not scan.children and scan.metrics.get(FILES[0]) and not _leaves_out(scan)
         if write is None or not is_whole or _APPENDS not in write.text or not came:
             continue  # who writes all of it again has read it for that
         if rows >= max(_LEAST_ROWS, _TIMES_AS_MANY * came):
             yield _issue(scan, write, came, execution)
+
+
+def _leaves_out(scan: Node) -> bool:
+    """Return whether a condition leaves out partitions, or rows: of these, readers leave out some as well."""
+    filtered = filter_above(scan)
+    return prunes(scan) or (filtered is not None and bool(columns(EXISTS.sub("", filtered.text))))
 
 
 def _issue(scan: Node, write: Node, came: int, execution: EndedExecution) -> Issue:

@@ -62,9 +62,12 @@ class Recomputation:
 
     Args:
         with_other_rows: how the names of nodes begin that have other rows each time, however alike they look.
+        growing: knows of loops whose plans grow; it takes the executions elsewhere, before this does.
     """
 
-    def __init__(self, with_other_rows: Sequence[str] = OF_PROGRAM) -> None:
+    def __init__(
+        self, with_other_rows: Sequence[str] = OF_PROGRAM, growing: GrowingPlans | None = None
+    ) -> None:
         self._not_kept = (*_NOT_KEPT, *with_other_rows)
         self._with_other_rows = tuple(with_other_rows)
         self._fills: Counter[str] = Counter()
@@ -76,7 +79,7 @@ class Recomputation:
         self._looped_reads = LoopedReads()
         self._parsed_files = ParsedFiles()
         self._released = ReleasedCaches()
-        self._growing = GrowingPlans()
+        self._growing = growing or GrowingPlans()
         self._unknown_reads = False
 
     def take(self, execution: EndedExecution, place: str) -> bool:
@@ -86,7 +89,6 @@ class Recomputation:
             execution: it.
             place: in the user's code that it is for; empty if unknown.
         """
-        self._growing.take(execution)
         is_new = self._looped_reads.take(execution, place)
         in_loop = self._looped_reads.holds(execution, place)
         is_new = self._parsed_files.take(execution, place, in_loop) or is_new

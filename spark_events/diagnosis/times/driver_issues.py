@@ -110,8 +110,13 @@ class Jobs:
 
     def in_turn_with(self, others: Jobs) -> bool:
         """Return whether these and other jobs run at about the same time."""
-        shared_ms = min(self.ended_ms, others.ended_ms) - max(self.begun_ms, others.begun_ms)
-        return shared_ms > _IN_TURN * max(self.ended_ms - self.begun_ms, others.ended_ms - others.begun_ms, 0)
+        return are_in_turn((self.begun_ms, self.ended_ms), (others.begun_ms, others.ended_ms))
+
+
+def are_in_turn(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Return whether two loops run at about the same time, by when each began and ended, in ms."""
+    shared_ms = min(span[1], other[1]) - max(span[0], other[0])
+    return shared_ms > _IN_TURN * max(span[1] - span[0], other[1] - other[0], 0)
 
 
 _BETWEEN_MS = 500

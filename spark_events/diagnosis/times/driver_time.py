@@ -81,12 +81,16 @@ class DriverTime:
     Time in which a streaming query runs does not count: between its micro-batches it waits for data, or for
     its trigger.
 
+    Args:
+        thresholds: from when on something is an issue.
+        growing: takes the plans of all executions; one of its own if None.
+
     Attributes:
         cores: of all executors that live.
         by_arrow: whether Arrow is to bring rows to Python, where a job does not say it.
     """
 
-    def __init__(self, thresholds: Thresholds) -> None:
+    def __init__(self, thresholds: Thresholds, growing: GrowingPlans | None = None) -> None:
         self._thresholds = thresholds
         self._usual_start_ms = thresholds.usual_start_ms
         self._usual_pause_ms = _USUAL_PAUSE_MS
@@ -117,7 +121,7 @@ class DriverTime:
         self._loops_told: set[str] = set()
         self._labels: dict[str, tuple[str, str]] = {}
         self._looped = Looped()
-        self._kinds, self._growing = KindsOfExecutions(), GrowingPlans()
+        self._kinds, self._growing = KindsOfExecutions(), growing or GrowingPlans()
         # The stages of the SQL execution that runs whose place Spark does not say, until its plan is known.
         self._unplaced: list[tuple[WorkDone, int, int]] = []
         self._are_mixed = False  # whether other executions have run beside the one that runs

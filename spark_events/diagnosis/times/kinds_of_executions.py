@@ -14,33 +14,55 @@ _MOST_KINDS = 500
 
 
 @dataclass(slots=True)
+class _Places:
+    """Tables or paths, of which each execution of a kind has one; the first of them.
+
+    Attributes:
+        differ: whether some have another one.
+        in_folder: whether all are in one folder.
+    """
+
+    first: str
+    differ: bool = False
+    in_folder: bool = True
+
+    def add(self, place: str) -> None:
+        """Add that of one more execution."""
+        if place != self.first:
+            self.differ = True
+            self.in_folder = self.in_folder and _folder(self.first) == _folder(place) != ""
+
+    @property
+    def folder(self) -> str:
+        """The folder of which each has another part; empty if all have the same, or nobody knows."""
+        return _folder(self.first) if self.differ and self.in_folder else ""
+
+    def __str__(self) -> str:
+        others = " and others" if self.differ and not self.folder else ""
+        return f"{self.folder or self.first}{others}"
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionKind:
     """What SQL executions of the same shape have in common.
 
     Attributes:
-        writes: the first table or path that they write; empty if they write none.
-        reads: the first that they read.
-        reads_others: whether some read something else.
-        is_of_folder: whether all that they read is in one folder.
+        reads: the first table or path that each reads.
+        writes: the first that each writes; None if they write none.
     """
 
-    writes: str
-    reads: str
-    reads_others: bool = False
-    is_of_folder: bool = True
+    reads: _Places
+    writes: _Places | None
 
     @property
     def label(self) -> str:
-        """What people know them by; each may read another part of a folder."""
-        if self.writes:
-            return f"the write into {self.writes}"
-        others = " and others" if self.reads_others and not self.parts_of else ""
-        return f"the query of {self.parts_of or self.reads}{others}"
+        """What people know them by; each may read, or write, another part of a folder."""
+        return f"the write into {self.writes}" if self.writes else f"the query of {self.reads}"
 
     @property
     def parts_of(self) -> str:
         """The folder of which each reads another part; empty if all read the same, or nobody knows."""
-        return _folder(self.reads) if self.reads_others and self.is_of_folder else ""
+        return self.reads.folder
 
 
 class KindsOfExecutions:
@@ -61,15 +83,16 @@ class KindsOfExecutions:
             return ""
         names = "\n".join(node.name for node in execution.nodes())
         key = f"{bool(written)} {sha256(names.encode(errors='replace')).hexdigest()[:16]}"
+        into = _PARTITIONS.sub("", written[0]) if written else ""
         kind = self._kinds.get(key)
         if kind is None:
             if len(self._kinds) >= _MOST_KINDS:
                 return ""
-            root = _PARTITIONS.sub("", written[0]) if written else ""
-            self._kinds[key] = ExecutionKind(root, read[0])
-        elif kind.reads != read[0]:
-            kind.reads_others = True
-            kind.is_of_folder = kind.is_of_folder and _folder(kind.reads) == _folder(read[0]) != ""
+            kind = ExecutionKind(_Places(read[0]), _Places(into) if into else None)
+            self._kinds[key] = kind
+        kind.reads.add(read[0])
+        if kind.writes is not None:
+            kind.writes.add(into)
         return key
 
     def get(self, key: str) -> ExecutionKind | None:

@@ -22,7 +22,9 @@ _FORMAT, _CODEC = re.compile(r", (Parquet|ORC), \["), re.compile(r"\bcompression
 _WRITTEN = "written output"
 
 
-def heavy_compression(execution: EndedExecution, conf: Mapping[str, str]) -> Iterator[Issue]:
+def heavy_compression(
+    execution: EndedExecution, conf: Mapping[str, str], levels_of_orc: bool = True
+) -> Iterator[Issue]:
     """Yield each write of files whose configured level of zstd takes long.
 
     How long is not measured: at most as long as the stage takes besides what Spark measures.
@@ -30,10 +32,11 @@ def heavy_compression(execution: EndedExecution, conf: Mapping[str, str]) -> Ite
     Args:
         execution: that has ended.
         conf: Spark's configuration; options of the write itself count first.
+        levels_of_orc: whether ORC compresses at the level that is configured, as since Spark 4.
     """
     for node in execution.nodes():
         written_as = _FORMAT.search(node.text) if node.name.startswith(WRITES_TABLE) else None
-        if written_as is None:
+        if written_as is None or (written_as[1] == "ORC" and not levels_of_orc):
             continue
         key, of_format = _LEVELS[written_as[1]], written_as[1]
         level = _level(node.text, key, conf)

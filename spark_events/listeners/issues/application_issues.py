@@ -9,6 +9,7 @@ from typing import Any
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.repeated_work.called_too_often import CalledTooOften
+from spark_events.diagnosis.repeated_work.growing_plans import GrowingPlans
 from spark_events.diagnosis.repeated_work.pivot_values import PivotValues
 from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from spark_events.diagnosis.stages.ended_stage import EndedStage
@@ -45,6 +46,8 @@ _ARROW, _ARROW_BY_DEFAULT = "spark.sql.execution.arrow.pyspark.enabled", (4, 2)
 """Whether Arrow brings the rows of ``toPandas``, which it does by default since that version."""
 _REUSE = "spark.python.worker.reuse"
 _OF_FILES = re.compile(r"\bcompression\b")
+_LEVELS_OF_ORC = (4, 0)
+"""Since that version, ORC knows a level of zstd, and uses that by default."""
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
 """Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
 
@@ -58,6 +61,7 @@ class ApplicationIssues(Timeless):
         retries_tasks: whether Spark tries a task again that has failed.
         reuses_workers: whether Python workers are kept for the next task.
         of_files: the settings of how files are compressed.
+        levels_of_orc: whether ORC compresses at the level that is configured.
     """
 
     def __init__(self, context: ListenerContext, events: IssueEvents, spark_version: str = "") -> None:
@@ -65,18 +69,20 @@ class ApplicationIssues(Timeless):
         self._spark_version = spark_version
         self._events = events
         self._thresholds = context.settings.thresholds
-        self._driver = DriverTime(self._thresholds)
+        plans = GrowingPlans()
+        self._driver = DriverTime(self._thresholds, plans)
         self._growing = GrowingIssues(events, events.claims)
         self.executors = ExecutorIssues(self._thresholds, self._take)
         self.rdds = RddIssues(self._take, lambda: self._driver.cores)
         self._pivot_values = PivotValues()
-        self._recomputation = Recomputation()
+        self._recomputation = Recomputation(growing=plans)
         self._called_too_often = CalledTooOften()
         self._tiny_tasks = TinyTasksOfRun()
         self._held_cores = HeldCores()
         self._begun_ms: int | None = None
         self.retries_tasks = self.reuses_workers = True
         self.of_files: dict[str, str] = {}
+        self.levels_of_orc = False
 
     @property
     def cores(self) -> int:
@@ -112,9 +118,10 @@ class ApplicationIssues(Timeless):
             self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._held_cores = HeldCores(cores_of_task(properties))
             self.of_files = {key: str(value) for key, value in properties.items() if _OF_FILES.search(key)}
+            self.levels_of_orc = _since(self._spark_version, _LEVELS_OF_ORC)
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             arrow = by_arrow(properties)
-            self._driver.by_arrow = _arrow_by_default(self._spark_version) if arrow is None else arrow
+            self._driver.by_arrow = _since(self._spark_version, _ARROW_BY_DEFAULT) if arrow is None else arrow
             self.executors.configured({key: str(value) for key, value in properties.items()})
 
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:
@@ -263,9 +270,9 @@ def by_arrow(properties: Mapping[str, Any]) -> bool | None:
     return None if enabled is None else str(enabled).lower() == "true"
 
 
-def _arrow_by_default(spark_version: str) -> bool:
+def _since(spark_version: str, since: tuple[int, int]) -> bool:
     match = re.match(r"(\d+)\.(\d+)", spark_version, re.ASCII)
-    return match is not None and (int(match[1]), int(match[2])) >= _ARROW_BY_DEFAULT
+    return match is not None and (int(match[1]), int(match[2])) >= since
 
 
 def _retries_tasks(master: str, most_failures: object) -> bool:

@@ -253,7 +253,7 @@ class IssueListener(Timeless):
     ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
-        issues += heavy_compression(ended, self._application.of_files)
+        issues += heavy_compression(ended, self._application.of_files, self._application.levels_of_orc)
         files = small_files(record.get("Files") or {}, ended, self._thresholds, execution.batch is not None)
         if execution.batch is None:
             issues += files
