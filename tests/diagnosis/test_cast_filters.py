@@ -22,14 +22,19 @@ def told(
     scan: str = "Scan parquet ",
     rows: int = 1_000_000,
     kept: int = 10_000,
+    over: str = "WriteFiles",
     **measured: int,
 ) -> list[Issue]:
-    """Return what is told of a scan whose stage takes 40 s."""
+    """Return what is told of a scan whose stage takes 40 s.
+
+    Args:
+        over: what else the stage does with the rows that are kept.
+    """
     where = {"Location": "InMemoryFileIndex(1 paths)[s3a://lake/arrivals]", "PartitionFilters": "[]"}
-    plan = Plan()(0, condition, 1, rows=kept)(
-        1, "FileScan parquet [line_id#0,stop#2]", 1, where, rows=rows, **measured
+    plan = Plan()(0, over, 1)(1, condition, 1, rows=kept)(
+        2, "FileScan parquet [line_id#0,stop#2]", 1, where, rows=rows, **measured
     )
-    plan.nodes[1][1] = scan
+    plan.nodes[2][1] = scan
     return list(cast_filters(executed(plan, s1=(0, 40)), Thresholds()))
 
 
@@ -44,10 +49,23 @@ def test_a_text_that_is_compared_with_a_number() -> None:
     assert issue.evidence["scan.column"] == "line_id"
 
 
-def test_what_else_the_stage_does_is_not_the_filters() -> None:
+@pytest.mark.parametrize(
+    "over",
+    ["Project [regexp_extract(stop#2, (a+)+b, 1) AS x#3]", "BroadcastHashJoin [stop#2], [stop#4], Inner"],
+)
+def test_what_else_the_stage_does_is_not_the_filters(over: str) -> None:
     """Such as a function of the rows that are kept: of four cores, the scan has a quarter of the time."""
-    (issue,) = told(scan_time=40 * S)
+    (issue,) = told(over=over, scan_time=40 * S)
     assert issue.share_ms == pytest.approx(10 * S * 0.99, abs=2)
+
+
+@pytest.mark.parametrize(
+    "over", ["WriteFiles", "Project [stop#2]", "HashAggregate(keys=[], functions=[max(stop#2)])"]
+)
+def test_what_spark_does_not_measure_is_the_filters_where_nothing_else_takes_long(over: str) -> None:
+    """To convert a column takes longer than to read it."""
+    (issue,) = told(over=over, scan_time=40 * S)
+    assert issue.share_ms == pytest.approx(40 * S * 0.99, abs=2)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,19 @@ def joined(
     pruned: str = "[]",
     mode: str = "Append",
     where_rows: str = "isnotnull(id#2)",
+    partitions: tuple[int, int] | None = None,
 ) -> Plan:
-    """Return the plan of a micro-batch whose rows are joined with those of a table: read in 5 s, joined in 7."""
+    """Return the plan of a micro-batch whose rows are joined with those of a table: read in 5 s, joined in 7.
+
+    Args:
+        partitions: how many it writes, and reads.
+    """
     files = {"number_of_files_read": 61, "size_of_files_read": 1 << 20}
+    of_write = {"number_of_dynamic_part": partitions[0]} if partitions else {}
+    if partitions:
+        files["number_of_partitions_read"] = partitions[1]
     where = {"Location": f"InMemoryFileIndex(1 paths)[{reads}]", "PartitionFilters": pruned}
-    plan = Plan()(0, WRITE.format(into=SINK, by=by, mode=mode))(
+    plan = Plan()(0, WRITE.format(into=SINK, by=by, mode=mode), **of_write)(
         1, "SortMergeJoin [id#0], [id#2], LeftAnti", 3, rows=10
     )
     plan(2, "Exchange hashpartitioning(id#0, 4)", 1)(3, BATCH, 1, rows=came)
@@ -54,6 +62,20 @@ def test_a_sink_that_is_partitioned() -> None:
     ((lost_ms, share_ms, advice),) = told(joined())
     assert (lost_ms, share_ms) == (pytest.approx(12 * S, rel=0.01), None)
     assert advice.startswith("Compare day, by which the table is partitioned, with what the micro-batch has")
+
+
+@pytest.mark.parametrize(("written", "saved"), [(1, 0.9), (4, 0.6), (5, 0.5)])
+def test_partitions_that_are_needed(written: int, saved: float) -> None:
+    """Of ten, the micro-batch would still read those that it writes."""
+    ((lost_ms, share_ms, _),) = told(joined(partitions=(written, 10)))
+    assert (lost_ms, share_ms) == (pytest.approx(saved * 12 * S, rel=0.01), None)
+
+
+def test_a_micro_batch_with_rows_of_most_partitions() -> None:
+    """To leave out the others would help little."""
+    ((lost_ms, share_ms, advice),) = told(joined(partitions=(6, 10)))
+    assert (lost_ms, share_ms) == (None, pytest.approx(0.4 * 12 * S, rel=0.01))
+    assert advice.startswith("It takes longer with each micro-batch.")
 
 
 def test_a_sink_without_partitions() -> None:

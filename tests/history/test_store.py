@@ -154,6 +154,7 @@ def test_one_without_the_newest_columns(duckdb: DuckDb, tmp_path: Path) -> None:
     """Columns that did not exist when a day was added are null in it."""
     folder = tmp_path / "store"
     HistoryStore(duckdb, str(folder)).add([str(write(tmp_path / "0", day(0)))])
+    _as_of_earlier_versions(folder)
     for file in folder.rglob("facts/**/*.parquet"):
         table = parquet.read_table(file, partitioning=None)
         parquet.write_table(table.drop_columns(["counter", "counted"]), file)
@@ -320,8 +321,37 @@ def test_a_file_that_is_missing(duckdb: DuckDb, tmp_path: Path, what: str) -> No
     assert str(gone.parent) in str(raised.value)
 
 
+@pytest.mark.parametrize("part", ["part=others", "part=checkpoints", "sums", "before"])
+def test_a_file_with_fewer_rows(duckdb: DuckDb, tmp_path: Path, part: str) -> None:
+    """It is not as it was written, which is said: the report would be too good."""
+    store = _of_two_days(duckdb, tmp_path)
+    if part == "before":
+        HistoryStore(duckdb, str(store)).retain(0)
+        changed = next(iter(max(store.glob("part-*")).glob("*.parquet")))
+    else:
+        date = "2026-11-21" if part == "sums" else "2026-11-20"
+        changed = next(path for path in store.rglob("*.parquet") if part in str(path) and date in str(path))
+    left = f"SELECT * FROM read_parquet('{changed}', hive_partitioning = false) OFFSET 2"
+    duckdb.run(f"COPY ({left}) TO '{changed}.new' (FORMAT parquet)")
+    Path(f"{changed}.new").replace(changed)
+
+    with pytest.raises(ConfigError, match="are not as they were written; restore them") as raised:
+        HistoryStore(duckdb, str(store)).history(Sla() if part == "sums" else Sla(1)).tables()
+    assert str(changed.parent) in str(raised.value)
+
+
+def _as_of_earlier_versions(store: Path) -> None:
+    """Take what is known of files out of the index."""
+    index = max(store.glob("store-*.json"))
+    content = json.loads(index.read_text())
+    for entry in content["days"].values():
+        del entry["files"], entry["bytes"]
+    index.write_text(json.dumps(content))
+
+
 def test_a_file_that_is_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
     store = _of_two_days(duckdb, tmp_path)
+    _as_of_earlier_versions(store)
     cut = next(path for path in sorted(store.rglob("*.parquet")) if "part=checkpoints" in str(path))
     cut.write_bytes(cut.read_bytes()[:50])
     with pytest.raises(ConfigError, match=f"{cut.name}.*; restore the file, or make a new store"):
@@ -345,6 +375,7 @@ def test_a_file_with_other_columns(
 ) -> None:
     """Its rows would be missing, or others."""
     store = _of_two_days(duckdb, tmp_path)
+    _as_of_earlier_versions(store)
     # The sums of the first day are made anew.
     date = "2026-11-21" if part == "sums" else "2026-11-20"
     odd = next(path for path in store.rglob("*.parquet") if part in str(path) and date in str(path))
@@ -382,6 +413,7 @@ def test_an_index_that_is_cut_off(
         {"days": []}, {"days": {"2026-11-20": "x"}}, {"days": {"2026-11-20": {"sla": {}}}}, {"before": "x"},
         {"before": {"folder": "part-1", "until": "tomorrow"}}, {"replaced": 5}, {"replaced": [{}]},
         {"days": {"2026-11-20": {"folder": "part-1", "sla": {}, "files": None}}},
+        {"days": {"2026-11-20": {"folder": "part-1", "sla": {}, "bytes": {"sums": "x"}}}},
         {"days": {"2026-11-20": {"folder": "part-1/../../x", "sla": {}}}},
     ],
     ids=str,
@@ -421,6 +453,7 @@ def test_an_index_that_is_no_file(duckdb: DuckDb, tmp_path: Path, kind: str) -> 
 def test_rows_that_are_in_no_file(duckdb: DuckDb, tmp_path: Path, make: Callable[[Path], object]) -> None:
     """A pipe in the place of a file is not waited for."""
     store = _of_two_days(duckdb, tmp_path)
+    _as_of_earlier_versions(store)
     file = next(store.glob("*/facts/part=checkpoints/*/*.parquet"))
     file.unlink()
     make(file)

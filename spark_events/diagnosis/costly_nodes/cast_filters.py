@@ -14,7 +14,13 @@ from spark_events.diagnosis.costly_nodes.scans import EXISTS, filter_above, full
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
-from spark_events.diagnosis.plans.work_in_stage import SCAN_TIME, tasks_time
+from spark_events.diagnosis.plans.work_in_stage import (
+    SCAN_TIME,
+    above,
+    is_accounted_for,
+    measured_ms,
+    tasks_time,
+)
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 
 _HAVE_STATISTICS = ("Scan parquet", "Scan orc")
@@ -39,7 +45,7 @@ def cast_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
             continue
         converted = _only_conversion(filtered)
         if converted is not None and not _reads_all_partitions(scan, execution, thresholds):
-            yield _issue(scan, kept, converted, execution)
+            yield _issue(scan, filtered, kept, converted, execution)
 
 
 def _only_conversion(filtered: Node) -> re.Match[str] | None:
@@ -57,9 +63,12 @@ def _reads_all_partitions(scan: Node, execution: EndedExecution, thresholds: Thr
     return any(scan.stages & issue.stages for issue in full_scans(execution, thresholds))
 
 
-def _issue(scan: Node, kept: int, converted: re.Match[str], execution: EndedExecution) -> Issue:
+def _issue(
+    scan: Node, filtered: Node, kept: int, converted: re.Match[str], execution: EndedExecution
+) -> Issue:
     column, to_type, compares, constant = converted.groups()
     table, read = scan.table(), scan.rows or 0
+    share = _share_of(scan, filtered, execution)
     shown = constant if len(constant) <= _LONGEST_CONSTANT else f"{constant[:_LONGEST_CONSTANT]}…"
     condition = f"cast({column} as {to_type}) {compares} {shown}"
     of_its_type = (
@@ -79,11 +88,19 @@ def _issue(scan: Node, kept: int, converted: re.Match[str], execution: EndedExec
         "that is sorted by it.",
         evidence={"scan.rows": read, "scan.keptRows": kept, "scan.table": table, "scan.column": column},
         stages=scan.stages,
-        share_ms=int(execution.wall_ms(scan.stages) * _share_of(scan, execution) * (read - kept) / read),
+        share_ms=int(execution.wall_ms(scan.stages) * share * (read - kept) / read),
     )
 
 
-def _share_of(scan: Node, execution: EndedExecution) -> float:
-    """Return which part of the time of its stages a scan takes, as far as Spark measures that."""
+def _share_of(scan: Node, filtered: Node, execution: EndedExecution) -> float:
+    """Return which part of the time of its stages a scan takes, with the filter, as far as that is known.
+
+    Spark measures the scan alone. The rest is the filter's, too, unless something else there takes long.
+    """
     run_ms, _ = tasks_time(scan, execution)
-    return min(1.0, scan.metrics.get(SCAN_TIME, run_ms) / run_ms) if run_ms else 1.0
+    if not run_ms:
+        return 1.0
+    others = list(above(filtered))
+    is_known = all(is_accounted_for(other) for other in others)
+    own_ms = run_ms - measured_ms(others) if is_known else scan.metrics.get(SCAN_TIME, run_ms)
+    return max(0.0, min(1.0, own_ms / run_ms))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spark_events.diagnosis.costly_nodes.scans import EXISTS, filter_above, prunes
+from spark_events.diagnosis.costly_nodes.scans import EXISTS, PARTITIONS, filter_above, prunes
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import FILES, WRITES_TABLE, Node, columns
@@ -15,6 +15,8 @@ from spark_events.diagnosis.thresholds import RECOMPUTATION
 _TIMES_AS_MANY, _LEAST_ROWS = 20, 100_000
 """So many times as many rows as the micro-batch has, and so many at all, are read of its sink."""
 _APPENDS = ", Append"
+_WRITTEN_PARTITIONS, _MOST_NEEDED = "number of dynamic part", 0.5
+"""If a micro-batch writes into more of the partitions that it reads, leaving out others helps little."""
 _PARTITIONED_BY = re.compile(r"^Execute \S+ \S+, (?:true|false), \[([^\]]+)\]", re.ASCII)
 _KEEP_LESS = (
     "It takes longer with each micro-batch. To drop duplicates, let the query keep what it has seen "
@@ -26,8 +28,8 @@ _KEEP_LESS = (
 def own_sink_reads(execution: EndedExecution) -> Iterator[Issue]:
     """Yield each scan of all files of a table that a micro-batch writes, too.
 
-    Where the table is partitioned, a filter would leave out nearly all of it; else nobody knows how much less
-    would do.
+    Where the table is partitioned, a filter would leave out the partitions that the micro-batch does not
+    write; else nobody knows how much less would do.
 
     Args:
         execution: of a micro-batch, with the plans of all actions in it.
@@ -54,8 +56,10 @@ def _leaves_out(scan: Node) -> bool:
 def _issue(scan: Node, write: Node, came: int, execution: EndedExecution) -> Issue:
     table, rows, stages = scan.table(), scan.rows or 0, _stages_of(scan)
     partitioned = _PARTITIONED_BY.search(write.text)
-    by = ", ".join(columns(partitioned[1])) if partitioned else ""
-    cost_ms = execution.wall_ms(stages) * (rows - came) // rows
+    written, read = write.metrics.get(_WRITTEN_PARTITIONS, 0), scan.metrics.get(PARTITIONS, 0)
+    needed = max(came / rows, written / read) if partitioned and written and read else came / rows
+    by = ", ".join(columns(partitioned[1])) if partitioned and needed <= _MOST_NEEDED else ""
+    cost_ms = round(execution.wall_ms(stages) * (1 - min(needed, 1)))
     first = (
         f"Compare {by}, by which the table is partitioned, with what the micro-batch has of it, so that "
         "other partitions are left out. "

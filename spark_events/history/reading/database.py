@@ -76,6 +76,9 @@ class Files(Protocol):
     def names(self) -> list[str]:
         """Return the names in the folder itself; none if it does not exist."""
 
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes the files in the folder itself have, by name; none if it does not exist."""
+
     def exists(self, name: str) -> bool:
         """Return whether there is such a file or folder."""
 

@@ -27,9 +27,12 @@ class HadoopFiles:
 
     def names(self) -> list[str]:
         """Return the names in the folder; none if it does not exist."""
-        if not self._files.exists(self._folder):
-            return []
-        return [str(status.getPath().getName()) for status in self._files.listStatus(self._folder)]
+        return [str(status.getPath().getName()) for status in self._statuses()]
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes the files in the folder have, by name; none if it does not exist."""
+        files = [status for status in self._statuses() if status.isFile()]
+        return {str(status.getPath().getName()): int(status.getLen()) for status in files}
 
     def exists(self, name: str) -> bool:
         """Return whether there is such a file or folder."""
@@ -73,6 +76,10 @@ class HadoopFiles:
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it; it need not be there."""
         self._files.delete(self._hadoop_path(name), True)
+
+    def _statuses(self) -> list[Any]:
+        exists = self._files.exists(self._folder)
+        return list(self._files.listStatus(self._folder)) if exists else []
 
     def _hadoop_path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._path}/{name}" if name else self._path)

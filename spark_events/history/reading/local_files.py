@@ -253,6 +253,11 @@ class LocalFiles:
         """Return the names in the folder; none if it does not exist."""
         return sorted(os.listdir(self._folder)) if self._folder.is_dir() else []
 
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes the files in the folder have, by name; none if it does not exist."""
+        paths = [self._folder / name for name in self.names()]
+        return {path.name: path.stat().st_size for path in paths if path.is_file()}
+
     def exists(self, name: str) -> bool:
         """Return whether there is such a file or folder."""
         return (self._folder / name).exists()

@@ -82,7 +82,7 @@ class HistoryStore:
             with self._new_folder() as folder:
                 self._write(merged, days, sla, folder)
                 changed = {
-                    day: {"folder": folder, "sla": asdict(sla), "files": self._files_of(folder, day)}
+                    day: {"folder": folder, "sla": asdict(sla), **self._files_of(folder, day)}
                     for day in touched_days
                 }
                 if self._commit(folder, replace(contents, days={**contents.days, **changed})):
@@ -122,7 +122,8 @@ class HistoryStore:
             with self._new_folder() as folder:
                 self._database.to_parquet(kept_of_dropped(f"({facts})"), f"{self._path}/{folder}")
                 left = {day: entry for day, entry in contents.days.items() if day not in dropped}
-                before = {"folder": folder, "until": iso_date(first)}
+                size = sum(self._sizes(f"{self._path}/{folder}"))
+                before = {"folder": folder, "until": iso_date(first), "bytes": size}
                 if self._commit(folder, replace(contents, days=left, before=before)):
                     return dropped
         raise ConfigError(f"{self._path}: other processes add to it all the time; run it again later")
@@ -142,32 +143,45 @@ class HistoryStore:
                 raise ConfigError(f"{self._path}: cannot be written ({error.strerror or error})") from error
             raise
 
-    def _files_of(self, folder: str, day: str) -> dict[str, int]:
-        """Return how many files there are of a day, by their folders in the new one."""
+    def _files_of(self, folder: str, day: str) -> dict[str, dict[str, int]]:
+        """Return how many ``files`` and ``bytes`` a day has, each by their folders in the new one."""
         names = (*(f"facts/part={part}/date={day}" for part in PARTS), f"sums/date={day}")
-        counts = {name: self._count_files(f"{self._path}/{folder}/{name}") for name in names}
-        return {name: count for name, count in counts.items() if count}
+        sizes = {name: self._sizes(f"{self._path}/{folder}/{name}") for name in names}
+        return {
+            "files": {name: len(of) for name, of in sizes.items() if of},
+            "bytes": {name: sum(of) for name, of in sizes.items() if of},
+        }
 
-    def _count_files(self, folder: str) -> int:
-        return sum(name.endswith(".parquet") for name in self._database.files(folder).names())
+    def _sizes(self, folder: str) -> list[int]:
+        """Return the bytes of each Parquet file in a folder."""
+        sizes = self._database.files(folder).sizes()
+        return [size for name, size in sizes.items() if name.endswith(".parquet")]
 
     def _whole(self, day: str, name: str) -> str:
         """Return the path of a folder of a day, which has all files that the index knows of, maybe none.
 
         Raises:
-            ConfigError: some are missing.
+            ConfigError: some are missing, or are not as they were written.
         """
         entry = self._index.contents.days[day]
         path = f"{self._path}/{entry['folder']}/{name}"
-        self._check_files(path, entry.get("files", {}).get(name, 0))
+        self._check_files(path, entry.get("files", {}).get(name, 0), entry.get("bytes", {}).get(name))
         return path
 
-    def _check_files(self, path: str, wanted: int) -> None:
-        if wanted and (present := self._count_files(path)) < wanted:
-            raise ConfigError(
-                f"{path}: has {present} of {counted(wanted, 'file')} that the store's index names; restore "
-                "them, or make a new store of the events"
+    def _check_files(self, path: str, wanted: int, wanted_bytes: int | None) -> None:
+        if not wanted:
+            return
+        sizes = self._sizes(path)
+        if len(sizes) < wanted:
+            wrong = f"has {len(sizes)} of {counted(wanted, 'file')} that the store's index names"
+        elif wanted_bytes is not None and sum(sizes) != wanted_bytes:
+            wrong = (
+                f"its files have {sum(sizes)} bytes where the store's index says {wanted_bytes}, so they are not "
+                "as they were written"
             )
+        else:
+            return
+        raise ConfigError(f"{path}: {wrong}; restore them, or make a new store of the events")
 
     def _commit(self, folder: str, contents: Contents) -> bool:
         """Write the index, or remove the new folder and read what another process has written."""
@@ -259,7 +273,7 @@ class HistoryStore:
         if not before:
             return []
         folder = f"{self._path}/{before['folder']}"
-        self._check_files(folder, 1)
+        self._check_files(folder, 1, before.get("bytes"))
         return [self._database.from_parquet([folder], COLUMNS)]
 
     def _count(self, facts: str) -> int:

@@ -36,14 +36,14 @@ class Contents:
 
     Attributes:
         days: by the day, as ``2026-11-21``: its ``folder``, the ``sla`` that its sums were made with, and how
-            many ``files`` each folder of it in there has (unknown for days of earlier versions).
-        before: the folder with what is left of days that were dropped, and ``until``, the first day after
-            them; None if there are none.
+            many ``files`` and ``bytes`` each of its folders in there has (unknown for earlier versions').
+        before: the folder with what is left of days that were dropped, ``until``, the first day after them,
+            and how many ``bytes`` it has; None if there are none.
         replaced: a ``folder`` and the ``day`` in it that nobody needs any more, since ``at_ms``.
     """
 
     days: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    before: Mapping[str, str] | None = None
+    before: Mapping[str, Any] | None = None
     replaced: tuple[Mapping[str, Any], ...] = ()
 
     def folders(self) -> set[str]:
@@ -185,12 +185,14 @@ def _odd_part(content: Mapping[str, Any]) -> str:
     """
     try:
         for day, entry in content["days"].items():
-            counts = entry.get("files", {}).values()
-            if not (_is_date(day) and _is_folder(entry["folder"]) and all(type(n) is int for n in counts)):
+            numbers = (*entry.get("files", {}).values(), *entry.get("bytes", {}).values())
+            if not (_is_date(day) and _is_folder(entry["folder"]) and all(type(n) is int for n in numbers)):
                 return f"day {day[:20]!r}"
             entry["sla"]
         before = content.get("before")
-        if before is not None and not (_is_folder(before["folder"]) and _is_date(before["until"])):
+        if before is not None and not (
+            _is_folder(before["folder"]) and _is_date(before["until"]) and type(before.get("bytes", 0)) is int
+        ):
             return "before"
         for each in content.get("replaced") or ():
             is_day = each["day"] == "" or _is_date(each["day"])

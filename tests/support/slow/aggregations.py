@@ -80,6 +80,28 @@ def the_dearest_item_of_each_order(work: Work) -> None:
     sums.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("nested-with-a-join")
+def points_of_baskets(work: Work) -> None:
+    """A row is made of each element and gets what its shop gives for it, and all are put together again."""
+    baskets, items = work.random.randrange(1_200_000, 1_500_000), work.random.randrange(10, 14)
+    work.defect("nested-with-a-join", None, "goods", costed=False)
+    spark = work.begin()
+    made = f"transform(sequence(1, {items}), n -> pmod(hash(id, n), 500)) AS goods"
+    columns = ("id AS basket", "id % 300 AS shop", made)
+    spark.range(0, baskets, 1, 2 * work.cores).selectExpr(*columns).write.parquet(
+        str(work.folder / "baskets")
+    )
+    shops = spark.range(0, 300, 1, 1).selectExpr("id AS shop", "id % 7 AS factor").hint("broadcast")
+    of_day = spark.read.parquet(str(work.folder / "baskets"))
+    if work.bad:
+        rows = of_day.selectExpr("basket", "shop", "explode(goods) AS points").join(shops, "shop")
+        points = rows.groupBy("basket").agg(_sql("sum(points * factor) AS points"))
+    else:
+        sums = of_day.selectExpr("basket", "shop", "aggregate(goods, 0, (sum, good) -> sum + good) AS points")
+        points = sums.join(shops, "shop").selectExpr("basket", "points * factor AS points")
+    points.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("paired-elements")
 def spent_within_a_day(work: Work) -> None:
     """What a buyer spent in the day before each purchase, of arrays of purchases; the twin has a window."""

@@ -100,6 +100,12 @@ KINDS: dict[str, frozenset[str]] = {
         "text-parsed-again": "recomputation",
         "checkpoint-not-kept": "recomputation",
         "foreach-row-by-row": "foreach-batch",
+        "folder-after-folder": "loop-of-small-jobs",
+        "plan-of-all-passes": "recomputation idle-cores driver-alone",
+        "own-sink-read": "recomputation",
+        "compressed-hard": "compression",
+        "converted-to-compare": "full-scan",
+        "nested-with-a-join": "expanded-rows",
     }.items()
 }
 """By cause, the issues that say it."""
@@ -114,6 +120,7 @@ BESIDE: dict[str, frozenset[str]] = {
     "expanded-rows": frozenset({"gc", "spill"}),
     "no-duplicates": frozenset({"gc", "spill"}),
     "sequence-exploded": frozenset({"gc", "spill"}),
+    "own-sink-read": frozenset({"spill"}),
     "spill": frozenset({"gc"}),
     "gc": frozenset({"spill"}),
     "broadcast-too-large": frozenset({"gc"}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import gzip
-import json
 import time
 from pathlib import Path
 
@@ -92,102 +91,19 @@ def filtered_by_a_function(work: Work) -> None:
     one_day.selectExpr("sum(value)").write.format("noop").mode("overwrite").save()  # slow
 
 
-@case("parsed-for-each-field")
-def field_after_field(work: Work) -> None:
-    """A document is parsed for each of its fields that are asked for, and not once for all of them."""
-    fields, rows = work.random.randrange(24, 36), 12_000
-    folder = work.folder / "letters"
-    letters = [json.dumps({f"field_{n}": f"{row} {n} " * 8 for n in range(40)}) for row in range(200)]
-    write_parquet(folder, {"letter": letters * (rows // 200)}, 2 * work.cores)
-    work.defect("parsed-for-each-field", None, "letter")
+@case(
+    "compressed-hard",
+    conf={"spark.sql.parquet.compression.codec": "zstd"},
+    bad={"spark.hadoop.parquet.compression.codec.zstd.level": "19"},
+)
+def an_archive_of_letters(work: Work) -> None:
+    """Files are compressed by zstd at a level that takes many times as long as the usual one."""
+    rows = work.random.randrange(700_000, 900_000)
+    work.defect("compressed-hard", None, "parquet.compression.codec.zstd.level", costed=False)
     spark = work.begin()
-    schema = ", ".join(f"field_{n} string" for n in range(fields))
-    each = [f"get_json_object(letter, '$.field_{n}') AS field_{n}" for n in range(fields)]
-    whole = spark.read.schema("letter string").parquet(str(folder))
-    parsed = (
-        whole.selectExpr(*each) if work.bad else whole.selectExpr(f"from_json(letter, '{schema}')")
-    )  # slow
-    parsed.write.format("noop").mode("overwrite").save()  # slow
-
-
-@case("slow-pattern")
-def lines_of_a_log(work: Work) -> None:
-    """A pattern looks for anything in between again and again, in vain; the twin's says what is there."""
-    rows, column = work.random.randrange(100_000, 140_000), work.random.choice(["line", "message", "entry"])
-    work.defect("slow-pattern", None, column, costed=False)
-    spark = work.begin()
-    made = f"concat('at ', id, ' ', repeat('word ', 12), sha2(cast(id AS string), 256)) AS {column}"
-    spark.range(0, rows, 1, 2 * work.cores).selectExpr(made).write.parquet(str(work.folder / "log"))
-    pattern = r"at (.*)\d(.*)\d(.*)end" if work.bad else r"^at (\d+) [a-z ]*(end)"
-    lines = spark.read.parquet(str(work.folder / "log"))
-    found = lines.selectExpr(
-        f"regexp_extract({column}, r'{pattern}', 1) AS number", f"length({column}) AS long"
-    )
-    found.write.format("noop").mode("overwrite").save()  # slow
-
-
-@case("long-case")
-def mapped_by_conditions(work: Work) -> None:
-    """Codes are mapped to groups by a CASE with a condition for each; the twin joins a table that has them."""
-    rows, codes = work.random.randrange(4_000_000, 5_000_000), work.random.randrange(700, 1_000)
-    column = work.random.choice(["code", "tariff", "icd"])
-    work.defect("long-case", None, column, costed=False)
-    spark = work.begin()
-    made = f"concat('C', lpad(cast(pmod(hash(id), {codes}) AS string), 4, '0')) AS {column}"
-    spark.range(0, rows, 1, 2 * work.cores).selectExpr(made).write.parquet(str(work.folder / "codes"))
-    groups = [(f"C{number:04d}", f"group {number % 37}") for number in range(codes)]
-    coded = spark.read.parquet(str(work.folder / "codes"))
-    if work.bad:
-        conditions = " ".join(f"WHEN {column} = '{code}' THEN '{group}'" for code, group in groups)
-        mapped = coded.selectExpr(f"CASE {conditions} ELSE 'other' END AS group")
-    else:
-        mapped = coded.join(spark.createDataFrame(groups, f"{column} string, group string"), column, "left")
-    mapped.groupBy("group").count().write.format("noop").mode("overwrite").save()  # slow
-
-
-@case("columns-one-by-one")
-def cleaned_one_by_one(work: Work) -> None:
-    """Answers are cleaned in a loop, three columns of which each is made of the one before, question by question."""
-    from pyspark.sql.functions import col, lower, trim, when
-
-    questions, rows = work.random.randrange(36, 44), 20_000
-    folder = work.folder / "answers"
-    answers = [str(number % 9) for number in range(1_000)] * (rows // 1_000)
-    write_parquet(folder, {f"q{n}": answers for n in range(questions)}, 2 * work.cores)
-    work.defect("columns-one-by-one", None, "answers")
-    spark = work.begin()
-    cleaned = spark.read.parquet(str(folder))
-    steps = (
-        lambda name: when(lower(trim(col(name))) == "n/a", None).otherwise(trim(col(name))),
-        lambda name: col(name).cast("int") + 1,
-        lambda name: when(col(name) > 5, 5).otherwise(col(name)),
-    )
-    names = [f"q{n}" for n in range(questions)]
-    if work.bad:
-        for name in names:
-            for step in steps:
-                cleaned = cleaned.withColumn(name, step(name))
-            cleaned = cleaned.withColumn(f"{name}_missing", col(name).isNull())
-    else:
-        for step in steps:
-            cleaned = cleaned.withColumns({name: step(name) for name in names})
-        cleaned = cleaned.withColumns({f"{name}_missing": col(name).isNull() for name in names})
-    missing = " + ".join(f"CAST({name}_missing AS INT)" for name in names)
-    cleaned.selectExpr("*", f"{missing} AS missing").write.format("noop").mode("overwrite").save()  # slow
-
-
-def _write_days(folder: Path, day: int, rows: int) -> None:
-    """Write what was measured on one day, in no order."""
-    import numpy
-
-    chance = numpy.random.default_rng(day)
-    midnight = numpy.datetime64("2026-01-01", "us") + numpy.timedelta64(day, "D")
-    columns = {
-        "measured_at": midnight + chance.integers(0, 86_400, rows).astype("timedelta64[s]"),
-        "value": chance.random(rows),
-        "note": chance.integers(0, 1 << 60, rows).astype("S"),
-    }
-    write_parquet(folder / f"day={day}", columns)
+    letter = "concat_ws(' ', transform(sequence(1, 9), n -> concat('word', hash(id, n) % 2000))) AS letter"
+    letters = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id", letter)
+    letters.write.parquet(str(work.folder / "archive"))  # slow
 
 
 @case("schema-inference", conf={"spark.driver.memory": "2g"})
@@ -284,3 +200,17 @@ def a_table_written_again_each_night(work: Work) -> None:
             spark.read.parquet(str(work.folder / f"day-0-of-{night}")).drop("day").write.mode(
                 "overwrite"
             ).parquet(f"{table}/day=0")
+
+
+def _write_days(folder: Path, day: int, rows: int) -> None:
+    """Write what was measured on one day, in no order."""
+    import numpy
+
+    chance = numpy.random.default_rng(day)
+    midnight = numpy.datetime64("2026-01-01", "us") + numpy.timedelta64(day, "D")
+    columns = {
+        "measured_at": midnight + chance.integers(0, 86_400, rows).astype("timedelta64[s]"),
+        "value": chance.random(rows),
+        "note": chance.integers(0, 1 << 60, rows).astype("S"),
+    }
+    write_parquet(folder / f"day={day}", columns)
