@@ -176,8 +176,8 @@ class HistoryStore:
             wrong = f"has {len(sizes)} of {counted(wanted, 'file')} that the store's index names"
         elif wanted_bytes is not None and sum(sizes) != wanted_bytes:
             wrong = (
-                f"its files have {sum(sizes)} bytes where the store's index says {wanted_bytes}, so they are not "
-                "as they were written"
+                f"its files have {sum(sizes)} bytes where the store's index says {wanted_bytes}, so they are "
+                "not as they were written"
             )
         else:
             return
