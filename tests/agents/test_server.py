@@ -130,6 +130,7 @@ def test_of_stored_events_alone(folder: Path) -> None:
     assert explained["issues"][0]["issue"] == "straggler"
 
 
+@pytest.mark.extended
 def test_of_a_long_history_the_latest(tmp_path: Path) -> None:
     days = server.MOST_ROWS + 20
     story = Story().application(-days * DAY, "RUNNING").query(-days * DAY, "RUNNING")

@@ -72,6 +72,7 @@ def start_app(tmp_path: Path, *arguments: str) -> App:
     return App(command, conf, tmp_path)
 
 
+@pytest.mark.extended
 def test_an_application_from_its_start_to_its_end(daemon: Daemon, tmp_path: Path, java: str) -> None:
     """Seen while it runs, across a kill of the daemon; afterwards each event is there once, as in a replay."""
     app = start_app(tmp_path)

@@ -191,6 +191,7 @@ def test_the_page_of_commands_is_up_to_date() -> None:
     assert command_pages.PAGE.read_text() == command_pages.page(), "python -m docs.command_pages"
 
 
+@pytest.mark.extended
 def test_the_site_builds(tmp_path: Path) -> None:
     """Each page is reached from the navigation, and no link is broken."""
     pytest.importorskip("mkdocs")

@@ -72,7 +72,9 @@ def test_killed_many_times(own_collector: Callable[..., Collector], tmp_path: Pa
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "kills", [1, pytest.param(2, marks=pytest.mark.extended), pytest.param(20, marks=pytest.mark.thorough)]
+)
 def test_killed_at_once(
     own_collector: Callable[..., Collector], tmp_path: Path, java: str, kills: int
 ) -> None:

@@ -9,7 +9,7 @@ from tests.support.applications import App, cli
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 
 @pytest.fixture(scope="module")

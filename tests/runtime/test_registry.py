@@ -223,6 +223,7 @@ def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -
     assert told == [("a", 1), ("b", 5), ("a", 2)]
 
 
+@pytest.mark.extended
 def test_a_hundred_thousand_events_behind_a_reporter_that_blocks() -> None:
     """Memory is bounded, nobody waits, the other reporter has everything, and closing is bounded."""
     factory = "tests.support.plugins:CollectingFactory"

@@ -30,6 +30,7 @@ def garbage_is_collected_often() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("garbage_is_collected_often")
 def test_several_threads_read_code() -> None:
     """Queries are deployed in parallel; Python 3.11 counts the depth of all their trees in one place."""

@@ -314,6 +314,7 @@ def application(java: str, tmp_path: Path) -> list[dict[str, Any]]:
     return file_events(tmp_path / "live")
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_in_a_real_task(application: list[dict[str, Any]]) -> None:
     """The job ends well, and what is right of it arrives."""
