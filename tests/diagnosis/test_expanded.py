@@ -200,11 +200,12 @@ def nested(
     left: int = 400_000,
     made: int = 2_000_000,
     between: str = "Project [order#1L, item#3.price AS price#4]",
+    below: str = "Project [order#1L, items#2]",
 ) -> list[Issue]:
     """Return what is told of 400,000 orders whose items are made rows, and then summed up."""
     plan = Plan()(0, by.format(""), 2, rows=left)(1, "Exchange hashpartitioning(order#1L, 200)", 1)
     plan(2, by.format("partial_"), 1, rows=left)(3, between, 1)(4, generate, 1, rows=made)
-    plan(5, "Scan parquet db.orders [order#1L, items#2]", 1, rows=400_000)
+    plan(5, below, 1)(6, "Scan parquet db.orders [order#1L, items#2]", 1, rows=400_000)
     return list(expanded(executed(plan, s1=(0, 40), s2=(40, 60)), Thresholds()))
 
 
@@ -221,6 +222,16 @@ def test_arrays_that_are_put_together_again(generate: str) -> None:
     )
     assert "transform(), filter(), aggregate()" in issue.advice
     assert issue.share_ms == pytest.approx(40 * S, abs=2)
+
+
+def test_a_field_of_all_elements_has_the_name_that_the_program_gives_it() -> None:
+    """Spark reads no more than that of the array, under a name of its own."""
+    (issue,) = nested(
+        "Generate explode(_extract_price#7), [order#1L], false, [item#3]",
+        below="Project [order#1L, items#2.price AS _extract_price#7]",
+    )
+    assert "rows of the elements of items.price in 400,000 rows" in issue.sentence
+    assert issue.evidence["expand.columns"] == "items.price"
 
 
 OF_WINDOW = "Window [min(item#3) windowspecdefinition({by}, specifiedwindowframe(RowFrame)) AS m#9], [{by}]"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.nested_again import nested_again
+from spark_events.diagnosis.plans.nested_again import exploded_columns, nested_again
 from spark_events.diagnosis.plans.node import LONGEST_TEXT, MOVES, ROWS, Node, columns, first_of, items
 from spark_events.diagnosis.plans.work_in_stage import freed_besides_ms, stages_of_rows
 from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
@@ -183,7 +183,7 @@ def _names(node: Node) -> list[str]:
     Of a sequence, those of which it is made.
     """
     if node.name == _GENERATE:
-        return columns(node.text.partition("[")[0])
+        return exploded_columns(node)
     if windows := _OF_WINDOWS.search(node.text):
         return [windows[1]]
     texts = [item for item in items(node.text) if item.endswith("]")]

@@ -12,6 +12,9 @@ _ONE_FOR_EACH = re.compile(
 )
 _PARTITIONED = re.compile(r"\], \[([^\]]*)\]")
 """By what a window divides rows: the second list in its text."""
+_EXTRACTED = "_extract_"
+"""How Spark names a field of all elements of an array, if nothing else of them is needed."""
+_FIELD = re.compile(r"([A-Za-z_][\w.]*)#\d+L?((?:\.\w+)+)", re.ASCII)
 _NAMING = ("Project", *AGGREGATES)
 _JOINS = ("BroadcastHashJoin", "SortMergeJoin", "ShuffledHashJoin")
 _PASSES = (*_NAMING, *MOVES, "Filter")
@@ -42,7 +45,7 @@ def nested_again(node: Node, made: int, of: int) -> tuple[str, str] | None:
             if not ids_of(keys) or of_elements & ids_of(keys):
                 return None
             if "partial_" not in above.text and _AS_MANY * of <= (above.rows or 0) <= of:
-                return _said(generates[1], columns(keys), made, of)
+                return _said(exploded_columns(node), columns(keys), made, of)
         above = above.parent
     return None
 
@@ -64,8 +67,20 @@ def _made_of(project: Node, ids: set[str]) -> set[str]:
     return {made for of, _, name in named if ids & ids_of(of) for made in ids_of(name)}
 
 
-def _said(exploded: str, keys: list[str], made: int, of: int) -> tuple[str, str]:
-    what = first_of(columns(exploded), _MOST_NAMES) or "an array"
+def exploded_columns(node: Node) -> list[str]:
+    """Return what a Generate takes its rows from, as a program names it: ``items.price``, say."""
+    below = node.children[0]
+    fields = {}
+    for item in items(below.text) if below.name == "Project" else ():
+        of, _, name = item.rpartition(" AS ")
+        field = _FIELD.fullmatch(of.strip())
+        if field and name.strip().startswith(_EXTRACTED):
+            fields[columns(name)[0]] = "".join(field.groups())
+    return [fields.get(name, name) for name in columns(node.text.partition("[")[0])]
+
+
+def _said(exploded: list[str], keys: list[str], made: int, of: int) -> tuple[str, str]:
+    what = first_of(exploded, _MOST_NAMES) or "an array"
     by = first_of(keys, _MOST_NAMES)
     return (
         f"explode() makes {made:,} rows of the elements of {what} in {of:,} rows, which are then put "
