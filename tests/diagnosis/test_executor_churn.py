@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from spark_events.diagnosis.executors.executor_churn import ExecutorChurn
+from spark_events.diagnosis.measured import Spread, TasksMeasured
 
 S = 1_000
 
@@ -20,10 +23,19 @@ def churn(losses: int, busy: bool = True) -> ExecutorChurn:
     return rule
 
 
+def stage(
+    failed: int, since_ms: int, tasks: int = 400, took_ms: int = 60 * S, longest_ms: int = 10 * S
+) -> TasksMeasured:
+    """Return what tasks of ten seconds have measured, of which some failed, after 40 s in all."""
+    run = Spread(10 * S, 10 * S, longest_ms, tasks * 10 * S)
+    spreads = {"Executor Run Time": run}
+    return TasksMeasured(tasks, 4, since_ms, since_ms + took_ms, failed, 40 * S, 0, 0, spreads, {})
+
+
 def test_what_losses_cost() -> None:
     """On four cores: 3 x 10 s without two of them, and 40 s of tasks."""
     rule = churn(3)
-    assert rule.takes_failures(2, 40 * S, 250 * S)
+    assert rule.takes_failures(stage(2, 250 * S))
     issue = rule.issue()
     assert issue is not None
     assert (issue.kind, issue.lost_ms) == ("executor-churn", 25 * S)
@@ -45,12 +57,35 @@ def test_what_the_exit_code_says() -> None:
 
 
 def test_failures_of_a_stage_that_began_after_the_losses() -> None:
-    assert not churn(3).takes_failures(1, 40 * S, 301 * S)
+    assert not churn(3).takes_failures(stage(1, 301 * S))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "took_ms", "longest_ms", "lost_ms"),
+    [
+        # Ten tasks, of which two began again, are three rounds: 30 s.
+        (10, 70 * S, 10 * S, 40 * S),
+        (10, 300 * S, 10 * S, 100 * S),
+        (10, 40 * S, 10 * S, 25 * S),
+        (10, 70 * S, 20 * S, 25 * S),
+        (100, 400 * S, 10 * S, 25 * S),
+    ],
+    ids=["a round more", "other reasons, too", "next to none", "uneven tasks", "many rounds"],
+)
+def test_a_few_tasks_that_begin_again_when_the_others_end(
+    tasks: int, took_ms: int, longest_ms: int, lost_ms: int
+) -> None:
+    """All cores but their own wait for them; it is no more than they had run, and cores were missing."""
+    rule = churn(3)
+    assert rule.takes_failures(stage(2, 250 * S, tasks, took_ms, longest_ms))
+    issue = rule.issue()
+    assert issue is not None
+    assert issue.lost_ms == lost_ms
 
 
 def test_one_loss_is_no_churn() -> None:
     rule = churn(1)
-    assert not rule.takes_failures(1, 40 * S, 0)
+    assert not rule.takes_failures(stage(1, 0))
     assert rule.issue() is None
 
 
@@ -65,7 +100,7 @@ def test_executors_that_were_to_go_and_one_that_nobody_knows() -> None:
 
 def test_more_failures_than_executors_had_cores() -> None:
     """Then tasks have failed by themselves, too: of the last stage, two went with an executor at most."""
-    assert not churn(3).takes_failures(3, 40 * S, 250 * S)
+    assert not churn(3).takes_failures(stage(3, 250 * S))
 
 
 def test_nobody_misses_cores_while_no_stage_runs() -> None:

@@ -6,11 +6,14 @@ from collections import deque
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured
 from spark_events.diagnosis.thresholds import EXECUTOR_CHURN
 
 _LEAST_LOSSES = 2
 _MOST_MISSED = 10_000
 _KILLED = 137
+_MOST_ROUNDS, _EVEN = 10, 1.5
+"""Of so few rounds of tasks that take about as long, one more is seen in how long a stage takes."""
 _WHAT_OF = (
     "Their ExecutorLostEvents, and their logs, say what they died of: give them more memory if that was it."
 )
@@ -33,7 +36,7 @@ class ExecutorChurn:
         self._missed: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._losses = 0
-        self._missing_core_ms = self._failed_ms = 0
+        self._missing_core_ms = self._failed_ms = self._missing_in_stages_ms = self._rounds_ms = 0
         self._last = ""
         self._any_killed = False
 
@@ -93,19 +96,32 @@ class ExecutorChurn:
         """Called when an executor was removed that was to go."""
         self._cores.pop(executor, None)
 
-    def takes_failures(self, failed: int, failed_ms: int, since_ms: int) -> bool:
+    def takes_failures(self, measured: TasksMeasured) -> bool:
         """Add how long the failed attempts of a stage had run, if they went with executors.
 
-        Args:
-            failed: how many; with an executor goes at most one for each of its cores.
-            failed_ms: how long they had run, in ms.
-            since_ms: when the stage began, in ms since the epoch.
+        With an executor goes at most one for each of its cores.
         """
-        lost_cores = sum(cores for time_ms, cores in self._recent if time_ms >= since_ms)
-        if not self.is_churn or failed > lost_cores:
+        lost_cores = sum(cores for time_ms, cores in self._recent if time_ms >= measured.first_ms)
+        if not self.is_churn or measured.failed > lost_cores:
             return False
-        self._failed_ms += failed_ms
+        self._failed_ms += measured.failed_ms
+        missing_ms = self._missing_core_ms - self._missing_in_stages_ms
+        self._missing_in_stages_ms = self._missing_core_ms
+        lost_ms = measured.failed_ms + missing_ms
+        self._rounds_ms += max(
+            0, min(self._beyond_rounds_ms(measured), lost_ms) - lost_ms // self._most_cores
+        )
         return True
+
+    def _beyond_rounds_ms(self, measured: TasksMeasured) -> int:
+        """Return by how much a stage takes longer than its tasks do in rounds of one for each core.
+
+        A task that begins again as the others end has all cores but one wait for it. 0 if tasks differ.
+        """
+        rounds, run = -(-measured.tasks // self._most_cores), measured.run
+        if not measured.tasks or rounds > _MOST_ROUNDS or run.highest > _EVEN * run.median:
+            return 0
+        return max(0, measured.last_ms - measured.first_ms - rounds * run.total // measured.tasks)
 
     def issue(self) -> Issue | None:
         """Return what that has cost so far; None if at most one was lost."""
@@ -115,7 +131,7 @@ class ExecutorChurn:
         return Issue(
             EXECUTOR_CHURN,
             EXECUTOR_CHURN,
-            (self._missing_core_ms + self._failed_ms) // self._most_cores,
+            (self._missing_core_ms + self._failed_ms) // self._most_cores + self._rounds_ms,
             None,
             f"{self._losses} executors were lost, the last one: {self._last}: "
             f"{began_again * (self._failed_ms > 0)}until others came, stages missed cores for "

@@ -98,9 +98,7 @@ class ExecutorIssues:
 
     def explains_retries(self, measured: TasksMeasured) -> bool:
         """Return whether tasks of a stage failed with executors that are lost again and again."""
-        return not measured.fetch_failures and self._churn.takes_failures(
-            measured.failed, measured.failed_ms, measured.first_ms
-        )
+        return not measured.fetch_failures and self._churn.takes_failures(measured)
 
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
