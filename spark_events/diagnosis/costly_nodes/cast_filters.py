@@ -16,6 +16,7 @@ from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import Node
 from spark_events.diagnosis.plans.work_in_stage import (
     SCAN_TIME,
+    USUAL_FOR_A_ROW_US,
     above,
     is_accounted_for,
     measured_ms,
@@ -68,7 +69,7 @@ def _issue(
 ) -> Issue:
     column, to_type, compares, constant = converted.groups()
     table, read = scan.table(), scan.rows or 0
-    share = _share_of(scan, filtered, execution)
+    share = _share_of(scan, filtered, kept, execution)
     shown = constant if len(constant) <= _LONGEST_CONSTANT else f"{constant[:_LONGEST_CONSTANT]}…"
     condition = f"cast({column} as {to_type}) {compares} {shown}"
     of_its_type = (
@@ -92,15 +93,17 @@ def _issue(
     )
 
 
-def _share_of(scan: Node, filtered: Node, execution: EndedExecution) -> float:
+def _share_of(scan: Node, filtered: Node, kept: int, execution: EndedExecution) -> float:
     """Return which part of the time of its stages a scan takes, with the filter, as far as that is known.
 
-    Spark measures the scan alone. The rest is the filter's, too, unless something else there takes long.
+    Spark measures the scan alone. The rest is the filter's, too, but for what the rows that it keeps take at
+    most, unless something else there takes long.
     """
     run_ms, _ = tasks_time(scan, execution)
     if not run_ms:
         return 1.0
-    others = list(above(filtered))
-    is_known = all(is_accounted_for(other) for other in others)
-    own_ms = run_ms - measured_ms(others) if is_known else scan.metrics.get(SCAN_TIME, run_ms)
-    return max(0.0, min(1.0, own_ms / run_ms))
+    own_ms, others = scan.metrics.get(SCAN_TIME, run_ms), list(above(filtered))
+    if all(is_accounted_for(other) for other in others):
+        of_kept_ms = len(others) * kept * USUAL_FOR_A_ROW_US // 1_000
+        own_ms = max(own_ms, run_ms - measured_ms(others) - of_kept_ms)
+    return min(1.0, own_ms / run_ms)
