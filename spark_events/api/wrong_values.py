@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 KINDS = {
-    "metric": "a metric was given no number that it can have",
-    "series": "a metric had more values of labels, or the application more metrics, than there may be",
+    "metric": "a metric was given no number that it can have, or had the name of another one",
+    "series": "a metric had more values of labels, or the application more metrics, than there may be, or a "
+    "reporter could not tell a series from another one",
     "event": "an event, or a part of one, was of a type that cannot be reported",
     "span": "a span, or a part of one, was of a type that cannot be reported, or it ended before it began",
 }

@@ -24,6 +24,7 @@ from spark_events.api import (
     ReporterConfig,
     RetryLater,
 )
+from spark_events.api.wrong_values import counts
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.collector import Collector, attributes_of
@@ -268,7 +269,7 @@ def test_what_is_refused_costs_its_request_alone(backend: Backend) -> None:
 def test_of_two_alike_the_first_stays(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
     """Series with the same attributes would be one to every backend."""
     sending = reporter(backend.http)
-    first, second = Counter(), Counter()
+    first, second, before = Counter(), Counter(), counts()["series"]
     for metric in (first, second):
         sending.notify_of_added_metric(metric, "rows", group())
     first.inc(4)
@@ -279,6 +280,7 @@ def test_of_two_alike_the_first_stays(backend: Backend, caplog: pytest.LogCaptur
 
     assert [point.as_int for point in points(backend, "spark.rows")] == [4, 4]
     assert "a duplicate series spark.rows{} is not reported" in caplog.text
+    assert counts()["series"] - before == 1
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events_prometheus.reporter import PrometheusReporter, SeriesReporter
 
 from spark_events.api import ConfigError, Counter, Gauge, Histogram, Meter, Metric, ReporterConfig
+from spark_events.api.wrong_values import counts
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.waiting import free_port, http_get
@@ -296,14 +297,28 @@ def test_a_meter_is_a_counter() -> None:
 
 
 def test_a_name_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
-    """A gauge with a counter's name, its ``_total`` included, is not served, and warned of."""
-    reporter = SeriesReporter()
+    """A gauge with a counter's name, its ``_total`` included, is not served, warned of, and counted."""
+    reporter, before = SeriesReporter(), counts()["series"]
     reporter.notify_of_added_metric(Counter(), "rows", group())
     reporter.notify_of_added_metric(Gauge(lambda: 1), "rowsTotal", group())
     text = reporter.render().decode()
 
     assert text.count("spark_rows_total") == 3
     assert "spark_rows is a counter, and cannot also be a gauge" in caplog.text
+    assert counts()["series"] - before == 1
+
+
+def test_names_that_prometheus_cannot_tell_apart(caplog: pytest.LogCaptureFixture) -> None:
+    """The first stays; each of the others is warned of, and counted."""
+    reporter, before = SeriesReporter(), counts()["series"]
+    for name in ("a.b", "a_b", "a b"):
+        counter = Counter()
+        counter.inc()
+        reporter.notify_of_added_metric(counter, name, group())
+
+    assert "spark_a_b_total 1.0" in reporter.render().decode()
+    assert caplog.text.count("a series is not served: another one is spark_a_b{}, too") == 2
+    assert counts()["series"] - before == 2
 
 
 @pytest.mark.parametrize("part", ["Bucket", "Count", "Sum", "Created"])

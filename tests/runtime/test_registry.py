@@ -20,6 +20,7 @@ from spark_events.api import (
     RetryLater,
     Span,
 )
+from spark_events.api.wrong_values import counts
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.setup import read_all_setups
 from spark_events.runtime.workers.losses import Losses
@@ -421,8 +422,8 @@ def test_nothing_is_logged_for_a_good_run(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_a_clash_of_names_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """The first metric of a name stays, and the second is warned of once, as in Flink."""
-    made = registry()
+    """The first metric of a name stays, and the second is warned of once, as in Flink, and counted."""
+    made, before = registry(), counts()["metric"]
     first = made.root.register("rows", Counter())
     for _ in range(3):
         made.root.register("rows", Counter())
@@ -430,6 +431,7 @@ def test_a_clash_of_names_is_one_warning(caplog: pytest.LogCaptureFixture) -> No
 
     assert made.root._metrics["rows"] is first
     assert caplog.text.count("metric 'rows' is not reported: spark already has a metric of that name") == 1
+    assert counts()["metric"] - before == 1
 
 
 def test_a_closed_group_takes_nothing_and_is_forgotten() -> None:

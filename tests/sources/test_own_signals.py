@@ -53,6 +53,28 @@ def test_a_span_hands_on_an_error_that_has_no_text() -> None:
         raise TextlessError
 
 
+def test_a_gauge_that_is_set_and_read() -> None:
+    """In whatever order and at whatever places: what was given last counts."""
+    own = signals()
+    read = own.gauge("depth", lambda: 3, {})
+    assert read.value == 3
+    own.gauge("depth", None, {}).set(4)
+    assert read.value == 4
+    assert own.gauge("depth", lambda: 5, {}) is read
+    assert read.value == 5
+
+
+@pytest.mark.parametrize("value", [17, "17", [1]])
+def test_a_gauge_that_is_given_no_function(value: Any) -> None:
+    """It has no value by that, which is counted; it can be set as ever."""
+    own, before = signals(), counts()["metric"]
+    gauge = own.gauge("depth", value, {})
+    assert gauge.value is None
+    assert counts()["metric"] - before == 1
+    gauge.set(18)
+    assert own.gauge("depth", None, {}).value == 18
+
+
 def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label that never repeats fills no memory; what is known already goes on, and the rest is counted."""
     monkeypatch.setattr(own_signals, "_MOST_SERIES", 3)

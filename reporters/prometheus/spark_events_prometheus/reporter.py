@@ -8,6 +8,7 @@ import time
 from functools import lru_cache
 
 from spark_events.api import Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
+from spark_events.api.wrong_values import count
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
@@ -48,17 +49,17 @@ class SeriesReporter(MetricReporter):
         with self._lock:
             if exposed not in self._families:
                 if clash := self._clash(exposed, new_family):
-                    logger.warning("a series is not served: %s", clash)
+                    _leave_out(clash)
                     return
                 self._families[exposed] = new_family(full_name, metric)
             family = self._families[exposed]
             try:
                 added = family.add(labels, metric)
             except ValueError as error:
-                logger.warning("a series is not served: %s", error)
+                _leave_out(str(error))
                 return
         if not added:
-            logger.warning("a duplicate series %s%s is not served", full_name, dict(labels))
+            _leave_out(f"another one is {full_name}{dict(labels)}, too")
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
@@ -89,6 +90,11 @@ class SeriesReporter(MetricReporter):
         self._read_errors.inc(errors)
         error_counts, _ = render([self._error_family], openmetrics)
         return (body + error_counts + (OPENMETRICS_END if openmetrics else "")).encode("utf-8", "replace")
+
+
+def _leave_out(why: str) -> None:
+    count("series")
+    logger.warning("a series is not served: %s", why)
 
 
 def _name_and_labels(metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:

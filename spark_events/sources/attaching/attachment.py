@@ -10,9 +10,9 @@ from collections import Counter as Counts
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
-from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Histogram, Severity, SpanBuilder
+from spark_events.api import ApplicationInfo, ConfigError, Counter, Histogram, Severity, SpanBuilder
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
@@ -136,20 +136,14 @@ class Attachment:
         """
         return self._own.counter(name, labels)
 
-    @overload
-    def gauge(self, name: str, /, **labels: Any) -> DriverGauge: ...
-
-    @overload
-    def gauge(self, name: str, read: Callable[[], float | int | None], /, **labels: Any) -> Gauge: ...
-
     def gauge(
         self, name: str, read: Callable[[], float | int | None] | None = None, /, **labels: Any
-    ) -> Gauge:
+    ) -> DriverGauge:
         """Return a gauge of your own, ``spark_driver_<name>``.
 
         Args:
             name: of the metric.
-            read: returns the value, on the reporter's thread; without it, the gauge has a method ``set``.
+            read: returns the value, on the reporter's thread; without it, the gauge's method ``set`` does.
             labels: of the series.
 
         Example::

@@ -24,7 +24,7 @@ from spark_events.api import (
     SpanBuilder,
 )
 from spark_events.api.toolkit.uninterrupted import Uninterrupted
-from spark_events.api.wrong_values import count, text_of
+from spark_events.api.wrong_values import count, drop, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
@@ -49,15 +49,20 @@ _Registered = tuple[str, _Pairs, Metric]
 
 
 class DriverGauge(Gauge):
-    """A value that is set; there is none before."""
+    """A value that is set, or read by a function: what was given last counts. There is none before."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda: self._now, description="Set by the driver's own code.")
-        self._now: float | None = None
+    def __init__(self, name: str, description: str) -> None:
+        super().__init__(lambda: self._value(), description=description)
+        self._name = name
+        self._value: Callable[[], Any] = lambda: None
 
     def set(self, value: float) -> None:
         """Set the value."""
-        self._now = value
+        self._value = lambda: value
+
+    def read_by(self, read: Callable[[], float | int | None]) -> None:
+        """Let a function return the value from now on."""
+        self._value = TimedReading(self._name, read)
 
 
 class OwnSignals(Uninterrupted[_Registered]):
@@ -87,14 +92,15 @@ class OwnSignals(Uninterrupted[_Registered]):
 
     def gauge(
         self, name: str, read: Callable[[], float | int | None] | None, labels: Mapping[str, Any]
-    ) -> Gauge:
-        """Return a gauge that is set, or one that is read."""
-        make = (
-            DriverGauge
-            if read is None
-            else lambda: Gauge(TimedReading(_name_of(name), read), description=_READ)
-        )
-        return self._metric(name, labels, Gauge, make)
+    ) -> DriverGauge:
+        """Return a gauge that is set, or one that is read: the same one for the same name and labels."""
+        described = _SET if read is None else _READ
+        gauge = self._metric(name, labels, DriverGauge, lambda: DriverGauge(_name_of(name), described))
+        if callable(read):
+            gauge.read_by(read)
+        elif read is not None:
+            drop("metric", "Attachment.gauge", read, "is not a function that returns the value; use set()")
+        return gauge
 
     def histogram(self, name: str, labels: Mapping[str, Any]) -> Histogram:
         """Return a histogram."""
@@ -171,6 +177,7 @@ class OwnSignals(Uninterrupted[_Registered]):
 
 
 _COUNTED = "Counted by the driver's own code."
+_SET = "Set by the driver's own code."
 _READ = "Read from the driver's own code."
 _MEASURED = "Measured by the driver's own code."
 
