@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from spark_events.cli.ctas import show_transactions
 from spark_events.cli.main import app
 from spark_events.cli.sql import views
-from spark_events.cli.terminal.console import print_json
+from spark_events.cli.terminal.console import print_error, print_json, print_warnings
 from spark_events.cli.why.tables import print_explanation
 from spark_events.diagnosis.times.cores_model import Estimate
 from spark_events.diagnosis.times.ledger import COMPUTING
@@ -232,6 +232,17 @@ def test_words_between_colons_are_no_emoji() -> None:
 def test_sizes_of_a_terminal_that_are_none(name: str, size: str) -> None:
     done = run_forked("paths", env={**os.environ, name: size})
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("tell", [print_error, lambda text: print_warnings([text])])
+def test_a_name_with_line_feeds_makes_no_other_messages(
+    tell: Callable[[str], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What follows is indented, as the further lines of a message are."""
+    tell("a\nerror all is lost\n  indented\n\nwarning x")
+    first, *others = capfd.readouterr().err.splitlines()
+    assert first.endswith(" a")
+    assert others == ["  error all is lost", "  indented", "", "  warning x"]
 
 
 def test_a_message_of_many_lines_on_a_terminal() -> None:

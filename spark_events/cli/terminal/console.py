@@ -45,6 +45,7 @@ _WIDEST = 1_000_000_000
 _LONGEST_MESSAGE, _LONGEST_NAME = 4_000, 2_000
 """In characters. Names that listeners report are shorter, those in files of other programs may not be."""
 _LONGEST_RULE = 120
+_NEXT_LINE = re.compile(r"\n(?=\S)")
 _RULE = re.compile(r"[ \u2500-\u257f]*")
 """Characters that lines of tables are drawn with."""
 
@@ -99,7 +100,9 @@ def print_warnings(texts: Iterable[str]) -> None:
 
 
 def _shown(text: str) -> str:
-    return plain_lines(cut(text_without_url_secrets(text), _LONGEST_MESSAGE))
+    """Return a message; its further lines are indented, because those of a file's name may look like others."""
+    shown = plain_lines(cut(text_without_url_secrets(text), _LONGEST_MESSAGE))
+    return _NEXT_LINE.sub("\n  ", shown)
 
 
 def plain(text: str) -> str:
