@@ -100,7 +100,7 @@ def print_warnings(texts: Iterable[str]) -> None:
 
 
 def _shown(text: str) -> str:
-    """Return a message; its further lines are indented, because those of a file's name may look like others."""
+    """Return a message; further lines are indented, because those of a file's name may look like messages."""
     shown = plain_lines(cut(text_without_url_secrets(text), _LONGEST_MESSAGE))
     return _NEXT_LINE.sub("\n  ", shown)
 
