@@ -47,6 +47,22 @@ def test_a_table_that_is_summed_in_each_batch() -> None:
     assert issue.advice.startswith("If the table does not change while the query runs, cache()")
 
 
+def test_files_of_a_batch_that_its_actions_compute_twice() -> None:
+    """They are rows of the stream; another rule tells of them."""
+    rule = StaticSides()
+    for number in range(4):
+        come = {"Location": f"InMemoryFileIndex(1 paths)[file:/in/{number}.json]"}
+        first, second = 10 * number + 1, 10 * number + 2
+        actions = [
+            Plan()(0, f"Filter (id#1L > {stage})", stage, rows=50)(
+                1, "Scan ExistingRDD[id#1L]", stage, rows=50
+            )(2, "Project [id#1L, upper(name#2) AS name#3]", stage, rows=50)(3, FILES, stage, come, rows=50)
+            for stage in (first, second)
+        ]
+        rule.take(executed(*actions, **{f"s{first}": (0, 6), f"s{second}": (6, 12)}))
+    assert list(rule.issues()) == []
+
+
 @pytest.mark.parametrize(
     ("scan", "share_s"), [("Scan json [id#5L, spent#6]", 27), ("Scan parquet [id#5L, spent#6]", None)]
 )
