@@ -93,3 +93,16 @@ def test_a_server_that_asks_for_a_year_is_asked_once() -> None:
         assert post(url).status_code == 503
 
     assert [path for path, _ in asked] == ["/"]
+
+
+def test_headers_that_are_broken(caplog: pytest.LogCaptureFixture) -> None:
+    """Each answer has them; the log says so once, in one line. What others ask is not touched."""
+    broken = b"HTTP/1.1 503 Away\r\nContent-Length: 0\r\nConnection: close\r\nX\x1b: \x1b\r\n\r\n"
+    for _ in range(3):
+        with raw_http([broken]) as (url, _):
+            assert post(url).status_code == 503
+    first = [record for record in caplog.records if "Failed to parse headers" in record.msg]
+    assert [record.exc_info for record in first] in ([], [None])  # an earlier test may have had some, too
+    with raw_http([broken]) as (url, _):
+        requests.post(url, data=b"request", timeout=20)
+    assert len([record for record in caplog.records if record.exc_info]) == 1

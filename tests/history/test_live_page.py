@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import http.client
 import os
 import re
 import resource
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -377,7 +379,7 @@ def test_a_page_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_names_under_which_it_is_asked(address: str, token: str | None, status: int) -> None:
     """Any name may have the loopback address, so a page of the web could ask under its own."""
     authentication = ServerAuthentication("report", None if token is None else Secret(token), {})
-    server = ReportServer(address, 0, lambda _: "page", authentication)
+    server = ReportServer(address, 0, lambda *_: "page", authentication)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     own = 200 if token is None else 401
     assert {status_under((host,), server.port, "/") for host in OWN_HOSTS} == {own}
@@ -390,7 +392,7 @@ def test_names_under_which_it_is_asked(address: str, token: str | None, status: 
 def test_a_thousand_clients_at_once() -> None:
     """Each is answered, also those without a token."""
     server = ReportServer(
-        "127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", Secret("right"), {})
+        "127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", Secret("right"), {})
     )
     assert server.request_queue_size >= 1_000
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -414,7 +416,7 @@ def test_a_thousand_clients_at_once() -> None:
 def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sends a byte now and then, and never a whole request."""
     monkeypatch.setattr("spark_events.history.page.report_server._MOST_WAITED", 20)
-    server = ReportServer("127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", None, {}))
+    server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     with ExitStack() as opened:
 
@@ -435,9 +437,84 @@ def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     server.server_close()
 
 
+def test_views_that_nobody_offers_displace_no_other(tmp_path: Path) -> None:
+    """Links to them can be made up without end."""
+    page = live_page(write(tmp_path / "log", *fleet()))
+    page.html(View())
+    for minutes in range(1, 12):
+        page.html(View(span_ms=minutes * MIN))
+    assert None in page._made
+    assert len(page._made) == 8
+
+
+def test_a_page_that_others_are_waiting_for(tmp_path: Path) -> None:
+    """What is there is read without waiting."""
+    page = LivePage(ReportOptions((str(write(tmp_path / "log", *fleet())),)), 60.0, lambda: 0)
+    known = page.html(View())
+    with page._turns.taken("another", lambda: True):
+        assert page.html(View()) == known
+
+
+@pytest.mark.parametrize(
+    ("site", "into", "status"),
+    [
+        ("cross-site", "image", 403),
+        ("cross-site", "iframe", 403),
+        ("cross-site", "document", 200),
+        ("same-origin", "image", 200),
+        ("none", "document", 200),
+    ],
+)
+def test_pages_of_other_sites_may_link_to_it(site: str, into: str, status: int) -> None:
+    """To load it costs a report."""
+    server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    client.request("GET", "/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": into})
+    assert client.getresponse().status == status
+    client.close()
+    server.shutdown()
+    server.server_close()
+
+
+def test_whether_a_reader_still_waits() -> None:
+    asked: list[Callable[[], bool]] = []
+    go = threading.Event()
+
+    def html(_: View, is_wanted: Callable[[], bool]) -> str:
+        asked.append(is_wanted)
+        assert go.wait(30)
+        return "page"
+
+    server = ReportServer("127.0.0.1", 0, html, ServerAuthentication("report", None, {}))
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        wait_until(lambda: asked, "it has asked")
+        assert asked[0]()
+    wait_until(lambda: not asked[0](), "it has left")
+    go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_ctrl_c_while_a_page_is_made(serve: Callable[..., Served]) -> None:
+    """DuckDB aborts where the interpreter ends before it."""
+    served = serve("--earliest", "2000-01-01")
+    address = urlsplit(served.url)
+    with ExitStack() as opened:
+        for minutes in range(1, 15):
+            connection = (address.hostname or "", address.port or 0)
+            client = opened.enter_context(socket.create_connection(connection, timeout=30))
+            client.sendall(f"GET /?since={minutes}min HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        code, said = served.end()
+    assert code == 0
+    assert "terminate" not in said
+
+
 def test_too_many_open_files_keep_no_core_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that has asked nothing makes room."""
-    server = ReportServer("127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", None, {}))
+    server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
     paused: list[float] = []
     monkeypatch.setattr("spark_events.history.page.report_server.time.sleep", paused.append)
     closed, _client = socket.socketpair()

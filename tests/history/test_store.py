@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.selection import Selection
 from spark_events.history.store import store_index
 from spark_events.history.store.store import HistoryStore
-from spark_events.history.store.store_index import new_folder
+from spark_events.history.store.store_index import StoreIndex, new_folder
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 
@@ -106,7 +107,8 @@ def test_another_sla_and_a_window(duckdb: DuckDb, tmp_path: Path) -> None:
 def test_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
     """What a run left behind that was cut off before the end is not seen, and removed a day later."""
     folder = tmp_path / "store"
-    left = write(folder / "part-1795000000000-cut" / "facts", Story()).parent
+    StoreIndex(LocalFiles(str(folder)), str(folder)).begin()
+    left = write(folder / f"part-1795000000000-{'c' * 32}" / "facts", Story()).parent
     others = write(folder / new_folder() / "facts", Story()).parent
     store = HistoryStore(duckdb, str(folder))
     with pytest.raises(ConfigError, match="the store is empty; give paths"):
@@ -115,6 +117,41 @@ def test_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
     assert not left.exists()
     assert others.exists()  # of a process that may be adding now
     assert json.loads((folder / "store-00000001.json").read_text())["version"] == 4
+
+
+def test_a_store_whose_index_is_gone(duckdb: DuckDb, tmp_path: Path) -> None:
+    """It is not taken for an empty one, for all that is in it would be lost."""
+    store = _of_two_days(duckdb, tmp_path)
+    for index in store.glob("store-*.json"):
+        index.unlink()
+    for part in store.glob("part-*"):
+        part.rename(store / re.sub(r"-\d+-", "-1795000000000-", part.name))
+    left = sorted(path.name for path in store.iterdir())
+    with pytest.raises(ConfigError, match=r"of a store, but no index, store-<number>\.json: restore that"):
+        HistoryStore(duckdb, str(store)).add([str(tmp_path / "1")])
+    assert sorted(path.name for path in store.iterdir()) == left
+
+
+NOT_OURS = ["part-00000-8f8c-c000.snappy.parquet", "part-1/x.parquet", "part-00001-old/x.parquet"]
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_a_folder_of_spark(duckdb: DuckDb, tmp_path: Path, name: str) -> None:
+    """Its files have names like those of a store's folders; they are no store, and nobody removes them."""
+    (file := tmp_path / "table" / name).parent.mkdir(parents=True)
+    file.write_bytes(b"rows")
+    with pytest.raises(ConfigError, match=r"has no store-<number>\.json but part-.*: not a store"):
+        HistoryStore(duckdb, str(tmp_path / "table"))
+    assert file.exists()
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_files_of_others_beside_a_store(duckdb: DuckDb, tmp_path: Path, name: str) -> None:
+    store = _of_two_days(duckdb, tmp_path)
+    (file := store / name).parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"rows")
+    HistoryStore(duckdb, str(store)).add([str(write(tmp_path / "2", day(2)))])
+    assert file.exists()
 
 
 def test_no_store(duckdb: DuckDb, tmp_path: Path) -> None:
@@ -131,7 +168,9 @@ def test_no_store(duckdb: DuckDb, tmp_path: Path) -> None:
 
 def test_a_store_that_is_given_as_events(duckdb: DuckDb, tmp_path: Path) -> None:
     HistoryStore(duckdb, str(tmp_path / "store")).add([str(write(tmp_path / "0", day(0)))])
-    with pytest.raises(ConfigError, match=r"store-00000001\.json is of a store: give a store with --store"):
+    with pytest.raises(
+        ConfigError, match=r"store-0000000[01]\.json is of a store: give a store with --store"
+    ):
         stored_files([str(tmp_path / "store")])
 
 

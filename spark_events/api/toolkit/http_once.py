@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
+import threading
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -19,6 +21,7 @@ from urllib3.exceptions import ReadTimeoutError
 from spark_events.api.toolkit.timed_http import TimedResponse
 
 LONGEST_BODY = 1 << 20
+_sending = threading.local()
 _PIECE = 4_096
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
@@ -42,7 +45,11 @@ class OneTryAdapter(HTTPAdapter):  # type: ignore[misc] # requests has no types
 
     def send(self, request: PreparedRequest, *arguments: Any, **keywords: Any) -> Response:
         """Send a request, and read the answer."""
-        answer = super().send(request, *arguments, **keywords)
+        _sending.now = True
+        try:
+            answer = super().send(request, *arguments, **keywords)
+        finally:
+            _sending.now = False
         try:
             with answer:
                 body = _beginning(answer)
@@ -53,6 +60,28 @@ class OneTryAdapter(HTTPAdapter):  # type: ignore[misc] # requests has no types
         answer = self.build_response(request, answer.raw)
         answer.raw = io.BytesIO(body)
         return answer
+
+
+class _HeadersOnce(logging.Filter):
+    """Lets urllib3's warning of headers that it cannot parse through once, without its traceback.
+
+    Each answer of a destination may have them; what others ask with urllib3 is not touched.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_told = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is logged."""
+        if not getattr(_sending, "now", False) or not str(record.msg).startswith("Failed to parse headers"):
+            return True
+        record.exc_info = record.exc_text = None
+        is_first, self._is_told = not self._is_told, True
+        return is_first
+
+
+logging.getLogger("urllib3.connection").addFilter(_HeadersOnce())
 
 
 def retry_after_ms(headers: Mapping[str, str]) -> int | None:

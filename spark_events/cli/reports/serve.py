@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -34,6 +36,7 @@ _ACCESS = "Who may read it"
 _LAST_PORT, _LONGEST_SHOWN = 65_535, 300
 _PORT = re.compile(r"\d{1,5}", re.ASCII)
 _EVENTS_EVERY = "5s"
+_ENDS_WITHIN_S = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +213,17 @@ def serve_report(
         server.serve_forever()
     except KeyboardInterrupt:
         say("ended")
+        if not page.close(_ENDS_WITHIN_S):
+            _leave_at_once()
     finally:
         server.server_close()
+
+
+def _leave_at_once() -> None:
+    """End the process although a page is being made: DuckDB would abort it with a core dump."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _is_loopback(host: str) -> bool:

@@ -61,8 +61,8 @@ class StaticSides:
         The parts of one side, before and after a shuffle, are one: with the name of the whole, and the cost
         of all.
         """
-        told = {issue.cause: issue for issue in self._recomputation.again()}
-        again = {cause: issue for cause, issue in told.items() if self._batches.get(cause, 0) > 1}
+        computed = {issue.cause: issue for issue in self._recomputation.again()}
+        again = {cause: issue for cause, issue in computed.items() if self._batches.get(cause, 0) > 1}
         self._wholes = {cause: self._whole(cause, again) for cause in again}
         by_whole: dict[str, list[str]] = {}
         for cause, whole in self._wholes.items():

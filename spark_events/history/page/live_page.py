@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from spark_events.history.history import history_of
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.history.page.headline import wrong_now
 from spark_events.history.page.page import environment, page
+from spark_events.history.page.turns import Turns
 from spark_events.history.reading.facts import Reading
 from spark_events.history.reading.local_files import LocalFiles
 from spark_events.history.reading.plausible import PossibleTimes
@@ -27,6 +27,8 @@ from spark_events.runtime.log_once import logger
 
 _MOST_VIEWS = 8
 _MOST_PAGES = 16
+_MOST_WAITED_FOR = 16
+"""Different views that readers wait for; each may take as long as a report."""
 _MOST_REPORTS = 32
 """Of facts that were read once."""
 _READ_SHARE = 5
@@ -128,7 +130,7 @@ class LivePage:
         self._options = replace(options, html=None, json=None, parquet=None)
         self._every_s = every_s
         self._files = files
-        self._lock = threading.Lock()
+        self._turns = Turns(_MOST_WAITED_FOR)
         self._made: dict[int | None, _Made] = {}
         self._added: tuple[object, list[Reading]] = None, []
         self._took_s = 0.0
@@ -136,13 +138,20 @@ class LivePage:
         self._pages: dict[View, tuple[Report, str, str]] = {}
         self.problem = ""
 
-    def html(self, view: View) -> str:
+    def html(self, view: View, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Return the page of a view.
+
+        Args:
+            view: it.
+            is_wanted: asked after it has waited for other pages; returns whether its reader still waits.
 
         Raises:
             ConfigError: the events cannot be read, and never could.
+            BusyError: too many other views are waited for, or nobody wants this one any more.
         """
-        with self._lock:
+        if (kept := self._kept(view)) is not None:
+            return kept
+        with self._turns.taken(view, is_wanted):
             report, problem = self._report(view.span_ms), self.problem
             known = self._pages.pop(view, None)
             # A hundred readers of one view cost as much as one.
@@ -152,6 +161,20 @@ class LivePage:
             if len(self._pages) > _MOST_PAGES:
                 del self._pages[next(iter(self._pages))]
         return known[2]
+
+    def _kept(self, view: View) -> str | None:
+        """Return the page of a view if it is not time to look for new events; None otherwise."""
+        made, known = self._made.get(view.span_ms), self._pages.get(view)
+        if made is None or known is None or self._is_due(made, time.monotonic()):
+            return None
+        return known[2] if known[0] is made.report and known[1] == self.problem else None
+
+    def close(self, within_s: float) -> bool:
+        """Make no page any more; return whether the one that is being made has ended in time, in s."""
+        has_ended = self._turns.close(within_s)
+        if has_ended and self._facts is not None:
+            self._facts.close()
+        return has_ended
 
     def _page(self, view: View, report: Report, problem: str) -> str:
         shown = filtered(report, view)
@@ -186,8 +209,7 @@ class LivePage:
 
     def _report(self, span_ms: int | None) -> Report:
         made, now = self._made.get(span_ms), time.monotonic()
-        # Reading may take most of a second, or minutes: it must not take all of this process's time.
-        if made is not None and now - made.looked_at < max(self._every_s, _READ_SHARE * self._took_s):
+        if made is not None and not self._is_due(made, now):
             return made.report
         try:
             files = self._files()
@@ -198,7 +220,8 @@ class LivePage:
             ):
                 made = self._made[span_ms] = self._make(span_ms, files)
                 if len(self._made) > _MOST_VIEWS:
-                    del self._made[next(iter(self._made))]
+                    others = (span for span in self._made if span not in (span_ms, *_SPANS.values()))
+                    del self._made[next(others, next(iter(self._made)))]
             made.looked_at, self.problem = now, ""
         except SparkEventsError as error:
             if made is None:
@@ -206,6 +229,10 @@ class LivePage:
             logger.warning("the page is not up to date: %s", error)
             self.problem = str(error)
         return made.report
+
+    def _is_due(self, made: _Made, now: float) -> bool:
+        """Return whether to look for new events; what takes minutes must not take all the time."""
+        return now - made.looked_at >= max(self._every_s, _READ_SHARE * self._took_s)
 
     def _is_old(self, made: _Made, now: float) -> bool:
         return self._options.selection.until_now and now - made.made_at >= _NOW_AGAIN_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
@@ -29,6 +30,8 @@ _CLIENT_TIMEOUT_S = 10
 _LONGEST_PATH = 4_096
 _MOST_WAITED = 1_024
 _PAUSE_S = 0.05
+_RETRY_AFTER_S = 5
+_LEFT = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
 
@@ -41,7 +44,7 @@ class ReportServer(ThreadingHTTPServer):
     Args:
         address: to listen on, of IPv4 or IPv6.
         port: 0 takes any free one.
-        html: returns the page of a view.
+        html: returns the page of a view; it may ask whether the reader still waits for it.
         authentication: of requests.
         tls: None serves plain HTTP.
 
@@ -57,7 +60,7 @@ class ReportServer(ThreadingHTTPServer):
         self,
         address: str,
         port: int,
-        html: Callable[[View], str],
+        html: Callable[[View, Callable[[], bool]], str],
         authentication: ServerAuthentication,
         tls: ServerTls | None = None,
     ) -> None:
@@ -147,6 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif not authentication.admits(self.headers.get("Authorization", "")):
             challenge = {"WWW-Authenticate": authentication.challenge}
             self._answer(HTTPStatus.UNAUTHORIZED, "a password or a token is needed", challenge)
+        elif self._is_of_another_site():
+            self._answer(HTTPStatus.FORBIDDEN, "a page of another site may link to this one, not load it")
         elif url.path != "/" or len(self.path) > _LONGEST_PATH:
             self._answer(HTTPStatus.NOT_FOUND, "the report is at /")
         else:
@@ -155,6 +160,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         """Answer as to GET, without the page."""
         self.do_GET()
+
+    def _is_of_another_site(self) -> bool:
+        """Return whether a browser loads this for a page of another site, as an image, say."""
+        site, into = self.headers.get("Sec-Fetch-Site", ""), self.headers.get("Sec-Fetch-Dest", "")
+        return site == "cross-site" and into != "document"
 
     def _answer_page(self, asked: dict[str, str]) -> None:
         since = asked.get("since", "")
@@ -166,9 +176,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.BAD_REQUEST, str(error))
             return
         try:
-            html = self.server.html(view)
+            html = self.server.html(view, lambda: not _has_left(self.connection))
         except SparkEventsError as error:
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error), {"Retry-After": str(_RETRY_AFTER_S)})
         except Exception:
             logger.exception("the page of %s cannot be made", view)
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the page cannot be made; see the log")
@@ -194,3 +204,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
         """Say nothing of each request."""
+
+
+def _has_left(connection: socket.socket) -> bool:
+    """Return whether the client has closed a connection; systems other than Linux say so seldom."""
+    poll = select.poll()
+    poll.register(connection, _LEFT)
+    return bool(poll.poll(0))

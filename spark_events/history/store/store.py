@@ -74,6 +74,7 @@ class HistoryStore:
             return reading
         touched_days = [iso_date(day) for day in days]
         sla = sla or Sla()
+        self._index.begin()
         for _ in range(_MOST_TRIES):
             contents = self._index.contents
             old = self._facts([day for day in touched_days if day in contents.days])

@@ -20,11 +20,15 @@ VERSION = 4
 READERS_MS = 600_000
 """How long what is replaced stays for those who read it, in ms."""
 _LEFTOVER_MS = 86_400_000
-_FOLDER = re.compile(r"part-(?:(\d+)-)?[^/]+")
+_FOLDER = re.compile(r"part-[^/]+")
+_OWN_FOLDER = re.compile(r"part-(\d{13})-[0-9a-f]{32}", re.ASCII)
+"""The names that are made here. Spark's files are called ``part-…``, too: nothing else is ever removed."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INDEX = re.compile(r"store-(\d{8})\.json")
 _OLD_INDEX, _OLD_VERSION = "store.json", 3
 _KEPT_INDEXES = 5
+_BEGUN = 0
+"""The number of the index that is written before anything else: where there is none, it is lost."""
 _LONGEST_NAME = 200
 PARTS = ("checkpoints", "others")
 """The facts of a day lie in two folders; reports read single checkpoints seldom."""
@@ -84,9 +88,30 @@ class StoreIndex:
             self.contents = self._newest_readable(names)
         elif _OLD_INDEX in names:
             self.contents = self._read(_OLD_INDEX, _OLD_VERSION)
-        elif strange := [name for name in names if not _FOLDER.fullmatch(name) and name[0] not in "_."]:
+        elif _name(_BEGUN) not in names:
+            self._refuse_others(names)
+
+    def begin(self) -> None:
+        """Write down that this is a store, unless that is known: an interrupted process may leave no more."""
+        if not self._number and _name(_BEGUN) not in self._files.names():
+            self._files.create(_name(_BEGUN), _content(Contents()))
+
+    def _refuse_others(self, names: Iterable[str]) -> None:
+        """Refuse a folder without an index that has something in it.
+
+        Raises:
+            ConfigError: it is so.
+        """
+        theirs = [name for name in names if name[0] not in "_."]
+        strange = [name for name in theirs if not _OWN_FOLDER.fullmatch(name)]
+        if strange:
             raise ConfigError(
                 f"{self._path}: has no store-<number>.json but {strange[0]}: not a store of spark-events"
+            )
+        if theirs:
+            raise ConfigError(
+                f"{self._path}: has {theirs[0]}, which is of a store, but no index, store-<number>.json: "
+                "restore that, or give another folder and add all events to it"
             )
 
     def commit(self, contents: Contents) -> bool:
@@ -98,14 +123,8 @@ class StoreIndex:
         replaced = [*contents.replaced, *self._replaced_by(contents, now_ms)]
         over = [each for each in replaced if each["at_ms"] + READERS_MS <= now_ms]
         contents = replace(contents, replaced=tuple(each for each in replaced if each not in over))
-        written = {
-            "version": VERSION,
-            "days": contents.days,
-            "before": contents.before,
-            "replaced": contents.replaced,
-        }
         name = _name(self._number + 1)
-        if not self._files.create(name, orjson.dumps(written, option=orjson.OPT_INDENT_2)):
+        if not self._files.create(name, _content(contents)):
             return False
         self._number += 1
         added = contents.folders() - self.contents.folders()
@@ -131,22 +150,23 @@ class StoreIndex:
         used = self.contents.folders()
         for each in over:
             folder, day = each["folder"], each["day"]
-            if folder in used and day:
+            if folder in used and day and _OWN_FOLDER.fullmatch(folder):
                 self._files.remove(f"{folder}/sums/date={day}")
                 for part in PARTS:
                     self._files.remove(f"{folder}/facts/part={part}/date={day}")
         removed = {each["folder"] for each in over} - used
         for name in self._files.names():
-            match, index = _FOLDER.fullmatch(name), _INDEX.fullmatch(name)
-            left = match and name not in used and int(match[1] or 0) + _LEFTOVER_MS < now_ms
+            match, index = _OWN_FOLDER.fullmatch(name), _INDEX.fullmatch(name)
+            left = match and name not in used and int(match[1]) + _LEFTOVER_MS < now_ms
             old = name == _OLD_INDEX or (index and int(index[1]) <= self._number - _KEPT_INDEXES)
-            if name in removed or left or old:
+            if (match and name in removed) or left or old:
                 self._files.remove(name)
 
     def _newest_readable(self, names: Iterable[str]) -> Contents:
         """Return the contents of the newest index that is whole; say so if that is not the newest of all."""
         damaged = ""
-        for name in sorted((name for name in names if _INDEX.fullmatch(name)), reverse=True):
+        indexes = [name for name in names if _INDEX.fullmatch(name) and name != _name(_BEGUN)]
+        for name in sorted(indexes, reverse=True):
             try:
                 contents = self._read(name, VERSION)
             except _DamagedIndexError as error:
@@ -176,6 +196,17 @@ class StoreIndex:
         if content.get("version") != version:
             raise ConfigError(f"{self._path}/{name}: version {content.get('version')!r}; {version} is known")
         return Contents(content["days"], content.get("before"), tuple(content.get("replaced") or ()))
+
+
+def _content(contents: Contents) -> bytes:
+    """Return an index, as it is written."""
+    written = {
+        "version": VERSION,
+        "days": contents.days,
+        "before": contents.before,
+        "replaced": contents.replaced,
+    }
+    return orjson.dumps(written, option=orjson.OPT_INDENT_2)
 
 
 def _odd_part(content: Mapping[str, Any]) -> str:
