@@ -17,6 +17,7 @@ from spark_events.api import (
     MetricGroup,
 )
 from spark_events.api.job_listener import APPLICATION, QUERY, RDD_JOB, STATEMENT
+from spark_events.jobs.header_reads import with_folder
 from spark_events.jobs.job_names import name_of_statement
 from spark_events.jobs.plan_records import (
     QUERY_ENDED,
@@ -108,7 +109,7 @@ class JobEvents:
 
     def _on_statement_created(self, record: dict[str, Any], time_ms: int) -> None:
         execution = int(record["executionId"])
-        graph = self._graph(record)
+        graph = with_folder(self._graph(record), str(record.get("description") or ""))
         variables = self._scopes.sql_execution(execution).all_variables
         self._statements[execution] = self._begin(
             record, time_ms, STATEMENT, str(execution), graph, variables, bool(graph.sinks)

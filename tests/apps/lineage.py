@@ -30,6 +30,12 @@ spark.sql("CREATE TABLE hive_made STORED AS orc AS SELECT total FROM in_hive")
 spark.table("sums").write.mode("append").saveAsTable("saved")
 spark.table("sums").count()
 
+# Looks for the columns of files of which there is another one each day.
+(folder / "data" / "days").mkdir()
+for day in ("2026-11-28", "2026-11-29"):
+    (folder / "data" / "days" / f"{day}.csv").write_text("a,b\n1,2\n")
+spark.read.csv(at("days"), header=True)
+
 # A checkpoint cuts the plan.
 cut = spark.table("sums").localCheckpoint()
 cut.select((functions.col("total") + 1).alias("more")).write.csv(at("after_checkpoint"))

@@ -33,6 +33,7 @@ def test_the_application_is_a_job_itself(shop: Shop) -> None:
         ("ctas.default.hive_made", ["warehouse/in_hive"], ["warehouse/hive_made"]),
         ("insert.default.saved", ["warehouse/sums"], ["warehouse/saved"]),
         ("read.default.sums", ["warehouse/sums"], []),
+        ("read.data.days", ["data/days"], []),
         ("insert.data.after_checkpoint", ["warehouse/sums"], ["data/after_checkpoint"]),
         ("insert.data.cut_twice", ["warehouse/sums"], ["data/cut_twice"]),
         ("insert.data.not_told", ["warehouse/sums"], ["data/not_told"]),

@@ -1,0 +1,37 @@
+"""The statements by which Spark looks for the columns of CSV files: it reads the head of one of them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import replace
+
+from spark_events.api import LineageDataset, LineageGraph, LineageVertex
+
+_OF_CSV = re.compile(r"csv at ")
+"""How Spark describes them; others without a result are described by the action."""
+_OF_MANY = re.compile(r".*\d.*\.\w+", re.ASCII)
+"""A file's name that has a number, or a day, is seldom that of all there is."""
+
+
+def with_folder(graph: LineageGraph, description: str) -> LineageGraph:
+    """Return the graph of a statement; of one that looks for columns, with the folder instead of its files.
+
+    Which files these are changes from day to day, and so would the names of the job and of its data.
+
+    Args:
+        graph: of the statement.
+        description: as Spark gives it, such as ``csv at load.py:12``.
+    """
+    if graph.sinks or not _OF_CSV.match(description):
+        return graph
+    return replace(graph, sources=tuple(_of_folders(source) for source in graph.sources))
+
+
+def _of_folders(source: LineageVertex) -> LineageVertex:
+    return replace(source, datasets=tuple(dict.fromkeys(map(_folder_of, source.datasets))))
+
+
+def _folder_of(dataset: LineageDataset) -> LineageDataset:
+    folder, file = posixpath.split(dataset.name)
+    return replace(dataset, name=folder) if folder.strip("/") and _OF_MANY.fullmatch(file) else dataset
