@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spark_events.ctas.errors import CheckFailedError
+from spark_events.ctas.errors import CheckFailedError, CtasError
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 
 Check = Callable[[Any, Written], "str | None"]
@@ -58,10 +58,19 @@ def run_checks(checks: Sequence[Check], table: TwoPhaseCatalogTable, written: Wr
 
     Raises:
         CheckFailedError: there is one.
+        CtasError: a check returned neither a text nor None.
     """
     if not checks:
         return
     data = table.written()
-    problems = [problem for check in checks if (problem := check(data, written))]
+    problems = []
+    for check in checks:
+        problem = check(data, written)
+        if problem is not None and not isinstance(problem, str):
+            raise CtasError(
+                f"a check, {check!r}, returned {problem!r}; expected a sentence of what is wrong, or None"
+            )
+        if problem:
+            problems.append(problem)
     if problems:
         raise CheckFailedError("the table was not published: " + "; ".join(problems))

@@ -94,9 +94,10 @@ def sql(
         ConfigError: a key below ``spark.events.ctas.`` has an invalid value.
         pyspark.errors.AnalysisException: as Spark raises it for the same statement.
     """
+    conditions = _conditions(checks, require, hooks)
     transactions = transactions_of(spark)
     definition = parse(transactions.entry, statement)
-    return _run(transactions, definition, Conditions(tuple(checks), require, tuple(hooks)))
+    return _run(transactions, definition, conditions)
 
 
 def create_table_as(
@@ -142,6 +143,11 @@ def create_table_as(
 
         create_table_as(frame, "shop.daily", mode="create_or_replace", partition_by=["day"])
     """
+    if not hasattr(data, "sparkSession"):
+        raise CtasError(f"data={data!r} is not valid; expected a DataFrame, as spark.sql(…) returns one")
+    if not isinstance(table, str) or not table:
+        raise CtasError(f"table={table!r} is not valid; expected a name such as 'shop.daily'")
+    conditions = _conditions(checks, require, hooks)
     _check_types(
         format=format,
         partition_by=partition_by,
@@ -167,7 +173,7 @@ def create_table_as(
     stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
     statement = " ".join(clause for clause in clauses if clause)
     definition = parse(transactions.entry, statement, data)
-    return _run(transactions, definition, Conditions(tuple(checks), require, tuple(hooks)), stream)
+    return _run(transactions, definition, conditions, stream)
 
 
 def _run(
@@ -288,6 +294,21 @@ def _check_types(**given: object) -> None:
             is_right = all(isinstance(each, str) for each in value)
         if not is_right:
             raise CtasError(f"{name}={value!r} is not valid; expected {expected}")
+
+
+def _conditions(
+    checks: Iterable[Check], require: str | Level | None, hooks: Sequence[JobStatusHook]
+) -> Conditions:
+    """Return what a statement has to fulfill.
+
+    Raises:
+        CtasError: checks are no functions.
+    """
+    is_several = isinstance(checks, Iterable) and not isinstance(checks, str)
+    functions = tuple(checks) if is_several else ()
+    if not is_several or not all(map(callable, functions)):
+        raise CtasError(f"checks={checks!r} is not valid; expected functions such as [row_count(least=1)]")
+    return Conditions(functions, require, tuple(hooks))
 
 
 def columns(names: Sequence[str]) -> str:

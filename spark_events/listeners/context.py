@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from spark_events.listeners.emitter import Emitter, Traces
@@ -19,6 +20,7 @@ class ListenerContext:
 
     Attributes:
         run: what runs, and what belongs to what.
+        redact_name: returns a name or a label of the user's without secrets.
     """
 
     emitter: Emitter
@@ -29,3 +31,4 @@ class ListenerContext:
     work: ApplicationWork
     all_subtasks: AllSubtasks
     run: Run
+    redact_name: Callable[[str], str]

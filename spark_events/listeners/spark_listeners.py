@@ -195,6 +195,7 @@ class SparkListeners:
             work=ApplicationWork(),
             all_subtasks=AllSubtasks(),
             run=Run(),
+            redact_name=self._registry.redact_name,
         )
 
 

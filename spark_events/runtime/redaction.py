@@ -87,11 +87,15 @@ class Redactor:
             text = self._sql.masked(text)
         return text if self._given is None else self._given.cleaned(text)
 
+    def name(self, name: str) -> str:
+        """Return a name or a label with the secret values replaced; patterns are for texts."""
+        return name if self._known is None else self._known.sub(REDACTED, name)
+
     def item(self, item: T) -> T:
         """Return an event or a span with the secrets replaced."""
-        attributes = self._attributes(item.attributes)
-        if attributes is not item.attributes:
-            item = replace(item, attributes=attributes)
+        attributes, name = self._attributes(item.attributes), self.name(item.name)
+        if attributes is not item.attributes or name != item.name:
+            item = replace(item, attributes=attributes, name=name)
         if isinstance(item, Event):
             body = self.text(item.body)
             return item if body == item.body else replace(item, body=body)

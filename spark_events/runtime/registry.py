@@ -210,6 +210,10 @@ class Registry:
         """Return a text with the secrets replaced."""
         return self._redactor.text(text)
 
+    def redact_name(self, name: str) -> str:
+        """Return a name or a label of the user's with the secret values replaced."""
+        return self._redactor.name(name)
+
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Announce a metric to each metric reporter whose filter it passes."""
         self._change_series(SeriesLimit.added, metric, name, group)

@@ -9,7 +9,15 @@ from spark_events.spark.conf import default_properties_file, read_properties
 
 QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
 # The options that take no value; all others do.
-_SWITCHES = QUESTIONS | {"--verbose", "-v", "--supervise"}
+_SWITCHES = QUESTIONS | {"--verbose", "-v", "--supervise", "--load-spark-defaults"}
+WITH_VALUES = frozenset(
+    ("--master", "--deploy-mode", "--class", "--name", "--jars", "--packages", "--exclude-packages",
+     "--repositories", "--py-files", "--files", "--archives", "--conf", "-c", "--properties-file",
+     "--driver-memory", "--driver-java-options", "--driver-library-path", "--driver-class-path",
+     "--executor-memory", "--proxy-user", "--remote", "--driver-cores", "--kill", "--status",
+     "--total-executor-cores", "--executor-cores", "--num-executors", "--principal", "--keytab", "--queue")
+)  # fmt: skip
+"""The others that ``spark-submit --help`` lists."""
 Option = tuple[str, ...]
 """One of its options: a word, or two."""
 

@@ -59,7 +59,7 @@ def run_application(path: str) -> None:
         # Else it would inherit the __future__ statements of this module.
         code = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:  # the latter for null bytes, in older versions
-        sys.excepthook(type(error), error, None)
+        sys.excepthook(type(error), error.with_traceback(None), None)  # without this frame
         sys.exit(1)
     try:
         exec(code, module.__dict__)

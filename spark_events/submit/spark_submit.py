@@ -23,7 +23,15 @@ from spark_events.sources.attaching import driver_log
 from spark_events.spark.conf import spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
 from spark_events.spark.own_python import command_of
-from spark_events.spark.submit_options import QUESTIONS, Option, conf_of, configuration, deploy_mode, split
+from spark_events.spark.submit_options import (
+    QUESTIONS,
+    WITH_VALUES,
+    Option,
+    conf_of,
+    configuration,
+    deploy_mode,
+    split,
+)
 from spark_events.submit.cluster_mode import DRIVER_PYTHON, LAUNCHER, PYTHON, USERS_PYTHON, cluster_settings
 
 HELP = """\
@@ -157,15 +165,33 @@ def _sink_options(conf: Mapping[str, str]) -> list[str]:
 
 def _refuse_missing_file(application: Sequence[str]) -> None:
     named = application[0] if application else ""
-    if named.endswith(".py") and "://" not in named and not Path(named).is_file():
-        # As Python says it, and with the exit code that Python has for it.
-        raise UsageError(f"can't open file {named!r}: there is no such file")
+    if not named.endswith(".py") or "://" in named or Path(named).is_file():
+        return
+    why = "there is no such file"
+    try:
+        why = (
+            "it is a folder"
+            if Path(named).is_dir()
+            else f"it is no file (mode {Path(named).stat().st_mode:o})"
+        )
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        why = error.strerror or str(error)
+    # As Python says it, and with the exit code that Python has for it.
+    raise UsageError(f"can't open file {named!r}: {why}")
 
 
 def _refuse_other_languages(options: Sequence[Option], application: Sequence[str]) -> None:
     asking = any(option[0] in QUESTIONS for option in options)
     if asking or (application and application[0].endswith(".py")):
         return
+    name, value = options[-1] if options and len(options[-1]) == 2 else ("", "")
+    if not application and name not in WITH_VALUES and value.endswith(".py"):
+        raise UsageError(
+            f"{name} takes {value!r} for its value, so there is no application: is {name} an option of "
+            "spark-submit? 'spark-submit --help' lists them"
+        )
     given = repr(application[0]) if application else "nothing"
     raise UsageError(
         f"the application is {given}; expected a Python file (*.py). Jars, Scala, R and SQL cannot attach: "

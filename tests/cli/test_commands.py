@@ -497,6 +497,23 @@ def test_an_application_that_is_not_there(tmp_path: Path) -> None:
     assert done.stderr == f"error can't open file '{tmp_path / 'nosuch.py'}': there is no such file\n"
 
 
+def test_an_application_that_is_no_file(tmp_path: Path) -> None:
+    """It is there, so the sentence says what it is."""
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    for name, why in (("folder.py", "it is a folder"), ("loop.py", "Too many levels of symbolic links")):
+        done = run("run", "--master", "local[1]", str(tmp_path / name))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"error can't open file '{tmp_path / name}': {why}\n"
+
+
+def test_an_option_that_takes_the_application_for_its_value(tmp_path: Path) -> None:
+    (tmp_path / "app.py").touch()
+    done = run("run", "--bogus", str(tmp_path / "app.py"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--bogus takes '{tmp_path / 'app.py'}' for its value, so there is no application" in done.stderr
+
+
 class TestTurnedOff:
     """``spark.events.enabled=false``, or the environment variable, turns everything off."""
 

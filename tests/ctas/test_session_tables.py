@@ -249,6 +249,12 @@ def test_arguments_that_are_wrong(
     assert folders() == []
 
 
+def test_a_check_that_says_nothing_that_could_be_read(spark: Any, folders: Folders) -> None:
+    with pytest.raises(ctas.CtasError, match=r"returned 5; expected a sentence of what is wrong, or None"):
+        ctas.create_table_as(spark.range(3), "t", format="parquet", checks=[lambda data, written: 5])
+    assert folders() == []
+
+
 def test_checks_stand_between_write_and_publication(spark: Any, folders: Folders) -> None:
     seen: list[int] = []
 

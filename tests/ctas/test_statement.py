@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from spark_events.ctas.checks import Check, row_count
 from spark_events.ctas.errors import CtasError
-from spark_events.ctas.statement import buckets_clause, columns, create_table_as
+from spark_events.ctas.statement import _conditions, buckets_clause, columns, create_table_as
 
 
 @pytest.mark.parametrize(
@@ -47,12 +48,26 @@ def test_there_are_no_sorted_rows_without_buckets() -> None:
         ("comment", 5),
         ("location", 5),
         ("format", 5),
+        ("checks", "x"),
+        ("checks", row_count()),
+        ("checks", [5]),
+        ("checks", None),
+        ("data", "SELECT 1"),
+        ("data", None),
+        ("table", None),
+        ("table", ""),
     ],
 )
 def test_arguments_of_other_types(argument: str, value: Any) -> None:
     """They are refused before anything is made, with what is allowed."""
+    given = {"data": SimpleNamespace(sparkSession=None), "table": "t", argument: value}
     with pytest.raises(CtasError, match=rf"{argument}={re.escape(repr(value))} is not valid; expected "):
-        create_table_as(SimpleNamespace(), "t", **{argument: value})  # type: ignore[arg-type]
+        create_table_as(**given)
+
+
+@pytest.mark.parametrize("several", [(), [], iter(()), [row_count()], (check for check in (row_count(),))])
+def test_checks_in_any_order_of_functions(several: Iterable[Check]) -> None:
+    assert len(_conditions(several, None, ()).checks) <= 1
 
 
 def test_a_text_is_one_column() -> None:

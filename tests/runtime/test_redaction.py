@@ -20,11 +20,13 @@ import spark_events_prometheus.linger
 import spark_events_prometheus.reporter
 import spark_events_prometheus.server
 
-from spark_events.api import Event, Span
+from spark_events.api import ApplicationInfo, Event, Span
 from spark_events.configuration.check import check
+from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import REDACTED, Redactor, redact_logs
 from spark_events.runtime.registry import Registry
+from spark_events.sources.attaching.own_signals import OwnSignals
 from spark_events.sources.configuration import read_configuration
 from tests.support.plugins import Collecting
 from tests.support.waiting import free_port
@@ -139,6 +141,24 @@ def test_spans_as_well() -> None:
 
     assert (clean.error, clean.attributes) == ("******", {"a": ("******", 1, "kept")})
     assert clean.events[0].attributes == {"exception.message": "not ******", "n": 1}
+
+
+def test_names_as_well() -> None:
+    """Of secret values alone: what else a pattern matches may be a part of our own names."""
+    redactor = Redactor([SECRET], re.compile("Event"))
+    event = redactor.item(Event.builder("scope", f"GET {SECRET} Event").set_body("Event").build({}))
+    span = redactor.item(Span.builder("scope", f"GET {SECRET}").build({}))
+    assert (event.name, event.body, span.name) == ("GET ****** Event", "******", "GET ******")
+
+
+def test_own_metrics_as_well() -> None:
+    """Their labels may be addresses with a token."""
+    made = Registry((), Redactor([SECRET]))
+    own = OwnSignals(made, ApplicationInfo("shop", "app-1"), ListenerSettings())
+    own.counter(f"calls {SECRET}", {"endpoint": f"https://{SECRET}@api"}).inc()
+    (group,) = own._series._children.values()
+    assert list(group._metrics) == ["calls ******"]
+    assert group.variables["endpoint"] == "https://******@api"
 
 
 def test_parts_of_parts_as_well() -> None:

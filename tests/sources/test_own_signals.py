@@ -104,6 +104,24 @@ def test_one_metric_with_many_labels_takes_nothing_from_others(
     assert "'files_read'" in record.getMessage()
 
 
+@pytest.mark.parametrize("name", ["rows_{}", "{}", "file-{}x.rows", "r{:x}7", "t.{:032x}9"])
+def test_names_that_a_loop_makes_take_nothing_from_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """The log names the first of them that is left out, once."""
+    monkeypatch.setattr(own_signals, "_MOST_SERIES_OF_NAME", 3)
+    monkeypatch.setattr(own_signals, "_MOST_SERIES", 8)
+    own, before = signals(), counts()["series"]
+    for number in range(20):
+        own.counter(name.format(number), {}).inc()
+    own.counter("orders", {}).inc()
+
+    assert len(own._made) == 4
+    assert counts()["series"] - before == 17
+    (record,) = caplog.records
+    assert f"{name.format(3)!r}: it is left out" in record.getMessage()
+
+
 def test_names_and_labels_are_cut() -> None:
     """Each scrape has them; without a bound, one name of a megabyte made scrapes of many megabytes."""
     own = signals()

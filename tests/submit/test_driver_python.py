@@ -44,6 +44,17 @@ def test_annotations_of_the_application_are_what_python_makes_of_them(tmp_path: 
     assert "<class 'int'>" in run
 
 
+@pytest.mark.parametrize("source", [b"def f(:", b"x = '\xff\xfe'"], ids=["its syntax", "its encoding"])
+def test_what_python_cannot_read_is_told_as_python_tells_it(tmp_path: Path, source: bytes) -> None:
+    app = tmp_path / "app.py"
+    app.write_bytes(source)
+    command = [sys.executable, "-m", "spark_events.submit.driver_python", str(app)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "SyntaxError" in done.stderr
+    assert "driver_python.py" not in done.stderr
+
+
 def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> None:
     """Applications patch builtins in the first, and tools read sources by the second."""
     application = tmp_path / "app.py"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_events.runtime.registry import Registry
 from tests.support import spark_records as r
 from tests.support.spark_records import Feed, seen
 
@@ -55,6 +56,14 @@ def test_a_label_that_is_taken() -> None:
     labels = (("app_name", "mine"), ("shop", "a"))
     feed = Feed()(r.application_start(), report(0, 0, metrics=[("counter", "rows", labels, 1)]))
     assert feed.gauge("app.task.exported_app_name.mine.shop.a.rows") == 1
+
+
+def test_secrets_in_names_and_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are replaced, as in all texts."""
+    monkeypatch.setattr(Registry, "redact_name", lambda _, name: name.replace("s3cr3t", "******"))
+    counted = [("counter", "s3cr3t rows", (("endpoint", "https://s3cr3t@api"),), 3)]
+    feed = Feed()(r.application_start(), report(0, 0, metrics=counted), report(0, 1, metrics=counted))
+    assert feed.gauge("app.task.endpoint.https://******@api.****** rows") == 6
 
 
 def test_the_same_events_of_two_workers_are_two() -> None:

@@ -244,7 +244,9 @@ class TaskReportListener:
                 self._drop("series", name=name, whose=whose)
                 return False
             self._series_of[name] += 1
-            metric = self._series[key] = _registered(kind, name, self._group(labels, query_name))
+            clean = self._context.redact_name
+            group = self._group(tuple((label, clean(text)) for label, text in labels), query_name)
+            metric = self._series[key] = _registered(kind, clean(name), group)
         if isinstance(metric, Counter):
             metric.inc(int(value))
         elif isinstance(metric, Histogram):

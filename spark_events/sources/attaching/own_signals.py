@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -40,6 +41,8 @@ BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 
 _MOST_SERIES, _MOST_SERIES_OF_NAME = 10_000, 2_000
 """As of tasks: what differs from file to file, say, takes nothing from other metrics."""
 _MOST_WARNINGS = 20
+_NUMBERED = re.compile(r"[0-9A-Za-z]*[0-9][0-9A-Za-z]*")
+"""The part of a name that a loop changes, as in ``rows_of_file_17``: such names count as one."""
 _TAKEN_LABELS = ("app_name", "app_id")
 _open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
 M = TypeVar("M", bound=Metric)
@@ -78,6 +81,7 @@ class OwnSignals(Uninterrupted[_Registered]):
 
     def __init__(self, registry: Registry, application: ApplicationInfo, settings: ListenerSettings) -> None:
         super().__init__()
+        self._clean = registry.redact_name
         scopes = Scopes(registry.root, application, settings.scopes)
         self._series, self._group = scopes.own_code(), scopes.own_code_run()
         self._traces = Traces(Emitter(scopes.events(), application), settings)
@@ -140,25 +144,26 @@ class OwnSignals(Uninterrupted[_Registered]):
             return made
         if os.getpid() != self._process:
             return make()  # a forked child has no reporters, and another thread may have had the lock
-        if len(self._made) >= _MOST_SERIES or self._series_of[key[1]] >= _MOST_SERIES_OF_NAME:
-            self._leave_out(key[1])
+        kin = _NUMBERED.sub("#", key[1])
+        if len(self._made) >= _MOST_SERIES or self._series_of[kin] >= _MOST_SERIES_OF_NAME:
+            self._leave_out(key[1], kin)
             return make()
         metric = make()
         first = self._made.setdefault(key, metric)
         if first is metric:
-            self._series_of[key[1]] += 1
+            self._series_of[kin] += 1
             self._add((key[1], pairs, metric))
         return cast(M, first)
 
-    def _leave_out(self, name: str) -> None:
+    def _leave_out(self, name: str, kin: str) -> None:
         """Count a series that is beyond the limits; the log names the first such metrics."""
         count("series")
-        if name not in self._above_limit and len(self._above_limit) < _MOST_WARNINGS:
-            self._above_limit.add(name)
+        if kin not in self._above_limit and len(self._above_limit) < _MOST_WARNINGS:
+            self._above_limit.add(kin)
             logger.warning(
-                "metric %r: further values of its labels are left out, because a metric may have %s series, "
-                "and all of the driver's code together %s (said once for each metric); use labels only for "
-                "what has few values",
+                "metric %r: it is left out, as are further series of it and of metrics whose names differ in "
+                "numbers alone, because these may have %s series, and all of the driver's code together %s "
+                "(said once for each such name); use labels, and only for what has few values",
                 name,
                 f"{_MOST_SERIES_OF_NAME:,}",
                 f"{_MOST_SERIES:,}",
@@ -166,7 +171,8 @@ class OwnSignals(Uninterrupted[_Registered]):
 
     def _take_in(self, item: _Registered) -> None:
         name, pairs, metric = item
-        self._labeled(pairs).register(name, metric)
+        clean = tuple((key, self._clean(value)) for key, value in pairs)
+        self._labeled(clean).register(self._clean(name), metric)
 
     def _labeled(self, pairs: tuple[tuple[str, str], ...]) -> MetricGroup:
         if not pairs:
