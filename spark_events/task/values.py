@@ -9,6 +9,7 @@ from typing import Any
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 _MOST_ATTRIBUTES = 50
+_SEQUENCES = (list, tuple, bytes)
 ERROR_TEXT_S = 0.5
 """How long a task waits for the text of an exception that one of its spans tells."""
 _LARGEST = 2**63 - 1
@@ -48,6 +49,8 @@ def call_within(work: Callable[[], None], within_s: float) -> None:
 def text_of(value: Any) -> str:
     """Return the text of whatever the user's code has given, cut to its longest length."""
     try:
+        if type(value) in _SEQUENCES and len(value) > LONGEST_TEXT:
+            value = value[:LONGEST_TEXT]  # what is behind is not in the text's beginning, either
         # Half a character, as in a file name of another encoding, is not text that can be sent.
         return str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode()
     except Exception as error:  # it is the user's own method

@@ -227,6 +227,20 @@ def test_state_that_cannot_be_read_or_written(
     assert "app.json, so restarts are counted from 0" in caplog.text
 
 
+def test_a_file_of_somebody_else_in_the_place_of_the_counts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is kept, and the log says where."""
+    (tmp_path / "app.json").write_text('{"name": "mine"}')
+    counts = RestartCounts(tmp_path, "app")
+    counts.restarted("query-1")
+    counts.restarted("query-1")
+    (kept,) = tmp_path.glob("*.unreadable")
+    assert kept.read_text() == '{"name": "mine"}'
+    assert caplog.text.count(f"app.json was not written here; it is kept as {kept.name}") == 1
+    assert RestartCounts(tmp_path, "app").count("query-1") == 2
+
+
 def test_checkpoint_attributes() -> None:
     """All of Flink's attributes, and Spark's own times and rows."""
     state = {

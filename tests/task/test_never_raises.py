@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from spark_events import task
 from spark_events.task import current, failed_tasks
 from spark_events.task.driver_link import VARIABLE, DriverLink
+from spark_events.task.values import text_of
 from tests.support.applications import App
 from tests.support.file_log import events_and_spans, file_events, of_name
 from tests.support.hostile_values import ODD, Raising, odd_values
@@ -290,6 +291,14 @@ class Lazy:
     def __repr__(self) -> str:
         time.sleep(30)
         return "computed"
+
+
+@pytest.mark.parametrize(
+    "value", [b"x" * 10**7, [1] * 10**6, (None,) * 10**6], ids=["bytes", "list", "tuple"]
+)
+def test_texts_of_long_sequences(value: Any) -> None:
+    """Their beginnings are made, and no more."""
+    assert text_of(value) == str(value[:5_000])[:4_096]
 
 
 def test_variables_that_compute_when_they_are_shown() -> None:

@@ -256,11 +256,20 @@ class RestartCounts:
             # Drivers in containers that share the folder may have one process id.
             written = self._path.with_suffix(f".{secrets.token_hex(8)}.tmp")
             written.write_bytes(orjson.dumps(self._counts))
+            if self._is_broken:
+                self._keep_aside(self._path)
             written.replace(self._path)
             self._is_broken = False
         except OSError as error:
             logger.error("%s: cannot write %s: %s", STATE_DIR, self._path, error)
             self._path = None
+
+    def _keep_aside(self, path: Path) -> None:
+        """Rename a file that is not as it was written here: it may be of somebody else."""
+        if path.is_file() and not path.is_symlink():
+            aside = path.with_suffix(f".{secrets.token_hex(4)}.unreadable")
+            path.rename(aside)
+            logger.warning("%s was not written here; it is kept as %s", path, aside.name)
 
 
 def _file_name(app_name: str) -> str:
