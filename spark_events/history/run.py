@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from spark_events.api.errors import needs_extra
+from spark_events.api.errors import UsageError, needs_extra
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
@@ -27,11 +27,20 @@ _SPARK = {**QUIET, "spark.master": "local[*]"}
 
 
 def check_outputs(options: ReportOptions) -> None:
-    """Check that a page can be made, before events are read for hours.
+    """Check that a page can be made, and overwrites no events, before these are read for hours.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
+        UsageError: an output is one of the files that are read.
     """
+    read = [Path(path.removeprefix("file://")).absolute() for path in options.paths]
+    for option, output in (("--html", options.html), ("--json", options.json)):
+        path = output.absolute() if output is not None else None
+        if path is None or not path.is_file():
+            continue
+        is_of_log = path.suffix == ".jsonl" and any(folder in path.parents for folder in read)
+        if is_of_log or any(path.samefile(each) for each in read if each.is_file()):
+            raise UsageError(f"{option} {output}: is one of the files that the report is made of")
     if options.html:
         with needs_extra("report", "jinja2", "an HTML page"):
             import jinja2  # noqa: F401

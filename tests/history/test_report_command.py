@@ -394,3 +394,20 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 def test_days_of_the_story() -> None:
     """The story's own times are what the tests say they are."""
     assert (T0 % DAY, MIN * 60) == (0, HOUR)
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize(
+    ("paths", "output"),
+    [(["log"], "log/day.jsonl"), (["log/day.jsonl"], "log/day.jsonl"), (["log/day.jsonl"], "link.html")],
+    ids=["a file of a log", "the file itself", "a link to it"],
+)
+def test_events_are_not_overwritten(tmp_path: Path, option: str, paths: list[str], output: str) -> None:
+    """The argument of an option is easily forgotten, and the next word taken for it."""
+    file = write(tmp_path / "log", *fleet(), name="day.jsonl") / "day.jsonl"
+    (tmp_path / "link.html").symlink_to(file)
+    before = file.read_bytes()
+    done = run_forked("report", *paths, option, output, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{option} {output}: is one of the files that the report is made of" in done.stderr
+    assert file.read_bytes() == before
