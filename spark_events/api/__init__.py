@@ -82,6 +82,7 @@ from spark_events.api.toolkit.servers import (
 )
 from spark_events.api.toolkit.units import BaseUnit, base_unit, own_unit, snake_case
 from spark_events.api.toolkit.urls import is_http_url
+from spark_events.api.wrong_values import count_dropped
 
 __all__ = [
     "JOURNAL_OPTIONS",
@@ -177,6 +178,7 @@ __all__ = [
     "at_scale",
     "base_unit",
     "close_in_children",
+    "count_dropped",
     "is_http_url",
     "job_event_json",
     "needs_extra",

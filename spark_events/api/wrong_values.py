@@ -44,8 +44,12 @@ def counts() -> dict[str, int]:
     return dict(_counts)
 
 
-def count(kind: str) -> int:
-    """Count a value that is dropped, and return how many of its kind were dropped so far."""
+def count_dropped(kind: str) -> int:
+    """Count a value that is dropped, and return how many of its kind were dropped so far.
+
+    Args:
+        kind: one of ``KINDS``: metric, series, event or span; see ``spark_values_dropped_total``.
+    """
     with _lock:
         _counts[kind] += 1
         return _counts[kind]
@@ -60,7 +64,7 @@ def drop(kind: str, where: str, value: Any, why: str) -> None:
         value: only its type is shown.
         why: it is dropped.
     """
-    if count(kind) == 1:
+    if count_dropped(kind) == 1:
         with suppress(Exception):  # a handler or a filter may be the user's own
             name = type(value).__name__
             _LOG.warning(

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
-from spark_events.api.wrong_values import count, drop, is_a, text_of
+from spark_events.api.wrong_values import count_dropped, drop, is_a, text_of
 from spark_events.runtime.log_once import logger
 
 Reading = tuple[Callable[[], float | int | None], str, str]
@@ -160,7 +160,7 @@ class ScopeGroup(MetricGroup):
     def _warn_of_clash(self, name: str) -> None:
         if name not in self._clashed:
             self._clashed |= {name}
-            count("metric")
+            count_dropped("metric")
             scope = ".".join(self._components or self._logical)
             logger.warning("metric %r is not reported: %s already has a metric of that name", name, scope)
 

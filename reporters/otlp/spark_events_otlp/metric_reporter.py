@@ -19,9 +19,9 @@ from spark_events.api import (
     Refused,
     ReporterConfig,
     Scheduled,
+    count_dropped,
     snake_case,
 )
-from spark_events.api.wrong_values import count
 from spark_events_otlp.connection import choice_of_environment
 from spark_events_otlp.encode import key_values, scope_prefix, text
 from spark_events_otlp.options import BATCH_SIZE, HISTOGRAM, TEMPORALITY
@@ -63,7 +63,7 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
         key = _key(name, group)
         full_name, attributes = key[0], dict(key[1])
         if key in self._series:
-            count("series")
+            count_dropped("series")
             logger.warning("a duplicate series %s%s is not reported", full_name, attributes)
             return
         self._series[key] = series_of(metric, key_values(attributes), self._form, time.time_ns())

@@ -7,8 +7,7 @@ import threading
 import time
 from functools import lru_cache
 
-from spark_events.api import Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
-from spark_events.api.wrong_values import count
+from spark_events.api import Counter, Metric, MetricGroup, MetricReporter, ReporterConfig, count_dropped
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
@@ -93,7 +92,7 @@ class SeriesReporter(MetricReporter):
 
 
 def _leave_out(why: str) -> None:
-    count("series")
+    count_dropped("series")
     logger.warning("a series is not served: %s", why)
 
 

@@ -25,7 +25,7 @@ from spark_events.api import (
     SpanBuilder,
 )
 from spark_events.api.toolkit.uninterrupted import Uninterrupted
-from spark_events.api.wrong_values import count, drop, text_of
+from spark_events.api.wrong_values import count_dropped, drop, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
@@ -156,7 +156,7 @@ class OwnSignals(Uninterrupted[_Registered]):
 
     def _leave_out(self, name: str, kin: str) -> None:
         """Count a series that is beyond the limits; the log names the first such metrics."""
-        count("series")
+        count_dropped("series")
         if kin not in self._above_limit and len(self._above_limit) < _MOST_WARNINGS:
             self._above_limit.add(kin)
             logger.warning(
