@@ -182,6 +182,7 @@ def test_a_job_without_a_known_sink(logs: Path) -> None:
     assert of_job[1:] == ["├── reads", "│ └── /d/in", "└── writes", "└── nothing known"]
 
 
+@pytest.mark.extended
 def test_a_long_chain_and_many_ways(tmp_path: Path) -> None:
     """Of 3,000 tables each feeding the next two, what is drawn ends."""
     lines = []

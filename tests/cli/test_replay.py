@@ -147,6 +147,7 @@ def test_records_that_cannot_be_processed(tmp_path: Path) -> None:
     assert "1 application in 1 event log" in done.stdout
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_an_application_without_python(tmp_path: Path, java: str) -> None:
     """Spark's SQL shell: nothing of ours is in its process."""

@@ -209,6 +209,7 @@ def test_a_line_of_megabytes_in_any_pieces(name: str, size: int) -> None:
     assert found == {"Event": "a", "text": cut(text), "b": [1, {"c": cut(TEXTS[name])}]}
 
 
+@pytest.mark.extended
 def test_a_line_of_100_mb_takes_little_memory() -> None:
     """The end of a job whose exception says so much is read all the same."""
     head, tail = json.dumps(r.job_end(1, 1, "HERE")).split("HERE")

@@ -10,7 +10,7 @@ import pytest
 from tests.support.applications import App
 from tests.support.file_log import file_events, of_name
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.extended]
 PROGRAM = """
 import sys, threading, time
 from pathlib import Path

@@ -23,6 +23,7 @@ session.stop()
 """
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_it_logs_from_the_level_on_that_is_asked_for(java: str) -> None:
     """Its first lines, too; and what a person gives to JVMs goes to it, and to those that come later, as it is."""

@@ -25,6 +25,7 @@ def files_of(session: Any, table: str) -> str:
     return str(rows[0][0]).partition("'maxFilesPerTrigger' = '")[2].partition("'")[0]
 
 
+@pytest.mark.extended
 def test_a_table_stays_as_a_query_defines_it_while_that_starts(session: Any, tmp_path: Path) -> None:
     one, two = (definition(tmp_path, "raced", files) for files in (1, 2))
     definitions = TableDefinitions()

@@ -138,6 +138,7 @@ def test_a_stopped_query_goes_on_from_where_it_was(hosted: Bench) -> None:
     hosted.shop.wait_ids(hosted.shop.cheap_ids())
 
 
+@pytest.mark.extended
 def test_where_the_checkpoint_is_gone_the_savepoint_is_copied_back(hosted: Bench) -> None:
     hosted.shop.order(2)
     hosted.deploy(hosted.shop.manifest())
@@ -414,6 +415,7 @@ def test_an_application_that_comes_back_goes_on(bench: Bench) -> None:
         assert actions(bench.deploy(bench.shop.manifest())) == [(Action.NOTHING, False)]
 
 
+@pytest.mark.extended
 def test_an_application_that_was_silent_too_long_stops_its_queries(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -457,6 +459,7 @@ def test_an_application_that_was_silent_too_long_stops_its_queries(
         )
 
 
+@pytest.mark.extended
 def test_a_query_moves_to_another_application_with_its_state(hosted: Bench) -> None:
     """It must not run in both, even where its first deployment was broken off before it was written down."""
     hosted.shop.order(1)
@@ -502,6 +505,7 @@ def test_two_queries_into_one_folder_of_files_are_refused(hosted: Bench) -> None
     assert "Spark's file sink supports one query per folder" in results[1].text
 
 
+@pytest.mark.extended
 def test_queries_that_read_what_others_write_are_deployed_at_once(hosted: Bench) -> None:
     """Also where all are new, so that no query has made its folder yet, and in whatever order they come."""
     shop = hosted.shop

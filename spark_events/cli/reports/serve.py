@@ -208,8 +208,8 @@ def serve_report(
         print_warnings(["anyone who can reach this port can read the page: see --token"])
     shown = f"[{host}]" if ":" in host else host
     scheme = "https" if tls else "http"
-    say(f"the report is at {scheme}://{shown}:{server.port}/ (Ctrl-C ends it)")
     try:
+        say(f"the report is at {scheme}://{shown}:{server.port}/ (Ctrl-C ends it)")
         server.serve_forever()
     except KeyboardInterrupt:
         say("ended")
