@@ -283,6 +283,34 @@ def test_a_loop_that_reads_schemas() -> None:
     assert "give the schema" in told(time, 298 * S)["loop-of-small-jobs"].advice
 
 
+@pytest.mark.parametrize(
+    ("place", "several", "label"),
+    [
+        ("parquet", False, "the write into file:/out/sums"),
+        ("parquet at loop.py:3", False, "parquet at loop.py:3"),
+        ("parquet at loop.py:3", True, "parquet at loop.py:3"),
+    ],
+)
+def test_a_loop_that_writes(place: str, several: bool, label: str) -> None:
+    """Spark calls jobs of writers as it calls those of readers."""
+    time = driver(idle_time_ms=MIN)
+    for number in range(99):
+        into = "orders" if several and number % 2 else "sums"
+        write = f"Execute InsertIntoHadoopFsRelationCommand file:/out/{into}/month={number}, false, Parquet"
+        at = {"Location": f"InMemoryFileIndex(1 paths)[file:/in/month={number}]"}
+        nodes = Plan()(0, write)(1, "Sort [a#1]" if into == "orders" else "Project [a#1]", number)
+        nodes(2, "Scan parquet [a#1]", number, at)
+        begun_ms = number * 3 * S
+        time.executions(1, begun_ms)
+        ran(time, begun_ms, begun_ms + S, place)
+        time.execution_planned(executed(nodes, **{f"s{number}": (number * 3, number * 3 + 1)}))
+        time.executions(-1, begun_ms + S)
+    issue = told(time, 298 * S)["loop-of-small-jobs"]
+    assert f"small jobs of {label} run one after the other" in issue.sentence
+    assert ("another part of file:/in" in issue.advice) is not several
+    assert "schema" not in issue.advice
+
+
 def test_planning() -> None:
     """Time of the driver within SQL executions is Spark's own."""
     time = driver(idle_time_ms=MIN)

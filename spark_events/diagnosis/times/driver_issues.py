@@ -22,8 +22,8 @@ AT_START = "before its first stage, beyond the usual "
 AFTER = "after "
 AT_END = "after its last stage"
 TO_PANDAS = "toPandas at "
-_READERS = ("parquet", "orc", "csv", "json", "xml", "text", "load")
-"""What Spark calls the jobs of its readers of files, which run where they are called."""
+READERS = ("parquet", "orc", "csv", "json", "xml", "text", "load")
+"""What Spark calls the jobs of its readers of files, which run where they are called; and of its writers."""
 _ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 _IN_TURN = 0.8
 """Jobs of two places that run at the same time, for as much of it, are of one loop."""
@@ -316,7 +316,9 @@ def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:
     return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
 
 
-def loop_issue(place: str, parts_of: str, pauses: Pauses, jobs: Jobs, cores: int) -> Issue:
+def loop_issue(
+    place: str, parts_of: str, pauses: Pauses, jobs: Jobs, cores: int, writes: bool = False
+) -> Issue:
     """Return that a loop runs small jobs one after the other.
 
     Args:
@@ -324,6 +326,7 @@ def loop_issue(place: str, parts_of: str, pauses: Pauses, jobs: Jobs, cores: int
         parts_of: the folder of which each reads another part; empty if they do not.
         pauses, jobs: before them, and what is known of them.
         cores: of all executors.
+        writes: whether the jobs write.
     """
     whole_ms = pauses.time_ms + jobs.stages_ms
     # What their tasks do would have to be done by one job as well, at best by all cores.
@@ -339,7 +342,7 @@ def loop_issue(place: str, parts_of: str, pauses: Pauses, jobs: Jobs, cores: int
             "do it for all parts (groupBy, a join, or a window by what tells them apart; partitionBy for a "
             "write). Or run them at the same time in threads."
         )
-    if place.split(" ")[0] in _READERS:
+    if place.split(" ")[0] in READERS and not writes:
         advice = (
             "Each reads files to find out which columns they have: give the schema (spark.read.schema(…)), "
             "or read several paths at once, as one table."

@@ -17,6 +17,7 @@ from spark_events.diagnosis.times.driver_issues import (
     AFTER,
     AT_END,
     AT_START,
+    READERS,
     TO_PANDAS,
     Collected,
     Jobs,
@@ -122,6 +123,9 @@ class DriverTime:
         self._labels: dict[str, tuple[str, str]] = {}
         self._looped = Looped()
         self._kinds, self._growing = KindsOfExecutions(), growing or GrowingPlans()
+        # Of places that are called as readers are, those that write, and the kind of execution that does.
+        self._writing: dict[str, str] = {}
+        self._places_now: set[str] = set()
         # The stages of the SQL execution that runs whose place Spark does not say, until its plan is known.
         self._unplaced: list[tuple[WorkDone, int, int]] = []
         self._are_mixed = False  # whether other executions have run beside the one that runs
@@ -173,6 +177,7 @@ class DriverTime:
         if not self._executions:
             self._first_use.ended()
             self._unplaced.clear()
+            self._places_now.clear()
             self._decide()
 
     def execution_planned(self, execution: EndedExecution) -> None:
@@ -193,7 +198,11 @@ class DriverTime:
                     for place, pause, ended_ms in self._undecided
                 ]
         if not (self._are_mixed or self._queries):
-            self._place(self._kinds.take(execution), f"execution {execution.begun_ms}")
+            kind = self._kinds.take(execution)
+            self._place(kind, f"execution {execution.begun_ms}")
+            if written:
+                for place in self._places_now:
+                    self._writing[place] = kind if self._writing.get(place, kind) == kind else ""
 
     def _place(self, kind: str, execution: str) -> None:
         """Book what Spark does not say the place of by the kind of the execution, which may be of a loop."""
@@ -252,6 +261,8 @@ class DriverTime:
             self._add_job(work, busy_ms, time_ms)
         elif not place and not at and len(self._unplaced) < _MOST_UNDECIDED:
             self._unplaced.append((work, busy_ms, time_ms))
+        if self._executions and place.split(" ")[0] in READERS and len(self._places_now) < _MOST_PLACES:
+            self._places_now.add(place)
         self._collects = work if work.result_bytes >= _LEAST_COLLECTED else None
         # Another result of the same kind may follow: the stages before that have its place.
         self._result_goes_on = self._result_goes_on and work.place.startswith(TO_PANDAS)
@@ -287,9 +298,13 @@ class DriverTime:
                 self._loops_told.add(place)
                 others.pop(place, None)
                 # An issue keeps its name, whatever else is read later.
-                kind = self._kinds.get(place)
-                label = self._labels.setdefault(place, (kind.label, kind.parts_of) if kind else (place, ""))
-                yield self._by_now(loop_issue(*label, pauses, jobs, self.cores), is_large)
+                kind = self._kinds.get(place) or self._kinds.get(self._writing.get(place, ""))
+                of_kind = (
+                    (place if _CALL_SITE.fullmatch(place) else kind.label, kind.parts_of) if kind else None
+                )
+                label = self._labels.setdefault(place, of_kind or (place, ""))
+                loop = loop_issue(*label, pauses, jobs, self.cores, place in self._writing)
+                yield self._by_now(loop, is_large)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 others.pop(place, None)
         for place in [place for place in others if self._kinds.get(place)]:
