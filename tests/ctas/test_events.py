@@ -13,7 +13,7 @@ from tests.support.file_log import file_events
 from tests.support.lineage_shop import Shop, listeners
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
 
 def reporter(folder: Path) -> dict[str, str]:
