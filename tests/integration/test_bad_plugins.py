@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
 @pytest.mark.extended
-@pytest.mark.extended
 def test_everything_wrong_at_once(tmp_path: Path) -> None:
     """A dozen broken reporters beside a good one: each has its one error, and the good one has all events."""
     taken = socket.socket()
