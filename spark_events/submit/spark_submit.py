@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from stat import S_ISDIR
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError
@@ -167,15 +168,10 @@ def _refuse_missing_file(application: Sequence[str]) -> None:
     named = application[0] if application else ""
     if not named.endswith(".py") or "://" in named or Path(named).is_file():
         return
-    why = "there is no such file"
     try:
-        why = (
-            "it is a folder"
-            if Path(named).is_dir()
-            else f"it is no file (mode {Path(named).stat().st_mode:o})"
-        )
+        why = "it is a folder" if S_ISDIR(Path(named).stat().st_mode) else "it is no file"
     except FileNotFoundError:
-        pass
+        why = "there is no such file"
     except OSError as error:
         why = error.strerror or str(error)
     # As Python says it, and with the exit code that Python has for it.

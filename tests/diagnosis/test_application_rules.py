@@ -311,6 +311,22 @@ def test_a_loop_that_writes(place: str, several: bool, label: str) -> None:
     assert "schema" not in issue.advice
 
 
+def test_a_loop_that_reads_schemas_before_one_write() -> None:
+    """Spark 3.5 calls both alike; the loop is of the reads."""
+    time = driver(idle_time_ms=MIN)
+    for number in range(99):
+        ran(time, number * 3 * S, number * 3 * S + S, "parquet")
+    write = "Execute InsertIntoHadoopFsRelationCommand file:/out/all, false, Parquet"
+    at = {"Location": "InMemoryFileIndex(1 paths)[file:/in/all]"}
+    time.executions(1, 297 * S)
+    ran(time, 297 * S, 298 * S, "parquet")
+    time.execution_planned(executed(Plan()(0, write)(1, "Scan parquet [a#1]", 0, at), s0=(297, 298)))
+    time.executions(-1, 298 * S)
+    issue = told(time, 298 * S)["loop-of-small-jobs"]
+    assert "small jobs of parquet run one after the other" in issue.sentence
+    assert "give the schema" in issue.advice
+
+
 def test_planning() -> None:
     """Time of the driver within SQL executions is Spark's own."""
     time = driver(idle_time_ms=MIN)

@@ -77,10 +77,30 @@ def test_a_few_tasks_that_begin_again_when_the_others_end(
 ) -> None:
     """All cores but their own wait for them; it is no more than they had run, and cores were missing."""
     rule = churn(3)
-    assert rule.takes_failures(stage(2, 250 * S, tasks, took_ms, longest_ms))
+    assert rule.takes_failures(stage(2, 0, tasks, took_ms, longest_ms))
     issue = rule.issue()
     assert issue is not None
     assert issue.lost_ms == lost_ms
+
+
+def test_cores_that_an_earlier_stage_missed_hold_up_no_later_one() -> None:
+    """The first two losses, 40 s of a core, are before it: of its 270 s beyond its rounds, 60 may be for the third."""
+    rule = churn(3)
+    assert rule.takes_failures(stage(2, 250 * S, 10, 300 * S))
+    issue = rule.issue()
+    assert issue is not None
+    assert issue.lost_ms == 25 * S + (60 - 15) * S
+
+
+def test_a_stage_that_had_not_all_cores() -> None:
+    """It takes longer than its rounds for that alone."""
+    rule = churn(3)
+    rule.stage_begun((1, 0), 320 * S)
+    rule.stage_ended((0, 0), 330 * S)
+    assert rule.takes_failures(stage(2, 250 * S, 10, 70 * S))
+    issue = rule.issue()
+    assert issue is not None
+    assert issue.lost_ms == 25 * S
 
 
 def test_one_loss_is_no_churn() -> None:

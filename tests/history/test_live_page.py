@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import http.client
 import os
 import re
 import resource
@@ -37,7 +36,7 @@ from tests.support.browser import browser
 from tests.support.forked_commands import run_forked
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
 from tests.support.pki import Pki
-from tests.support.scraping import OTHER_HOSTS, OWN_HOSTS, status_under
+from tests.support.scraping import OTHER_HOSTS, OWN_HOSTS, code_of, status_under
 from tests.support.waiting import wait_until
 
 
@@ -469,10 +468,8 @@ def test_pages_of_other_sites_may_link_to_it(site: str, into: str, status: int) 
     """To load it costs a report."""
     server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    client.request("GET", "/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": into})
-    assert client.getresponse().status == status
-    client.close()
+    asked_by = {"Sec-Fetch-Site": site, "Sec-Fetch-Dest": into}
+    assert code_of(f"http://127.0.0.1:{server.port}/", **asked_by) == status
     server.shutdown()
     server.server_close()
 

@@ -36,7 +36,10 @@ class ExecutorChurn:
         self._missed: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._losses = 0
-        self._missing_core_ms = self._failed_ms = self._missing_in_stages_ms = self._rounds_ms = 0
+        self._missing_core_ms = self._failed_ms = self._rounds_ms = 0
+        # When cores came again, and how much of their time stages had missed by then.
+        self._came: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
+        self._beside_ms = 0  # until when several stages ran at once
         self._last = ""
         self._any_killed = False
 
@@ -60,7 +63,9 @@ class ExecutorChurn:
         self._most_cores = max(self._most_cores, sum(self._cores.values()))
         if self._missed:
             busy_ms, missing = self._missed.popleft()
-            self._missing_core_ms += (self._busy_ms - busy_ms) * missing
+            missed_core_ms = (self._busy_ms - busy_ms) * missing
+            self._missing_core_ms += missed_core_ms
+            self._came.append((time_ms, missed_core_ms))
 
     def lost(self, executor: str, reason: str, time_ms: int, exit_code: int | None = None) -> None:
         """Called when an executor was lost that should have stayed.
@@ -105,8 +110,7 @@ class ExecutorChurn:
         if not self.is_churn or measured.failed > lost_cores:
             return False
         self._failed_ms += measured.failed_ms
-        missing_ms = self._missing_core_ms - self._missing_in_stages_ms
-        self._missing_in_stages_ms = self._missing_core_ms
+        missing_ms = sum(missed for time_ms, missed in self._came if time_ms >= measured.first_ms)
         lost_ms = measured.failed_ms + missing_ms
         self._rounds_ms += max(
             0, min(self._beyond_rounds_ms(measured), lost_ms) - lost_ms // self._most_cores
@@ -116,8 +120,11 @@ class ExecutorChurn:
     def _beyond_rounds_ms(self, measured: TasksMeasured) -> int:
         """Return by how much a stage takes longer than its tasks do in rounds of one for each core.
 
-        A task that begins again as the others end has all cores but one wait for it. 0 if tasks differ.
+        A task that begins again as the others end has all cores but one wait for it. 0 if tasks differ, or if
+        other stages had a part of the cores.
         """
+        if self._beside_ms > measured.first_ms:
+            return 0
         rounds, run = -(-measured.tasks // self._most_cores), measured.run
         if not measured.tasks or rounds > _MOST_ROUNDS or run.highest > _EVEN * run.median:
             return 0
@@ -146,6 +153,8 @@ class ExecutorChurn:
         )
 
     def _advance(self, time_ms: int) -> None:
+        if len(self._stages) > 1:
+            self._beside_ms = max(time_ms, self._last_ms)
         if self._stages:
             self._busy_ms += max(0, time_ms - self._last_ms)
         self._last_ms = max(time_ms, self._last_ms)

@@ -42,6 +42,8 @@ class PlanPart:
         of_program: whether it is made of rows of the program's, which may be others each time.
         is_known: whether it took as long; else that is an upper limit.
         last: the stages that computed it last.
+        executions: in how many SQL executions it was computed; a micro-batch is one, with all of its actions.
+        last_execution: the number of the latest of them.
         wholes: the digests of two of the plans that it is a part of.
         rows_of_caches: how many rows were computed for each cache, by its RDD, in all; by None where unknown.
         kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
@@ -63,6 +65,8 @@ class PlanPart:
     caches: set[int] = field(default_factory=set)
     is_known: bool = True
     last: tuple[int, ...] = ()
+    executions: int = 0
+    last_execution: int = 0
     places: dict[str, None] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
     rows_of_caches: dict[int | None, int] = field(default_factory=dict)

@@ -38,8 +38,6 @@ class StaticSides:
         self._reads: dict[str, set[str]] = {}
         # How long stages looked for the columns of files, by their paths, and how often.
         self._of_schema: dict[str, tuple[int, int]] = {}
-        # In how many micro-batches each part was computed: the files of one are computed anew by its actions.
-        self._batches: dict[str, int] = {}
         # Of what is told as a part of something else, what that is: what it has cost was told.
         self._wholes: dict[str, str] = {}
 
@@ -47,9 +45,6 @@ class StaticSides:
         """Called with the SQL execution of each micro-batch, whose plans are its own and of foreachBatch."""
         digests, _ = self._recomputation.take_parts(execution, "")
         self._recomputation.forget_single(execution.stages.keys())
-        now = {_cause(digest) for of_plan in digests for digest in of_plan.values()}
-        known = {cause: number for cause, number in self._batches.items() if number > 1 or cause in now}
-        self._batches = {**known, **{cause: known.get(cause, 0) + 1 for cause in now}}
         self._above, self._stages, self._reads = {}, {}, {}
         self._take_schemas(execution)
         for plan, of_plan in zip(execution.plans, digests, strict=True):
@@ -61,8 +56,8 @@ class StaticSides:
         The parts of one side, before and after a shuffle, are one: with the name of the whole, and the cost
         of all.
         """
-        computed = {issue.cause: issue for issue in self._recomputation.again()}
-        again = {cause: issue for cause, issue in computed.items() if self._batches.get(cause, 0) > 1}
+        # The files of one micro-batch are computed anew by its own actions, which is told of these.
+        again = {issue.cause: issue for issue in self._recomputation.again(executions=2)}
         self._wholes = {cause: self._whole(cause, again) for cause in again}
         by_whole: dict[str, list[str]] = {}
         for cause, whole in self._wholes.items():

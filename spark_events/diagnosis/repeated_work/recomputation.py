@@ -81,6 +81,7 @@ class Recomputation:
         self._released = ReleasedCaches()
         self._growing = growing or GrowingPlans()
         self._unknown_reads = False
+        self._executions = 0
 
     def take(self, execution: EndedExecution, place: str) -> bool:
         """Called with each SQL execution that has ended; returns whether ``issues`` has something new.
@@ -110,6 +111,7 @@ class Recomputation:
         Returns:
             The digests of the nodes of each plan, and whether ``again`` has something new.
         """
+        self._executions += 1
         parts: list[PlanPart] = []
         work = WorkInStages(execution)
         digests = []
@@ -130,9 +132,13 @@ class Recomputation:
         yield from self._looped_reads.issues()
         yield from self._parsed_files.issues()
 
-    def again(self) -> Iterator[Issue]:
-        """Yield which parts of plans were computed more than once so far."""
-        again = (part for part in self._again.values() if part.is_again)
+    def again(self, executions: int = 1) -> Iterator[Issue]:
+        """Yield which parts of plans were computed more than once so far.
+
+        Args:
+            executions: in so many SQL executions at least.
+        """
+        again = (part for part in self._again.values() if part.is_again and part.executions >= executions)
         costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
         groups = groups_of(costliest[:_MOST_GROUPED], self._causes)
         grown = self._growing.passes
@@ -247,6 +253,8 @@ class Recomputation:
         if stages != part.last:
             part.last = stages
             part.times += 1
+            part.executions += part.last_execution != self._executions
+            part.last_execution = self._executions
             time = where.work.time(node)
             part.total_ms += time.time_ms
             part.after_release += self._released.had(node, digest.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -123,8 +124,8 @@ class DriverTime:
         self._labels: dict[str, tuple[str, str]] = {}
         self._looped = Looped()
         self._kinds, self._growing = KindsOfExecutions(), growing or GrowingPlans()
-        # Of places that are called as readers are, those that write, and the kind of execution that does.
-        self._writing: dict[str, str] = {}
+        # Of places that are called as readers are, the kinds of executions that write, and how many.
+        self._writing: dict[str, Counter[str]] = {}
         self._places_now: set[str] = set()
         # The stages of the SQL execution that runs whose place Spark does not say, until its plan is known.
         self._unplaced: list[tuple[WorkDone, int, int]] = []
@@ -201,8 +202,8 @@ class DriverTime:
             kind = self._kinds.take(execution)
             self._place(kind, f"execution {execution.begun_ms}")
             if written:
-                for place in self._places_now:
-                    self._writing[place] = kind if self._writing.get(place, kind) == kind else ""
+                for place in self._places_now & self._jobs.keys():
+                    self._writing.setdefault(place, Counter())[kind] += 1
 
     def _place(self, kind: str, execution: str) -> None:
         """Book what Spark does not say the place of by the kind of the execution, which may be of a loop."""
@@ -298,12 +299,8 @@ class DriverTime:
                 self._loops_told.add(place)
                 others.pop(place, None)
                 # An issue keeps its name, whatever else is read later.
-                kind = self._kinds.get(place) or self._kinds.get(self._writing.get(place, ""))
-                of_kind = (
-                    (place if _CALL_SITE.fullmatch(place) else kind.label, kind.parts_of) if kind else None
-                )
-                label = self._labels.setdefault(place, of_kind or (place, ""))
-                loop = loop_issue(*label, pauses, jobs, self.cores, place in self._writing)
+                label = self._labels.setdefault(place, self._label(place, jobs))
+                loop = loop_issue(*label, pauses, jobs, self.cores, bool(self._written_at(place, jobs)))
                 yield self._by_now(loop, is_large)
             elif not self._has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
                 others.pop(place, None)
@@ -342,6 +339,19 @@ class DriverTime:
             if is_loop(pauses, jobs, _MAY_BE_LOOP):
                 loops[place] = pauses, jobs
         return loops
+
+    def _label(self, place: str, jobs: Jobs) -> tuple[str, str]:
+        """Return what a loop's jobs are called, and the folder of which each reads another part, if any."""
+        kinds = self._written_at(place, jobs)
+        kind = self._kinds.get(place) or (self._kinds.get(*kinds) if len(kinds) == 1 else None)
+        if kind is None:
+            return place, ""
+        return place if _CALL_SITE.fullmatch(place) else kind.label, kind.parts_of
+
+    def _written_at(self, place: str, jobs: Jobs) -> Counter[str]:
+        """Return the kinds of writes at a place, if most of its jobs are some: others look for columns."""
+        writes = self._writing.get(place, Counter())
+        return writes if 2 * writes.total() > jobs.number else Counter()
 
     def _in_turn_with(self, jobs: Jobs, loops: Mapping[str, tuple[Pauses, Jobs]]) -> int:
         """Return how long a loop takes with those that run in turn with it, in ms."""
