@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -371,6 +371,17 @@ def test_a_page_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(written) == 3
 
 
+@contextmanager
+def listening(server: ReportServer) -> Iterator[None]:
+    """Let a server answer until the end of the block."""
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.mark.parametrize(
     ("address", "token", "status"),
     [("127.0.0.1", None, 421), ("0.0.0.0", None, 200), ("127.0.0.1", "t0ken", 401)],
@@ -379,13 +390,11 @@ def test_names_under_which_it_is_asked(address: str, token: str | None, status: 
     """Any name may have the loopback address, so a page of the web could ask under its own."""
     authentication = ServerAuthentication("report", None if token is None else Secret(token), {})
     server = ReportServer(address, 0, lambda *_: "page", authentication)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    own = 200 if token is None else 401
-    assert {status_under((host,), server.port, "/") for host in OWN_HOSTS} == {own}
-    assert status_under((), server.port, "/") == own
-    assert {status_under((host,), server.port, "/") for host in OTHER_HOSTS} == {status}
-    server.shutdown()
-    server.server_close()
+    with listening(server):
+        own = 200 if token is None else 401
+        assert {status_under((host,), server.port, "/") for host in OWN_HOSTS} == {own}
+        assert status_under((), server.port, "/") == own
+        assert {status_under((host,), server.port, "/") for host in OTHER_HOSTS} == {status}
 
 
 def test_a_thousand_clients_at_once() -> None:
@@ -416,8 +425,7 @@ def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sends a byte now and then, and never a whole request."""
     monkeypatch.setattr("spark_events.history.page.report_server._MOST_WAITED", 20)
     server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    with ExitStack() as opened:
+    with listening(server), ExitStack() as opened:
 
         def connected() -> socket.socket:
             address = ("127.0.0.1", server.port)
@@ -432,8 +440,6 @@ def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         assert b"404" in last.makefile("rb").readline()
         wait_until(lambda: len(server._waited) <= 20, "the oldest are closed")
         assert slow[0].recv(1) == b""
-    server.shutdown()
-    server.server_close()
 
 
 def test_views_that_nobody_offers_displace_no_other(tmp_path: Path) -> None:
@@ -467,11 +473,9 @@ def test_a_page_that_others_are_waiting_for(tmp_path: Path) -> None:
 def test_pages_of_other_sites_may_link_to_it(site: str, into: str, status: int) -> None:
     """To load it costs a report."""
     server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    asked_by = {"Sec-Fetch-Site": site, "Sec-Fetch-Dest": into}
-    assert code_of(f"http://127.0.0.1:{server.port}/", **asked_by) == status
-    server.shutdown()
-    server.server_close()
+    with listening(server):
+        asked_by = {"Sec-Fetch-Site": site, "Sec-Fetch-Dest": into}
+        assert code_of(f"http://127.0.0.1:{server.port}/", **asked_by) == status
 
 
 def test_whether_a_reader_still_waits() -> None:
@@ -484,15 +488,13 @@ def test_whether_a_reader_still_waits() -> None:
         return "page"
 
     server = ReportServer("127.0.0.1", 0, html, ServerAuthentication("report", None, {}))
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
-        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        wait_until(lambda: asked, "it has asked")
-        assert asked[0]()
-    wait_until(lambda: not asked[0](), "it has left")
-    go.set()
-    server.shutdown()
-    server.server_close()
+    with listening(server):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+            client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            wait_until(lambda: asked, "it has asked")
+            assert asked[0]()
+        wait_until(lambda: not asked[0](), "it has left")
+        go.set()
 
 
 def test_ctrl_c_while_a_page_is_made(serve: Callable[..., Served]) -> None:
