@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from spark_events.api import LineageDataset, LineageGraph, LineageVertex
 
-_OF_CSV = re.compile(r"csv at ")
+_OF_CSV = re.compile(r"csv at .+:\d+")
 """How Spark describes them; others without a result are described by the action."""
 _OF_MANY = re.compile(r".*\d.*\.\w+", re.ASCII)
 """A file's name that has a number, or a day, is seldom that of all there is."""
@@ -23,7 +23,7 @@ def with_folder(graph: LineageGraph, description: str) -> LineageGraph:
         graph: of the statement.
         description: as Spark gives it, such as ``csv at load.py:12``.
     """
-    if graph.sinks or not _OF_CSV.match(description):
+    if graph.sinks or not _OF_CSV.fullmatch(description):
         return graph
     return replace(graph, sources=tuple(_of_folders(source) for source in graph.sources))
 

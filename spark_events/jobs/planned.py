@@ -19,6 +19,7 @@ from spark_events.spark.sql_scripts import statements_of_file
 from spark_events.spark.sql_statements import SqlStatement
 
 _NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"
+_MOST_CHARACTERS = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,15 @@ def _misses(planned: Sequence[PlannedStatement]) -> list[int]:
 
 def _statements(file: Path) -> Iterator[SqlStatement]:
     try:
-        return statements_of_file(file.read_text(encoding="utf-8-sig"))
+        with file.open(encoding="utf-8-sig") as opened:
+            text = opened.read(_MOST_CHARACTERS + 1)  # a device has no size, and may never end
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not text in UTF-8; expected SQL statements") from None
+    if len(text) > _MOST_CHARACTERS:
+        raise ConfigError(f"{file}: is too long; a SQL file may have at most {_MOST_CHARACTERS:,} characters")
+    return statements_of_file(text)
 
 
 def _plan(

@@ -189,6 +189,7 @@ def test_each_file_of_a_folder_begins_in_the_same_database(files: Path, warm: Wa
             "has defaults for manifests, but the paths have none",
         ),
         (("picture.sql",), 3, "picture.sql: is not text in UTF-8"),
+        (("/dev/zero",), 3, "/dev/zero: is too long; a SQL file may have at most 16,777,216 characters"),
         (("jobs.sql", "--orphans"), 2, "--orphans is a question about jobs that have run"),
     ],
 )

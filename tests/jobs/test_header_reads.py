@@ -38,8 +38,9 @@ def test_which_file_it_is_does_not_matter(files: str, name: str) -> None:
     [
         (reading("/in/1.csv"), "head at load.py:3"),
         (reading("/in/1.csv", sinks=True), "csv at load.py:3"),
+        (reading("/in/1.csv"), "csv at midnight"),  # the user's own words
     ],
-    ids=["an action", "a write"],
+    ids=["an action", "a write", "words"],
 )
 def test_other_statements(graph: LineageGraph, description: str) -> None:
     assert with_folder(graph, description) is graph

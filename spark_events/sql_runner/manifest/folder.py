@@ -124,10 +124,10 @@ def _filled(value: Any, name: str) -> Any:
 
 def _text_of(path: Path) -> str:
     try:
-        if path.stat().st_size > 4 * MOST_BYTES:  # a character may take up to four bytes
-            raise ConfigError(
-                f"{path}: {path.stat().st_size:,} bytes; a manifest may have at most {MOST_BYTES:,}"
-            )
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_BYTES + 1)  # a device has no size, and may never end
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if len(text) > MOST_BYTES:
+        raise ConfigError(f"{path}: is too long; a manifest may have at most {MOST_BYTES:,} characters")
+    return text
