@@ -12,6 +12,7 @@ from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.spark_records import (
     APPLICATION_END,
     APPLICATION_EXIT,
+    EXECUTOR_REMOVED,
     EXIT_SIGNAL,
     OUTCOME_ASSUMED,
     QUERY_TERMINATED,
@@ -131,12 +132,15 @@ class ExitMark:
 
         A query that fails after a signal fails of Spark's shutdown, with a NullPointerException, say. It
         ends with its application. After other marks its failure may be its own, which came to its end late,
-        unless it says that Spark was shut down.
+        unless it says that Spark was shut down. An executor that goes while the driver's JVM ends has lived
+        until the end of its application.
         """
         name = record.get("Event")
         if name == APPLICATION_EXIT:
             self.record = record
             return True
+        if name == EXECUTOR_REMOVED:
+            return bool(self.record)
         thrown = str(record.get("exception") or "") if name == QUERY_TERMINATED and self.record else ""
         return bool(thrown) and (bool(self.record.get("exitSignal")) or bool(_OF_SHUTDOWN.search(thrown)))
 

@@ -9,8 +9,13 @@ import pytest
 
 import spark_events.sources.driver
 from spark_events.listeners.application.application import outcome_of
-from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
-from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_EXIT, END_CAUSE
+from spark_events.listeners.record_fields import EXECUTOR_ID, EXIT_CODE, TIMESTAMP
+from spark_events.listeners.spark_records import (
+    APPLICATION_END,
+    APPLICATION_EXIT,
+    END_CAUSE,
+    EXECUTOR_REMOVED,
+)
 from spark_events.sources.driver.ending.last_word import Rest, ending_of, tell
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.plugins import Collecting
@@ -159,6 +164,15 @@ def test_what_fails_because_spark_is_shut_down(thrown: str, withheld: bool) -> N
     assert not exit_mark.withholds(terminated(exception=thrown))
     exit_mark.withholds({"Event": APPLICATION_EXIT, "exitCode": 3})
     assert exit_mark.withholds(terminated(exception=thrown)) is withheld
+
+
+def test_an_executor_that_goes_while_the_driver_ends() -> None:
+    """In a local-cluster, the workers end before Spark does, and say that they asked the executors to end."""
+    exit_mark = ExitMark()
+    removed = {"Event": EXECUTOR_REMOVED, EXECUTOR_ID: "0", "Removed Reason": "Command exited with code 143"}
+    assert not exit_mark.withholds(removed)
+    exit_mark.withholds({"Event": APPLICATION_EXIT, "exitCode": 0})
+    assert exit_mark.withholds(removed)
 
 
 def test_an_exit_code_in_a_mark() -> None:
