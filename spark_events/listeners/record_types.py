@@ -239,6 +239,7 @@ StageTasksRecord = TypedDict(
         "Running": int,
         "Finished": int,
         "Failed": int,
+        "First Launch Time": int,
         "Status": str | None,
         "Thrown By Task": dict[str, str] | None,
         "Task Statistics": dict[str, Any],

@@ -66,7 +66,7 @@ except (PySparkException, Py4JJavaError) as error:  # the latter from Spark 3.5
 def slow():
     sc.setJobGroup("slow", "a job that is cancelled", interruptOnCancel=True)
     try:
-        sc.parallelize(range(2), 2).map(lambda _: time.sleep(60)).count()
+        sc.parallelize(range(6), 6).map(lambda _: time.sleep(60)).count()
     except Exception as error:
         print("cancelled:", type(error).__name__)
 
@@ -74,7 +74,7 @@ def slow():
 thread = InheritableThread(target=slow)
 thread.start()
 tracker = sc.statusTracker()
-while not tracker.getActiveJobsIds():
+while not any(tracker.getStageInfo(stage).numActiveTasks == 2 for stage in tracker.getActiveStageIds()):
     threading.Event().wait(0.05)
 sc.cancelJobGroup("slow")
 thread.join()

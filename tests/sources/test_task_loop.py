@@ -378,3 +378,23 @@ def test_an_executor_that_has_measured_something_is_heard() -> None:
         77
     ]
     assert not any("Task Peaks" in record for record in read([lines], True, as_it_is)[0])
+
+
+@pytest.mark.parametrize("way", [as_it_is, alone, parsed])
+def test_a_stage_that_is_cancelled_while_its_first_tasks_run(way: Way) -> None:
+    """Since when they ran is known though none of them ends, and others never began."""
+    info = {"Stage ID": 0, "Stage Attempt ID": 0, "Number of Tasks": 6, "Submission Time": 1_000}
+    task = {"Event": "SparkListenerTaskStart", "Stage ID": 0, "Stage Attempt ID": 0}
+    starts = [
+        {"Task ID": 0, "Index": 0, "Attempt": 0, "Partition ID": 0, "Launch Time": 2_000, "Executor ID": "1"},
+        {"Task ID": 1, "Index": 1, "Attempt": 0, "Partition ID": 1, "Launch Time": 3_000, "Executor ID": "1"},
+    ]
+    cancelled = {**info, "Completion Time": 60_000, "Failure Reason": "Job 0 cancelled"}
+    lines = [
+        _line({"Event": "SparkListenerStageSubmitted", "Stage Info": info}),
+        *(_line({**task, "Task Info": start}) for start in starts),
+        _line({"Event": "SparkListenerStageCompleted", "Stage Info": cancelled}),
+    ]
+    records, _ = read([lines], True, way)
+    last = next(record for record in records if record["Event"] == "SparkEventsStageTasks")
+    assert (last["Running"], last["First Launch Time"]) == (2, 2_000)

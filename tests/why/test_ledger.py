@@ -230,12 +230,12 @@ def test_tasks_that_never_end() -> None:
     begun["Stage Info"] |= {"Submission Time": T0 + 10 * S}
     ended = completed(0, 10 * S, 90 * S, [0])
     ended[1]["Stage Info"] |= {"Failure Reason": "Stage cancelled because SparkContext was shut down"}
-    ended[0] |= {"Running": 4, "Task Statistics": {**statistics([0]), "First Launch": 0, "Last Finish": 0}}
+    ended[0] |= {"Running": 4, "First Launch Time": T0 + 12 * S}
+    ended[0] |= {"Task Statistics": {**statistics([0]), "First Launch": 0, "Last Finish": 0}}
     records = (
         r.application_start(),
         r.executor("Added", 0),
         begun,
-        r.stage_tasks(12 * S, "ALL_RUNNING_OR_FINISHED", 1, Running=4),
         *ended,
         r.application_end(100 * S),
     )
@@ -248,7 +248,7 @@ def test_tasks_that_never_end() -> None:
 def test_some_tasks_never_end() -> None:
     """They run at least since the last of the others ended."""
     ended = completed(0, 0, 90 * S, [10 * S] * 4, (0, 10 * S))
-    ended[0] |= {"Running": 2}
+    ended[0] |= {"Running": 2, "First Launch Time": T0}
     ended[1]["Stage Info"] |= {"Failure Reason": "Job 0 cancelled"}
     records = (r.application_start(), r.executor("Added", 0), *ended, r.application_end(90 * S))
     booked = timeline(*records).booked()
@@ -260,7 +260,7 @@ def test_some_tasks_never_end() -> None:
 def test_a_copy_of_a_task_that_runs_when_its_stage_succeeds() -> None:
     """Spark kills it a moment later: nothing was left undone."""
     ended = completed(0, 0, 90 * S, [10 * S] * 4, (0, 80 * S))
-    ended[0] |= {"Running": 1}
+    ended[0] |= {"Running": 1, "First Launch Time": T0}
     succeeded = timeline(r.application_start(), r.executor("Added", 0), *ended, r.application_end(90 * S))
     assert succeeded.unfinished == 0
     assert succeeded.booked().time_ms[UNKNOWN] == 0

@@ -14,7 +14,7 @@ class TasksThatRun(NamedTuple):
     """Tasks that have begun and not ended.
 
     Attributes:
-        since_ms: when the first of the stage was seen to run, in ms since the epoch.
+        since_ms: when the first of the stage was launched, in ms since the epoch.
         number: how many.
     """
 
@@ -34,10 +34,7 @@ class RunningTasks:
         if not number:
             self._of.pop(attempt, None)
             return
-        known = self._of.get(attempt)
-        self._of[attempt] = TasksThatRun(
-            known.since_ms if known else int(record.get("Timestamp") or 0), number
-        )
+        self._of[attempt] = TasksThatRun(int(record["First Launch Time"]), number)
 
     def assume(self, attempt: _Attempt, info: Mapping[str, Any], cores: int) -> None:
         """Called where a log ends before a stage does: its tasks have the cores that others do not have."""

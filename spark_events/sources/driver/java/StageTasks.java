@@ -35,6 +35,7 @@ public class StageTasks {
     private int runningNow = 0;
     private int mostRunning = 0;
     private int failures = 0;
+    private long firstLaunch = 0;
     private int changes = 0;
     private boolean all = false;
     private boolean changed = false;
@@ -60,6 +61,7 @@ public class StageTasks {
             return false;
         }
         changed = true;
+        firstLaunch = firstLaunch == 0 ? info.launchTime() : firstLaunch;
         runningNow++;
         mostRunning = Math.max(mostRunning, runningNow);
         runningTasks.put(Long.valueOf(info.taskId()), info);
@@ -213,6 +215,7 @@ public class StageTasks {
         record.put("Running", runningNow);
         record.put("Finished", finished.cardinality());
         record.put("Failed", failures);
+        record.put("First Launch Time", firstLaunch);
         for (int i = 0; i < SUMS.length; i++) {
             record.put(SUMS[i], sums[i]);
         }

@@ -44,11 +44,15 @@ RUNNING = 0x7F
 
 
 class StageTasks:
-    """The tasks of one stage attempt, by index, for several attempts of a task may run at once."""
+    """The tasks of one stage attempt, by index, for several attempts of a task may run at once.
+
+    Attributes:
+        first_launch_ms: when the first of them was launched, in ms since the epoch; 0 before that.
+    """
 
     __slots__ = (
         "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_thrown", "_total",
-        "failed", "finished", "running", "states", "statistics",
+        "failed", "finished", "first_launch_ms", "running", "states", "statistics",
     )  # fmt: skip
 
     def __init__(self, stage: int, attempt: int, total: int) -> None:
@@ -58,6 +62,7 @@ class StageTasks:
         self.states = bytearray(min(max(total, 0), _MOST_TASKS))
         self._covered = self._changes = 0
         self._all = False
+        self.first_launch_ms = 0
         self.running = self.finished = self.failed = self._most_running = 0
         self.statistics = TaskStatistics()
         self._thrown: dict[str, Record] = {}
@@ -125,6 +130,7 @@ class StageTasks:
             "Running": self.running,
             "Finished": self.finished,
             "Failed": self.failed,
+            "First Launch Time": self.first_launch_ms,
             **dict(zip((task_sum.field for task_sum in SUMS), self.statistics.sums, strict=True)),
             "Status": status,
             TIMESTAMP: time_ms,
@@ -230,9 +236,7 @@ class AllStageTasks:
         index, executor = info.group(1, 3)
         self._executors.started(executor, head.attempt)
         tasks = self.attempts.get(head.attempt)
-        if tasks is not None and tasks.start(int(index)):
-            return self.record(tasks, ALL_RUNNING, int(info[2]))
-        return None
+        return None if tasks is None else self._start(tasks, int(index), int(info[2]))
 
     def ended(self, line: bytes) -> Record | None:
         """Called with the line of a TaskEnd; returns a record if it changes the attempt's status.
@@ -266,9 +270,7 @@ class AllStageTasks:
         """Called with a TaskStart."""
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
         self._executors.started(str(info.get(EXECUTOR_ID) or "").encode(), _attempt_of(record))
-        if tasks is not None and tasks.start(int(info["Index"])):
-            return self.record(tasks, ALL_RUNNING, int(info["Launch Time"]))
-        return None
+        return None if tasks is None else self._start(tasks, int(info["Index"]), int(info["Launch Time"]))
 
     def on_end(self, record: Record) -> Record | None:
         """Called with a TaskEnd."""
@@ -303,6 +305,10 @@ class AllStageTasks:
             for tasks in self.attempts.values():
                 if len(tasks.statistics.waiting) >= _ENOUGH_LINES:
                     self.unread += tasks.statistics.read_waiting()
+
+    def _start(self, tasks: StageTasks, index: int, launched_ms: int) -> Record | None:
+        tasks.first_launch_ms = tasks.first_launch_ms or launched_ms
+        return self.record(tasks, ALL_RUNNING, launched_ms) if tasks.start(index) else None
 
     def _read(self, tasks: StageTasks) -> None:
         self.unread += tasks.statistics.read_all()

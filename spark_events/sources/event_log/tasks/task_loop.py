@@ -73,7 +73,7 @@ class TaskLoop:
         start_info = end_info = 0
         start_attempt = end_attempt = b""
         start_tasks = end_tasks = _NO_STAGE
-        match_end, writes_shuffle = stages.match_end, False
+        match_end, writes_shuffle, begins = stages.match_end, False, False
         for line in lines:
             try:
                 if line.startswith(of_end):
@@ -95,7 +95,7 @@ class TaskLoop:
                         match_end = stages.match_end
                     else:
                         of_start, start_info, start_attempt, _, _ = head
-                        start_tasks = tasks
+                        start_tasks, begins = tasks, not tasks.first_launch_ms
                 else:
                     others += 1
                     of_start = of_end = _NO_LINE  # for this may be the start or the end of a stage
@@ -146,6 +146,9 @@ class TaskLoop:
                         self._take_alone(line)
                         continue
                     number, executor = info.group(1, 3)
+                    if begins:
+                        begins = False
+                        start_tasks.first_launch_ms = start_tasks.first_launch_ms or int(info[2])
                     of_executor = states.get(executor)
                     if of_executor is None:
                         executors.started(executor, start_attempt)
