@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from spark_events.listeners.queries.query import QueryListener
-from spark_events.listeners.queries.streaming_query import RestartCounts
+from spark_events.listeners.queries.restart_counts import RestartCounts
 from spark_events.listeners.spark_records import (
     FOUND_RUNNING,
     QUERY_NOT_STARTED,
@@ -179,7 +179,10 @@ def test_two_drivers_of_one_name_remember_in_one_file(tmp_path: Path) -> None:
     one.end()
 
     assert new_statuses(other.end(), "query") == ["CREATED", "RESTARTING"]
-    assert orjson.loads((tmp_path / "app.json").read_bytes()) == {"moves": 2, "stays": 0}
+    assert orjson.loads((tmp_path / "app.json").read_bytes()) == {
+        "moves": {"orders": 2},
+        "stays": {"orders": 0},
+    }
 
 
 def test_a_query_that_moves_between_two_drivers_loses_no_restart(tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def test_a_query_that_moves_between_two_drivers_loses_no_restart(tmp_path: Path)
     one(r.query_started(1, "run-2"), r.query_started(2, "run-3"))
     other(r.query_started(3, "run-4"))
 
-    assert orjson.loads((tmp_path / "app.json").read_bytes()) == {"query-1": 3}
+    assert orjson.loads((tmp_path / "app.json").read_bytes()) == {"query-1": {"orders": 3}}
     assert other.gauge("app.query.orders.numRestarts") == 3
 
 
@@ -203,15 +206,15 @@ def test_two_drivers_that_save_at_one_moment(
     def write_and_let_the_other_save(path: Path, data: bytes) -> int:
         size = write(path, data)
         monkeypatch.undo()
-        other.started("theirs")
+        other.started("theirs", "b")
         return size
 
     monkeypatch.setattr(Path, "write_bytes", write_and_let_the_other_save)
-    one.started("ours")
-    one.restarted("ours")
+    one.started("ours", "a")
+    one.restarted("ours", "a")
 
     assert caplog.text == ""
-    assert orjson.loads((tmp_path / "app.json").read_bytes())["ours"] == 1
+    assert orjson.loads((tmp_path / "app.json").read_bytes())["ours"] == {"a": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["app.json"]
 
 
@@ -233,12 +236,12 @@ def test_a_file_of_somebody_else_in_the_place_of_the_counts(
     """It is kept, and the log says where."""
     (tmp_path / "app.json").write_text('{"name": "mine"}')
     counts = RestartCounts(tmp_path, "app")
-    counts.restarted("query-1")
-    counts.restarted("query-1")
+    counts.restarted("query-1", "orders")
+    counts.restarted("query-1", "orders")
     (kept,) = tmp_path.glob("*.unreadable")
     assert kept.read_text() == '{"name": "mine"}'
     assert caplog.text.count(f"app.json was not written here; it is kept as {kept.name}") == 1
-    assert RestartCounts(tmp_path, "app").count("query-1") == 2
+    assert RestartCounts(tmp_path, "app").count("orders") == 2
 
 
 def test_checkpoint_attributes() -> None:
@@ -412,17 +415,37 @@ def test_thousands_of_queries_of_one_name() -> None:
     assert new_statuses(events, "query")[-3:] == ["FAILED", "RESTARTING", "RESTARTING"]
 
 
+def test_restarts_with_another_checkpoint(tmp_path: Path) -> None:
+    """The query has another id then, and the same name: the series that is called after it goes on."""
+    conf = {"state__dir": str(tmp_path)}
+    one = Feed(**conf)(r.application_start(), r.query_started(0), r.terminated(exception="boom"))
+    one(r.query_started(1, "run-2"), r.terminated("run-2", exception="boom"))
+    assert one.gauge("app.query.orders.numRestarts") == 1
+    one(r.query_started(2, "run-3", query="query-2"))
+    assert one.gauge("app.query.orders.numRestarts") == 1
+
+    other = Feed(**conf)(r.application_start(), r.query_started(3, "run-4", query="query-2"))
+    assert other.gauge("app.query.orders.numRestarts") == 2
+
+
+def test_counts_of_a_version_before(tmp_path: Path) -> None:
+    """They had no names."""
+    (tmp_path / "app.json").write_text('{"query-1": 3}')
+    RestartCounts(tmp_path, "app").restarted("query-1", "orders")
+    assert RestartCounts(tmp_path, "app").count("orders") == 4
+
+
 @pytest.mark.parametrize("name", ["nightly load of " + "orders, " * 36, "n" * 254, "наш отчёт"])
 def test_restarts_of_an_application_with_any_name(tmp_path: Path, name: str) -> None:
-    RestartCounts(tmp_path, name).restarted("query-1")
-    assert RestartCounts(tmp_path, name).count("query-1") == 1
-    assert RestartCounts(tmp_path, f"{name}2").count("query-1") == 0
+    RestartCounts(tmp_path, name).restarted("query-1", "orders")
+    assert RestartCounts(tmp_path, name).count("orders") == 1
+    assert RestartCounts(tmp_path, f"{name}2").count("orders") == 0
 
 
 @pytest.mark.parametrize("length", [200, 234])
 def test_a_name_that_a_file_can_have_stays(tmp_path: Path, length: int) -> None:
     """Its counts may be there from before."""
-    RestartCounts(tmp_path, "n" * length).restarted("query-1")
+    RestartCounts(tmp_path, "n" * length).restarted("query-1", "orders")
     assert [path.name for path in tmp_path.iterdir()] == [f"{'n' * length}.json"]
 
 
@@ -433,8 +456,8 @@ def test_a_pipe_in_the_place_of_the_counts(tmp_path: Path, caplog: pytest.LogCap
     assert caplog.messages == [
         f"cannot read {tmp_path}/app.json, so restarts are counted from 0: it is no file"
     ]
-    counts.restarted("query-1")
-    assert RestartCounts(tmp_path, "app").count("query-1") == 1
+    counts.restarted("query-1", "orders")
+    assert RestartCounts(tmp_path, "app").count("orders") == 1
 
 
 def test_a_folder_of_counts_that_may_not_be_read(caplog: pytest.LogCaptureFixture) -> None:
@@ -442,7 +465,7 @@ def test_a_folder_of_counts_that_may_not_be_read(caplog: pytest.LogCaptureFixtur
         (folder / "state").mkdir()
         with without_rights(folder / "state"):
             counts = RestartCounts(folder / "state", "app")
-            counts.restarted("query-1")
-            assert counts.count("query-1") == 1
+            counts.restarted("query-1", "orders")
+            assert counts.count("orders") == 1
     assert all("Permission denied" in message for message in caplog.messages)
     assert len(caplog.messages) == 2

@@ -16,7 +16,8 @@ from spark_events.listeners.listener import Handlers
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
-from spark_events.listeners.queries.streaming_query import EndAttributes, RestartCounts, StreamingQuery
+from spark_events.listeners.queries.restart_counts import RestartCounts
+from spark_events.listeners.queries.streaming_query import EndAttributes, StreamingQuery
 from spark_events.listeners.queries.watches import IdleInterval
 from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.record_types import (

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import secrets
-import stat
 from collections.abc import Mapping
-from hashlib import sha256
-from pathlib import Path
-
-import orjson
 
 from spark_events.api import AttributeValue, Failure, JobStatus
 from spark_events.listeners.context import ListenerContext
@@ -19,11 +12,10 @@ from spark_events.listeners.queries.batch_durations import BatchDurations
 from spark_events.listeners.queries.checkpoint import input_rows, is_checkpoint, state_sizes
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.restart_counts import RestartCounts
 from spark_events.listeners.queries.watches import CheckpointWatch, IdleInterval, SourceWatch
 from spark_events.listeners.record_types import QueryStartedRecord, StreamingQueryProgress
-from spark_events.listeners.settings import STATE_DIR
 from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
-from spark_events.runtime.log_once import logger
 
 EndAttributes = Mapping[str, AttributeValue | None] | None
 """What is known of the end of the application with which a run ends; None if it ends by itself."""
@@ -69,11 +61,11 @@ class StreamingQuery:
         # Asked of the driver: a query that was found running may have been restarted long ago.
         resumes = started.get(RESUMED_AFTER) is not None and not run.was_running
         if before is None and not resumes and not self._restarts.known(run.query_id):
-            self._restarts.started(run.query_id)
+            self._restarts.started(run.query_id, run.name)
             run.tracker.change(JobStatus.CREATED, time_ms)
         else:
             self._restart(run, time_ms)
-        series.show_restarts(self._restarts.count(run.query_id))
+        series.show_restarts(self._restarts.count(run.name))
         if run.continuous:
             run.initialize(time_ms, -1)
             run.tracker.change(JobStatus.RUNNING, time_ms)
@@ -176,112 +168,7 @@ class StreamingQuery:
             self._restart(run, time_ms)
 
     def _restart(self, run: QueryRun, time_ms: int) -> None:
-        self._restarts.restarted(run.query_id)
-        self.series.show_restarts(self._restarts.count(run.query_id))
+        self._restarts.restarted(run.query_id, run.name)
+        self.series.show_restarts(self._restarts.count(run.name))
         self.series.restored(time_ms)
         run.tracker.change(JobStatus.RESTARTING, time_ms)
-
-
-_MOST = 10_000
-_LONGEST_NAME = 234
-"""A file's name has at most 255 bytes, with what tells the new one apart while it is written."""
-_IMPOSSIBLE = 1 << 53
-
-
-class RestartCounts:
-    """Counts by query id, kept in a small JSON file per application if a folder is given.
-
-    Several drivers of one name may share the file: each keeps what the others have counted.
-
-    Args:
-        state_dir: a local folder; None keeps the counts in memory alone.
-        app_name: names the file.
-    """
-
-    def __init__(self, state_dir: Path | None, app_name: str) -> None:
-        self._path = state_dir / _file_name(app_name) if state_dir else None
-        self._counts: dict[str, int] = {}
-        self._is_broken = False
-        self._take_counts()
-
-    def known(self, query_id: str) -> bool:
-        """Return whether the query has run before, here or in another driver of this name."""
-        if query_id not in self._counts:
-            self._take_counts()
-        return query_id in self._counts
-
-    def count(self, query_id: str) -> int:
-        """Return how often the query was restarted."""
-        return self._counts.get(query_id, 0)
-
-    def started(self, query_id: str) -> None:
-        """Remember a query that starts for the first time."""
-        if not self.known(query_id):
-            self._counts[query_id] = 0
-            self._save()
-
-    def restarted(self, query_id: str) -> None:
-        """Count one restart."""
-        self._take_counts()
-        self._counts[query_id] = self.count(query_id) + 1
-        self._save()
-
-    def _take_counts(self) -> None:
-        """Take over what is in the file: a query that has moved was counted there last."""
-        for query_id, count in self._load().items():
-            self._counts[query_id] = max(count, self._counts.get(query_id, 0))
-
-    def _load(self) -> dict[str, int]:
-        if self._path is None or self._is_broken:
-            return {}
-        try:
-            if not stat.S_ISREG(self._path.stat().st_mode):  # a pipe, say, would never end
-                raise ValueError("it is no file")
-            counts = orjson.loads(self._path.read_bytes())
-            return {query_id: _count(value) for query_id, value in counts.items()}
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, AttributeError) as error:
-            self._is_broken = True
-            logger.error("cannot read %s, so restarts are counted from 0: %s", self._path, error)
-            return {}
-
-    def _save(self) -> None:
-        while len(self._counts) > _MOST:  # queries without a checkpoint have a new id each time
-            del self._counts[next(iter(self._counts))]
-        if self._path is None:
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Drivers in containers that share the folder may have one process id.
-            written = self._path.with_suffix(f".{secrets.token_hex(8)}.tmp")
-            written.write_bytes(orjson.dumps(self._counts))
-            if self._is_broken:
-                self._keep_aside(self._path)
-            written.replace(self._path)
-            self._is_broken = False
-        except OSError as error:
-            logger.error("%s: cannot write %s: %s", STATE_DIR, self._path, error)
-            self._path = None
-
-    def _keep_aside(self, path: Path) -> None:
-        """Rename a file that is not as it was written here: it may be of somebody else."""
-        if path.is_file() and not path.is_symlink():
-            aside = path.with_suffix(f".{secrets.token_hex(4)}.unreadable")
-            path.rename(aside)
-            logger.warning("%s was not written here; it is kept as %s", path, aside.name)
-
-
-def _file_name(app_name: str) -> str:
-    """Return the name of an application's file; of a long name, what tells it from others."""
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", app_name)
-    if len(name) > _LONGEST_NAME:
-        digest = sha256(app_name.encode(errors="replace")).hexdigest()[:16]
-        name = f"{name[: _LONGEST_NAME - 1 - len(digest)]}-{digest}"
-    return f"{name}.json"
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or not 0 <= value < _IMPOSSIBLE:
-        raise ValueError(f"{str(value)[:40]!r} is not a number of restarts")
-    return value
