@@ -243,3 +243,45 @@ def test_a_query_that_is_stopped_between_two_triggers(sla: dict[str, str], owed_
     end = next(e for e in seen(events, "JobStatusChangeEvent") if e.attributes["newJobStatus"] == "CANCELED")
     assert end.attributes.get("owedMs") == owed_ms
     assert len(of(events)) == (owed_ms is not None)
+
+
+def test_a_query_that_starts_again_with_another_checkpoint() -> None:
+    """Its id is another one then; by its name, it is the same query, and owes what the one before owed."""
+    failed = [r.query_started(0), r.progress(100, 0), r.terminated(exception=BOOM)]
+    again = [r.query_started(500, "run-2", query="query-2"), r.progress(600, 0, run="run-2")]
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), *failed, *again)
+    feed(r.progress(1_500, 1, run="run-2"), r.idle(1_900, run="run-2"))
+    feed.tick(60_000)
+    assert feed.gauge("app.query.orders.checkpointOwed") == 0
+    assert times(of(feed.end())) == []
+
+    late = [r.query_started(5_000, "run-2", query="query-2"), r.progress(5_500, 0, run="run-2")]
+    assert times(told([*failed, *late])) == [1_200]
+
+
+def test_queries_of_one_name_in_two_sessions() -> None:
+    """They count as one: it owes nothing for one that failed while the other runs, or was stopped after it."""
+    both = [r.query_started(0), r.progress(100, 0), r.query_started(200, "run-2", query="query-2")]
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), *both)
+    feed(r.terminated("run-2", exception=BOOM), r.progress(300, 1))
+    feed(r.progress(1_200, 2), r.idle(1_500), r.terminated())
+    feed.tick(60_000)
+    assert feed.gauge("app.query.orders.checkpointOwed") == 0
+    assert times(of(feed.end())) == []
+
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), *both, r.progress(300, 1))
+    feed(r.terminated(), r.terminated("run-2", exception=BOOM))
+    feed.tick(60_000)
+    assert times(of(feed.end())) == [1_200]
+
+
+def test_a_query_that_starts_again_with_another_name() -> None:
+    """The one before is no more, and owes nothing; the new name has an SLA of its own."""
+    failed = [r.query_started(0), r.progress(100, 0), r.terminated(exception=BOOM)]
+    renamed = r.query_started(500, "run-2", name="exports")
+    feed = Feed(checkpoint__sla="1s", extra={"spark.events.checkpoint.query-sla.exports": "1h"})
+    feed(r.application_start(), *failed, renamed, r.progress(600, 1, run="run-2"))
+    feed.tick(60_000)
+    assert feed.gauge("app.query.orders.checkpointOwed") == 0
+    assert feed.gauge("app.query.exports.checkpointSlaMet") == 1
+    assert times(of(feed.end())) == []

@@ -229,17 +229,23 @@ class SlaMetrics:
 
     Attributes:
         sla_ms: the longest time between two checkpoints, in ms.
-        owed_ms: says for how long a checkpoint is owed at a time, both in ms; 0 before the first run.
+        clocks: each says for how long a checkpoint is owed at a time, both in ms; there are several while
+            queries of one name run in several sessions.
     """
 
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
         self.sla_ms = sla_ms
-        self.owed_ms: Callable[[int], int] = lambda now_ms: 0
+        # Replaced, never changed: scrapes have threads of their own.
+        self.clocks: tuple[Callable[[int], int], ...] = ()
         described = "How long a commit has been due; none while the query is idle or was ended on purpose."
-        series.register("checkpointOwed", Gauge(lambda: self.owed_ms(now_ms()), "ms", described))
+        series.register("checkpointOwed", Gauge(self._owed_ms, "ms", described))
         described = "The longest time between two commits (spark.events.checkpoint.sla)."
         series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
         described = "Micro-batches that committed within the SLA."
         self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
         described = "Times that no micro-batch committed within the SLA."
         self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
+
+    def _owed_ms(self) -> int:
+        now = now_ms()
+        return max((owed_ms(now) for owed_ms in self.clocks), default=0)

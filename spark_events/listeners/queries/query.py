@@ -75,13 +75,14 @@ class QueryListener:
         query_id, run_id = str(record["id"]), str(record[RUN_ID])
         if run_id in self._running:
             return
-        series = self._series.of(query_name(record))
+        name = query_name(record)
+        series, last = self._series.of(name), self._last_of(name)
         query = self._queries.get(query_id)
         if query is None:
             query = StreamingQuery(self._context, self._restarts, series, self._issues, self.idle_interval)
             self._queries[query_id] = query
         self._over.pop(query_id, None)
-        run = query.begin_run(record, series, time_ms)
+        run = query.begin_run(record, series, time_ms, last)
         self._running[run_id] = (query, run)
 
     def on_not_started(self, record: QueryNotStartedRecord, time_ms: int) -> None:
@@ -205,9 +206,18 @@ class QueryListener:
         query.end(run, status, time_ms, attributes)
         self._ended(query, run, time_ms, on_purpose=True)
 
+    def _last_of(self, name: str) -> StreamingQuery | None:
+        """Return the query that had a name last; None while one has it."""
+        if any(run.name == name for _, run in self._running.values()):
+            return None
+        over = (self._queries[query_id] for query_id in reversed(self._over))
+        return next((query for query in over if query.name == name), None)
+
     def _ended(self, query: StreamingQuery, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
         # Sessions do not know each other's names.
         others = [other for _, other in self._running.values() if other.name == run.name]
+        if others:
+            query.leave_name()
         series = self._series.of(run.name) if others else None
         if series is not None and series.shows(run):
             series.show(others[-1], time_ms)

@@ -9,7 +9,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures.failures import thrown_by_task
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.queries.batch_durations import BatchDurations
-from spark_events.listeners.queries.checkpoint import input_rows, is_checkpoint, state_sizes
+from spark_events.listeners.queries.checkpoint import SlaMetrics, input_rows, is_checkpoint, state_sizes
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.restart_counts import RestartCounts
@@ -23,6 +23,9 @@ EndAttributes = Mapping[str, AttributeValue | None] | None
 
 class StreamingQuery:
     """A query, identified by its id. It owns its watches, and counts its restarts.
+
+    With another checkpoint, a query has another id and the same name. By the name, it is the same query, so
+    its clock goes on.
 
     Each method gets the run that a record belongs to: a run that ends late may not be the newest.
     """
@@ -39,7 +42,8 @@ class StreamingQuery:
         self._restarts = restarts
         self._newest: QueryRun | None = None
         self.series = series
-        self._watch = CheckpointWatch(context.emitter, series.sla, idle_interval)
+        self._idle_interval = idle_interval
+        self._watch = self._new_watch(None)
         self._sources = SourceWatch(context.emitter, context.settings.source_idle_ms_for(series.name))
         self._durations = BatchDurations(context, issues)
 
@@ -48,14 +52,25 @@ class StreamingQuery:
         """The name of the newest run."""
         return self._newest.name if self._newest is not None else ""
 
-    def begin_run(self, started: QueryStartedRecord, series: QuerySeries, time_ms: int) -> QueryRun:
+    def begin_run(
+        self,
+        started: QueryStartedRecord,
+        series: QuerySeries,
+        time_ms: int,
+        last: StreamingQuery | None = None,
+    ) -> QueryRun:
         """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before.
 
         One with a continuous trigger is RUNNING at once, and owes nothing: Spark reports no progress of it.
+
+        Args:
+            started: its record.
+            series: those of its name.
+            time_ms: when it started, in ms since the epoch.
+            last: the query that had this name last, if none has it now: this one continues it.
         """
-        before, self.series = self._newest, series
-        if before is not None:
-            self._watch.check(before, time_ms)
+        before = self._newest
+        self._take_watch(series, last, time_ms)
         self._newest = run = QueryRun(self._context, started, time_ms, before)
         series.show(run)
         # Asked of the driver: a query that was found running may have been restarted long ago.
@@ -158,6 +173,29 @@ class StreamingQuery:
             self._durations.tick(self._newest, now_ms)
             self._watch.tick(self._newest, now_ms)
             self._sources.tick(self._newest, now_ms)
+
+    def leave_name(self) -> None:
+        """Called when it does not run, and another query of its name does: it owes nothing by itself."""
+        self._watch.leave()
+
+    def _take_watch(self, series: QuerySeries, last: StreamingQuery | None, time_ms: int) -> None:
+        """Let the clock of a name go on in the query that has the name now."""
+        if series is not self.series:  # which is another name's
+            self._watch.leave()
+            self.series = series
+        if last is not None:
+            self._watch = last._hand_over_watch(time_ms)
+        elif self._watch.sla is not series.sla:
+            self._watch = self._new_watch(series.sla)
+
+    def _hand_over_watch(self, time_ms: int) -> CheckpointWatch:
+        if self._newest is not None:
+            self._watch.check(self._newest, time_ms)
+        watch, self._watch = self._watch, self._new_watch(None)
+        return watch
+
+    def _new_watch(self, sla: SlaMetrics | None) -> CheckpointWatch:
+        return CheckpointWatch(self._context.emitter, sla, self._idle_interval)
 
     def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:
         """Keep the run's first batch; if it is not 0, the run resumes an earlier driver's checkpoint."""

@@ -57,7 +57,18 @@ class CheckpointWatch:
         self._reported = False
         self._set_back = SetBack()
         if sla is not None:
-            sla.owed_ms = self.owed_ms
+            sla.clocks = (*sla.clocks, self.owed_ms)
+
+    @property
+    def sla(self) -> SlaMetrics | None:
+        """What it counts in; None if it counts nothing (any longer)."""
+        return self._sla
+
+    def leave(self) -> None:
+        """Stop the clock for good: nothing is owed by it any longer."""
+        if self._sla is not None:
+            self._sla.clocks = tuple(clock for clock in self._sla.clocks if clock != self.owed_ms)
+        self._sla = self._since_ms = None
 
     def owed_ms(self, now_ms: int) -> int:
         """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
