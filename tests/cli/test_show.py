@@ -134,6 +134,16 @@ def test_all_by_time(folder: Path) -> None:
     ]
 
 
+def test_what_was_due_before_it_was_written(tmp_path: Path) -> None:
+    """A commit that does not come is told of after it was due, when later things may have happened."""
+    overdue = event(5, "no commit", eventName="CheckpointOverdueEvent", severityText="WARN")
+    write(tmp_path / "a.events.000001.jsonl", event(1, "began"), event(7, "failed"), overdue)
+    write(tmp_path / "b.events.000001.jsonl", event(4, "other"), event(6, "other ends"))
+    bodies = [line[27:].rsplit("  (", 1)[0] for line in show(tmp_path).stdout.splitlines()]
+
+    assert bodies == ["began", "other", "no commit", "other ends", "failed"]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -178,7 +178,13 @@ def test_a_fetch_that_failed() -> None:
         "Job aborted due to stage failure: ResultStage 3 (collect at app.py:16) has failed the maximum allowable "
         f"number of times: 4. Most recent failure reason:\n{thrown}"
     )
-    for text in (thrown, too_often):
+    # As a driver prints it that did not catch it.
+    passed_on = (
+        'Traceback (most recent call last):\n  File "/jobs/app.py", line 16, in <module>\n    rows.count()\n'
+        "py4j.protocol.Py4JJavaError: An error occurred while calling z:a.B.collectAndServe.\n"
+        f": org.apache.spark.SparkException: {too_often}"
+    )
+    for text in (thrown, too_often, passed_on):
         failure = parse_failure(text)
         assert failure.exception_type == "org.apache.spark.shuffle.FetchFailedException"
         assert failure.message == (

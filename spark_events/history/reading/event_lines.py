@@ -27,6 +27,7 @@ _NUMBERED = re.compile(r"(.+)\.(\d{6,})\.jsonl(?:\.\w+)?", re.ASCII)
 _BLOCK = 1 << 20
 _HEAD = 256
 _LONGEST_LINE = 16 * _BLOCK
+_MOST_WAITING = 1_000
 _OTHER_FORMS = r"\.(zst|bz2|xz|lz4|snappy|lzo|deflate)"
 _LINES = re.compile(rf"\.(jsonl?|ndjson)(\.gz|{_OTHER_FORMS})?$")
 _PACKED = re.compile(rf"{_OTHER_FORMS}$")
@@ -107,11 +108,21 @@ class EventLines:
                 raise NothingToReadError(f"{path}: {why}{NOTHING}")
 
     def read(self) -> Iterator[StoredEvent]:
-        """Yield what was not read before, in the order of time as far as each file is."""
+        """Yield what was not read before, in the order of time.
+
+        A file may have an event some places after later ones: of a commit that was due, when it did not come.
+        """
         files = {file: None for path in self._paths for file in _files_at(path)}
         self._count_missed(file for file in files if any(map(file.is_relative_to, self._folders)))
         self._find_renamed(files)
-        yield from heapq.merge(*map(self._events, files), key=lambda event: event.time_ms)
+        waiting: list[tuple[int, int, StoredEvent]] = []
+        merged = heapq.merge(*map(self._events, files), key=lambda event: event.time_ms)
+        for number, event in enumerate(merged):
+            heapq.heappush(waiting, (event.time_ms, number, event))
+            if len(waiting) > _MOST_WAITING:
+                yield heapq.heappop(waiting)[2]
+        while waiting:
+            yield heapq.heappop(waiting)[2]
 
     def _find_renamed(self, files: Iterable[Path]) -> None:
         """Find out which files are new, and which have another name, as by a collector that rotates.

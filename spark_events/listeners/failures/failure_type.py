@@ -13,6 +13,7 @@ _SYSTEM_TYPES = (
     "OutOfMemoryError",
     "StackOverflowError",
     "FetchFailedException",
+    "MetadataFetchFailedException",
     "IOException",
     "SocketException",
     "ConnectException",

@@ -50,7 +50,7 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     """
     raised = innermost_error(text)
     lost, passed_on = _lost_task(text), raised.passed_on if raised else None
-    repeated = None if lost or passed_on else _FAILED_TOO_OFTEN.search(text)
+    repeated = None if lost else _FAILED_TOO_OFTEN.search(passed_on or text)
     innermost = lost or repeated
     thrown, around = innermost.group("inner") if innermost else passed_on or text, text
     if wrapped := _WRITE_FAILED.match(thrown):
