@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import AttributeValue
+from spark_events.sources.ending import Ending
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, seen
 
@@ -91,6 +92,7 @@ def test_data_of_which_spark_has_forgotten_where_it_was(
 
 
 def test_a_job_that_fails_for_what_could_not_be_fetched() -> None:
+    """So does the application that did not catch it."""
     feed = Feed()(
         r.application_start(), r.executor("Added", 0, "1"), r.job_start(10), r.stage("Submitted", 20)
     )
@@ -99,8 +101,19 @@ def test_a_job_that_fails_for_what_could_not_be_fetched() -> None:
     too_often = (
         "x has failed the maximum allowable number of times: 4. Most recent failure reason:\n" + FETCH_FAILED
     )
-    _, attributes = failure_of(feed(r.job_end(40, message=too_often)))
-    assert (attributes["executorLost.id"], attributes["executorLost.reason"]) == ("1", "process_lost")
+    raised = (
+        'Traceback (most recent call last):\n  File "/jobs/app.py", line 16, in <module>\n    rows.count()\n'
+        f"py4j.protocol.Py4JJavaError: An error occurred.\n: org.apache.spark.SparkException: {too_often}"
+    )
+    end = r.application_end(50, **Ending(1, exception=raised).fields)
+    events = seen(feed(r.job_end(40, message=too_often), end).end(), "JobFailureEvent")
+    assert [event.body for event in events] == [
+        f"{what} failed: FetchFailedException: Failed to connect to /10.0.0.7:37711"
+        for what in ("job 0", "application 'app'")
+    ]
+    for event in events:
+        names = ("executorLost.id", "executorLost.reason", "failureLabel.type")
+        assert [event.attributes[name] for name in names] == ["1", "process_lost", "SYSTEM"]
 
 
 def call(at_ms: int) -> dict[str, Any]:

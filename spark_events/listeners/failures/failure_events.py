@@ -77,6 +77,8 @@ class FailureEvents:
         self.failed_tasks = FailedTasks()
         self.executor_ends = ExecutorEnds()
         self.limits: MemoryLimits | None = None
+        self._of_lost: tuple[str, tuple[str, str] | None] = "", None
+        """What failed last because an executor was lost, in its words, and the executor and how it ended."""
 
     def report(
         self,
@@ -128,13 +130,28 @@ class FailureEvents:
         event.set_attributes(details)
         if of_worker and self.limits is not None:
             event.set_attributes(self.limits.attributes)
-        if lost := self.executor_ends.cause_of(failure, stage):
+        if lost := self._cause_of(failure, stage):
             executor, sentence = lost
             event.set_attribute("executorLost.id", executor)
             event.set_attribute("executorLost.reason", reason_class(sentence) if sentence else None)
             event.set_attribute("executorLost.exitCode", exit_code(sentence))
         self._emitter.emit(event, entity, group, time_ms, ("failure", occasion), "FAILED")
         self.metrics.count(failure, labels.get("type", ""), entity, time_ms)
+
+    def _cause_of(self, failure: Failure, stage: FailedStage | None) -> tuple[str, str] | None:
+        """Return the executor with whose end something failed, and how it ended, in Spark's words.
+
+        Of a query or the application, no stage is known: it fails with what its job failed of.
+        """
+        lost, said = (
+            self.executor_ends.cause_of(failure, stage),
+            f"{failure.exception_type}: {failure.message}",
+        )
+        if lost is not None:
+            self._of_lost = said, lost
+        elif stage is None and said == self._of_lost[0]:
+            return self._of_lost[1]
+        return lost
 
 
 def _word(value: bool | None) -> str | None:
@@ -144,6 +161,8 @@ def _word(value: bool | None) -> str | None:
 _LONGEST = 1_000
 _MOST_LINES = 100
 _OF_PYSPARK = "pyspark.errors."
+_PASSED_ON = "\n: "
+"""Before what Java threw, where Python's Py4JJavaError passes it on."""
 
 
 def in_one_line(failure: Failure) -> str:
@@ -176,7 +195,7 @@ def _class_name(failure: Failure) -> str:
 
 def _is_of_python(name: str, text: str) -> bool:
     # From the first traceback on: a message may quote others.
-    _, traceback, raised = text.partition(TRACEBACK)
+    _, traceback, raised = text.partition(_PASSED_ON)[0].partition(TRACEBACK)
     return (
         bool(traceback) and re.search(rf"^[ |]*{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
     )
