@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from spark_events.api import CodePlace, Failure
@@ -30,6 +31,13 @@ _WRITE_FAILED = re.compile(
     r".*?\nCaused by: (?P<inner>.*)",
     re.DOTALL,
 )
+_STREAM_FAILED = ".StreamingQueryException"
+# "[STREAM_FAILED] Query [id = …, runId = …] terminated with exception:", and then what the query failed with.
+_TERMINATED = re.compile(
+    r"StreamingQueryException: [^\n]{0,200}? terminated with exception: (?P<inner>.*?)"
+    r"(?=(?: SQLSTATE: XXKST)?\n=== Streaming Query ===|\Z)",
+    re.DOTALL,
+)
 _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
 _MOST_CAUSES = 10
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
@@ -49,6 +57,14 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         error_class: Spark's error condition, if the record names it.
     """
     raised = innermost_error(text)
+    if raised and raised.type.endswith(_STREAM_FAILED) and (terminated := _TERMINATED.search(text)):
+        failure = parse_failure(terminated["inner"])
+        return replace(
+            failure,
+            exception_type=failure.exception_type or raised.type,
+            stacktrace=shorten(text, _LONGEST_TEXT),
+            code=failure.code or raised.place,
+        )
     lost, passed_on = _lost_task(text), raised.passed_on if raised else None
     repeated = None if lost else _FAILED_TOO_OFTEN.search(passed_on or text)
     innermost = lost or repeated

@@ -101,7 +101,7 @@ def _innermost(lines: Sequence[str], at: int, in_java: bool, depth: int = 0) -> 
             raised, at = _single(lines, at + 1)
         error = raised or error
         if raised and raised.type.startswith(("pyspark.", "py4j.")):
-            in_java, at = True, at + 1
+            in_java = True  # what it passes on may begin on its own line
         elif raised:
             at = _end_of_message(lines, at, in_java)
             in_java = began_in_java
