@@ -192,6 +192,59 @@ def test_a_fetch_that_failed() -> None:
         )
 
 
+WORKER = "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: "
+PRICE = '  File "/jobs/app.py", line 15, in price\n    raise KeyError(v)\n'
+LOST_TASK = (
+    "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: "
+    "Lost task 0.0 in stage 1.0 (TID 1) (host executor driver): "
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "exception_type", "message", "line", "label"),
+    [
+        (
+            f"{WORKER}Traceback (most recent call last):\n{PRICE}KeyError: 'no price'\n SQLSTATE: 38000",
+            "KeyError", "'no price'", 15, "USER",
+        ),
+        (
+            "py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: "
+            f"Traceback (most recent call last):\n{PRICE}KeyError: 'no price'\n",
+            "KeyError", "'no price'", 15, "USER",
+        ),
+        (
+            "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n== DataFrame ==\n"
+            '"div" was called from\n/jobs/app.py:10\n',
+            None, "Division by zero.\n== DataFrame ==\n\"div\" was called from\n/jobs/app.py:10", 10, "USER",
+        ),
+        (
+            f"{LOST_TASK}org.apache.spark.SparkArithmeticException: Division by zero.\n\tat a.B.c(B.scala:1)\n",
+            "org.apache.spark.SparkArithmeticException", "Division by zero.", 29, "USER",
+        ),
+        (
+            f"{LOST_TASK}java.net.ConnectException: Connection refused\n\tat a.B.c(B.scala:1)\n",
+            "java.net.ConnectException", "Connection refused", 29, "SYSTEM",
+        ),
+    ],
+    ids=["a UDF", "foreachBatch", "SQL", "a task", "a machine"],
+)  # fmt: skip
+def test_what_a_query_failed_with_ends_the_program(
+    reason: str, exception_type: str | None, message: str, line: int, label: str
+) -> None:
+    """The commonest end of a streaming job: ``awaitTermination`` raises, with random ids in its message."""
+    passed_on = "pyspark.errors.exceptions.captured.StreamingQueryException"
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/app.py", line 29, in <module>\n    q.awaitTermination()\n'
+        f"{passed_on}: [STREAM_FAILED] Query [id = 8f-1, runId = 2c-4] terminated with exception: {reason}"
+        " SQLSTATE: XXKST\n=== Streaming Query ===\nIdentifier: q [id = 8f-1, runId = 2c-4]\n"
+    )
+    failure = parse_failure(text)
+    assert failure.exception_type == (exception_type or passed_on)
+    assert (failure.message, failure.code and failure.code.line_number) == (message, line)
+    assert failure.stacktrace == text
+    assert FailureTypeEnricher().process_failure(failure, FailureContext("application", {})) == {"type": label}
+
+
 @pytest.mark.parametrize(
     ("place", "code"),
     [

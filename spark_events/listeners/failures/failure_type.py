@@ -97,6 +97,6 @@ def _type(failure: Failure) -> str:
     if failure.error_class in _USER_CLASSES:
         return "USER"
     # Python code in a Spark job is the user's own.
-    if name in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
+    if name.removeprefix("Spark") in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
         return "USER"
     return "UNKNOWN"
