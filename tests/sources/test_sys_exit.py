@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from spark_events.listeners.failures.failures import parse_failure
+from spark_events.sources.driver.ending.process_exit import ending_by
+
 INSTALL = """
 import logging, sys, threading
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
@@ -23,6 +26,24 @@ try:
 except SystemExit:
     logging.exception("caught")
 """
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [
+        (None, 0, None),
+        (3, 3, None),
+        ("no orders today", 1, "no orders today"),
+        (ValueError("no orders: 'x'"), 1, "no orders: 'x'"),
+        ([1], 1, None),
+    ],
+)
+def test_what_a_program_says_that_exits(code: object, exit_code: int, said: str | None) -> None:
+    ending = ending_by(SystemExit(code))
+    assert (ending.exit_code, ending.assumed) == (exit_code, False)
+    failure = parse_failure(ending.exception) if ending.exception else None
+    assert (failure and failure.message) == said
+    assert failure is None or failure.exception_type == "SystemExit"
 
 
 @pytest.mark.parametrize(

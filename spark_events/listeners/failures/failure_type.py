@@ -97,6 +97,7 @@ def _type(failure: Failure) -> str:
     if failure.error_class in _USER_CLASSES:
         return "USER"
     # Python code in a Spark job is the user's own.
-    if name.removeprefix("Spark") in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
+    is_of_user = name.removeprefix("Spark") in _USER_TYPES or state in _USER_STATES
+    if is_of_user or "Traceback (most recent call last)" in text:
         return "USER"
     return "UNKNOWN"

@@ -17,7 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+from spark_events.api.wrong_values import text_of
 from spark_events.jvm.janino import new
+from spark_events.listeners.failures.python_errors import TRACEBACK
 from spark_events.listeners.long_texts import cut
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge_java import JAVA
@@ -53,6 +55,7 @@ class ProcessExit:
         self.known = threading.Event()
         self.raising_at_stop: bool | None = None
         self.word: int | None = None
+        self._said: str | None = None
         self._process = 0
         self._noting = False
         self._dumps_at_sigterm = False
@@ -73,7 +76,7 @@ class ProcessExit:
             return by_signal("SIGINT", self.raised)
         if self.raised is not None:
             return Ending(self.code, exception=self.raised)
-        return by_exit_code(self.code or 0)
+        return by_exit_code(self.code or 0, self._said)
 
     @property
     def has_failed(self) -> bool:
@@ -133,7 +136,7 @@ class ProcessExit:
 
     def note_exit_code(self, code: object) -> None:
         """Remember what ``sys.exit`` was called with."""
-        self.code = exit_code_of(code)
+        self.code, self._said = exit_code_of(code), said_by_exit(code)
         self.known.set()
 
     def main_thread_is_raising(self) -> bool:
@@ -206,7 +209,7 @@ def ending_by(error: BaseException | None) -> Ending:
     if error is None:
         return Ending(0)
     if isinstance(error, SystemExit):
-        return by_exit_code(exit_code_of(error.code))
+        return by_exit_code(exit_code_of(error.code), said_by_exit(error.code))
     return Ending(exception=cut("".join(traceback.format_exception(error))), assumed=True)
 
 
@@ -216,6 +219,13 @@ def exit_code_of(code: object) -> int:
         return 0 if code is None else 1
     # The system keeps eight bits: of -1 it makes 255, of 256, 0. Python makes -1 of what is no long of C's.
     return (code if -(2**63) <= code < 2**63 else -1) & 0xFF
+
+
+def said_by_exit(code: object) -> str | None:
+    """Return what a program says that ends with ``sys.exit("no orders")``, as Python prints exceptions."""
+    if not isinstance(code, (str, BaseException)):
+        return None
+    return f"{TRACEBACK}\nSystemExit: {text_of(code)}"
 
 
 class _Exit(SystemExit):
