@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from spark_events.api import LineageDataset, LineageGraph, LineageVertex
 
-_OF_CSV = re.compile(r"csv at .+:\d+")
-"""How Spark describes them; others without a result are described by the action."""
+_OF_READER = re.compile(r"[\w.]{1,100}\.DataFrameReader\.\w{1,100}\(")
+"""The method that was called: a reader runs nothing else. Others are of a DataFrame or a session."""
 _OF_MANY = re.compile(r".*\d.*\.\w+", re.ASCII)
 """A file's name that has a number, or a day, is seldom that of all there is."""
 
 
-def with_folder(graph: LineageGraph, description: str) -> LineageGraph:
+def with_folder(graph: LineageGraph, record: Mapping[str, Any]) -> LineageGraph:
     """Return the graph of a statement; of one that looks for columns, with the folder instead of its files.
 
     Which files these are changes from day to day, and so would the names of the job and of its data.
 
     Args:
         graph: of the statement.
-        description: as Spark gives it, such as ``csv at load.py:12``.
+        record: of its beginning, with Spark's ``details``, the stack of its caller, or their first line as
+            ``call``. Its description may be the user's own.
     """
-    if graph.sinks or not _OF_CSV.fullmatch(description):
+    if graph.sinks or not _OF_READER.match(str(record.get("call") or record.get("details") or "")):
         return graph
     return replace(graph, sources=tuple(_of_folders(source) for source in graph.sources))
 

@@ -109,7 +109,7 @@ class JobEvents:
 
     def _on_statement_created(self, record: dict[str, Any], time_ms: int) -> None:
         execution = int(record["executionId"])
-        graph = with_folder(self._graph(record), str(record.get("description") or ""))
+        graph = with_folder(self._graph(record), record)
         variables = self._scopes.sql_execution(execution).all_variables
         self._statements[execution] = self._begin(
             record, time_ms, STATEMENT, str(execution), graph, variables, bool(graph.sinks)

@@ -15,6 +15,9 @@ def reading(*names: str, sinks: bool = False) -> LineageGraph:
     return LineageGraph((sources,), written)
 
 
+READER = "org.apache.spark.sql.classic.DataFrameReader"
+
+
 @pytest.mark.parametrize(
     ("files", "name"),
     [
@@ -29,18 +32,28 @@ def reading(*names: str, sinks: bool = False) -> LineageGraph:
     ],
 )
 def test_which_file_it_is_does_not_matter(files: str, name: str) -> None:
-    graph = with_folder(reading(*files.split()), "csv at load.py:3")
+    graph = with_folder(reading(*files.split()), {"call": f"{READER}.csv(DataFrameReader.scala:266)"})
     assert [str(each) for each in graph.inputs] == [name]
 
 
 @pytest.mark.parametrize(
-    ("graph", "description"),
+    ("graph", "record"),
     [
-        (reading("/in/1.csv"), "head at load.py:3"),
-        (reading("/in/1.csv", sinks=True), "csv at load.py:3"),
-        (reading("/in/1.csv"), "csv at midnight"),  # the user's own words
+        (reading("/in/1.csv"), {"call": "org.apache.spark.sql.classic.Dataset.head(Dataset.scala:3)"}),
+        (reading("/in/1.csv", sinks=True), {"call": "org.apache.spark.sql.DataFrameWriter.csv(W.scala:3)"}),
+        (reading("/in/1.csv"), {"description": "csv at load.py:3"}),
     ],
     ids=["an action", "a write", "words"],
 )
-def test_other_statements(graph: LineageGraph, description: str) -> None:
-    assert with_folder(graph, description) is graph
+def test_other_statements(graph: LineageGraph, record: dict[str, str]) -> None:
+    assert with_folder(graph, record) is graph
+
+
+def test_what_a_log_has_of_it() -> None:
+    """All of the stack, with any description."""
+    stack = (
+        f"{READER}.load(DataFrameReader.scala:59)\njava.base/jdk.internal.reflect.X.invoke0(Native Method)"
+    )
+    record = {"description": "the nightly load", "details": stack}
+    (source,) = with_folder(reading("/in/export-1.csv"), record).inputs
+    assert str(source) == "/in"

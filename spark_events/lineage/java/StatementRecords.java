@@ -43,9 +43,15 @@ class StatementRecords {
         } else if (!beginInThread(id, plan)) {
             LinkedHashMap record = create("SparkEventsStatementCreated", id, event.time());
             record.put("description", PlanRecords.cut(description));
+            record.put("call", firstLine(event.details()));
             record.put("tags", Reflect.list(event.jobTags()));
             beginStatement(id, record, plan, change);
         }
+    }
+
+    /** Of the stack of its caller: the method of Spark's that was called, whatever the user calls the job. */
+    private static String firstLine(String details) {
+        return details == null ? "" : details.split("\n", 2)[0];
     }
 
     /** Adds what a function of foreachBatch does in a thread of its own to its query; tells whether it does. */
