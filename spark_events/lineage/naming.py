@@ -32,6 +32,13 @@ _NEW_EACH_TIME = re.compile(
 )
 
 
+_IDENTIFIER = r'(?:"[^"]{1,200}"|`[^`]{1,200}`|\[[^\]]{1,200}\]|[^\s."`\[\]]{1,200})'
+_WITH_ALIAS = re.compile(
+    rf"({_IDENTIFIER}(?:\.{_IDENTIFIER}){{0,3}})\s+(?:AS\s+)?{_IDENTIFIER}", re.IGNORECASE
+)
+"""A table as databases take it in the place of a query, such as ``orders AS o``."""
+
+
 def of_path(uri: str) -> Name:
     """Return the name of files.
 
@@ -88,8 +95,10 @@ def of_jdbc(url: str, table: str) -> Name:
 
     Args:
         url: such as ``jdbc:postgresql://host:5432/database``.
-        table: as it is written for the database, qualified or not.
+        table: as it is written for the database, qualified or not; an alias is left out.
     """
+    if aliased := _WITH_ALIAS.fullmatch(table.strip()):
+        table = aliased[1]
     parts = _JDBC.match(url)
     if parts is None:
         return "jdbc", table
