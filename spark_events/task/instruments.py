@@ -104,7 +104,9 @@ class TaskCounter(TaskMetric):
         return now + more
 
     def _plain(self, now: int) -> int:
-        return now
+        if now > _LARGEST:
+            self._drop(now, "is above 2^63 - 1 in one task, which is told in its place")
+        return min(now, _LARGEST)
 
 
 class TaskGauge(TaskMetric):

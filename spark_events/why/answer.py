@@ -179,6 +179,8 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: 
         absence = absence.replace(in_words(costly.about), "its stages")
     if whole_ms <= lost_ms:
         return f"Most of its time goes to {absence}{elsewhere}."
+    if duration(whole_ms - lost_ms) == duration(whole_ms):
+        return f"Only {duration(lost_ms)} of {duration(whole_ms)} goes to {absence}{elsewhere}."
     if may_be_needed:
         # Nobody knows how long the same would take otherwise.
         share = whole_percent(100 * lost_ms / whole_ms)

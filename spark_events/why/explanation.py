@@ -174,7 +174,7 @@ class Explanation:
         if self.least_ms is None:
             return "no performance issue found in the stored events"
         least = duration(self.least_ms)
-        smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms > SMALL_MS else ""
+        smaller = f"; for smaller ones: --conf {LEAST}=1s" if self.least_ms >= 2 * SMALL_MS else ""
         of_cpu = f"; tasks had a CPU for {self._little_cpu} of {_THAT_TIME}" if self._little_cpu else ""
         return f"no cause known to spark-events cost {least} or more{of_cpu}{smaller}"
 

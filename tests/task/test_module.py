@@ -119,6 +119,15 @@ def test_numbers_of_libraries(worker: Worker) -> None:
     assert sent["dropped"] == {"values": 2}
 
 
+def test_a_count_that_no_other_program_can_read(worker: Worker) -> None:
+    """Each step may be added; all of them are more than 64 bits have."""
+    task.metrics.counter("bytes").inc(2**62)
+    task.metrics.counter("bytes").inc(2**62)
+    sent = worker.end_task()
+    assert sent["metrics"] == [("counter", "bytes", (), 2**63 - 1)]
+    assert sent["dropped"] == {"values": 1}
+
+
 def test_small_numbers_of_libraries(worker: Worker) -> None:
     """They would overflow, or add up as bits do."""
     np = pytest.importorskip("numpy")

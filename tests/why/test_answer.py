@@ -41,6 +41,12 @@ def test_what_costs_most() -> None:
     )
 
 
+def test_a_cost_that_is_too_small_to_be_seen_in_the_whole() -> None:
+    assert answer([issue("skew", 163)], 89 * S, {}) == (
+        "Only 163 ms of 1 min 29 s goes to the uneven data of the count at a.py:1 (stage 3.0)."
+    )
+
+
 def test_the_columns_of_uneven_data() -> None:
     uneven = issue("skew", 28 * S, **{"shuffle.keys": "device, day"})
     assert answer([uneven], 40 * S, {}).endswith(
