@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import orjson
@@ -195,6 +196,21 @@ def test_one_name_does_not_silence_the_others(caplog: pytest.LogCaptureFixture) 
     assert any("series named 'rows'" in line for line in said)
     assert any("events with other names, such as 'Row" in line for line in said)
     assert len(said) <= 20
+
+
+@pytest.mark.parametrize("made", ["{0}_{1}", "{2}_{3}"], ids=["numbers", "words"])
+def test_the_same_bad_job_again_and_again(caplog: pytest.LogCaptureFixture, made: str) -> None:
+    """Each run of it is other stages: together, they leave something for others, and their lines in the log."""
+    feed = Feed()(r.application_start())
+    words = ["".join(letters) for letters in product("abcdefgh", repeat=3)]
+    for stage in range(105):
+        names = [made.format(stage, number, words[stage], words[number]) for number in range(100)]
+        metrics, events = [["counter", name, [], 1] for name in names], [_event(name) for name in names]
+        feed(report(stage, stage, metrics=metrics, events=events))
+    feed(report(777, 0, metrics=[["counter", "still", [], 1]], events=[_event("Still")]))
+
+    assert feed.gauge("app.task.still") == 1
+    assert seen(feed.end(), "Still")
 
 
 def test_nothing_is_said_of_what_was_not_dropped(caplog: pytest.LogCaptureFixture) -> None:

@@ -25,6 +25,7 @@ from spark_events.listeners.listener import Handlers, early
 from spark_events.listeners.record_fields import JOB_ID
 from spark_events.listeners.record_types import ApplicationEndRecord, JobEndRecord, QueryStartedRecord
 from spark_events.listeners.tasks.failed_tasks import code_of, details_of
+from spark_events.listeners.tasks.looped_names import without_numbers
 from spark_events.listeners.tasks.task_counters import TaskCounters
 from spark_events.runtime.log_once import logger
 from spark_events.task.local_properties import JOB_GROUP
@@ -34,10 +35,13 @@ DROPPED = ("series", "values", "events", "spans")
 OF_FAILED = "_failed_attempts"
 """What the names of metrics of failed attempts end with."""
 _MOST_SERIES = 10_000
-_MOST_SERIES_OF_NAME = 2_000
+_MOST_SERIES_OF_NAME, _FEWEST_SERIES_OF_NAME = 2_000, 10
 _MOST_EVENT_NAMES = 1_000
 _MOST_NAMES_OF_ONE = 100
-"""How many names a query, or a stage that belongs to none, may bring: more seem to differ in each row."""
+"""How many names a query, or a stage that belongs to none, may bring: more seem to differ in each row. And
+how many may differ in numbers alone: the next run of the same code is another stage."""
+_FEWEST_NAMES_OF_ONE = 10
+"""How many it may bring though others have used up all of the application's, up to twice as many in all."""
 _SHOWN = 100
 _MOST_WARNINGS = 20
 _MOST_STAGES = 1_000
@@ -69,15 +73,20 @@ class _Names:
     def __init__(self) -> None:
         self._known: set[str] = set()
         self._brought: collections.Counter[str] = collections.Counter()
+        self._alike: collections.Counter[str] = collections.Counter()
 
     def take(self, name: str, whose: str, most: int) -> bool:
         """Return whether a name may be used: it is known, or there may be one more."""
         if name in self._known:
             return True
-        if len(self._known) >= most or self._brought[whose] >= _MOST_NAMES_OF_ONE:
+        alike, brought = without_numbers(name), self._brought[whose]
+        if max(brought, self._alike[alike]) >= _MOST_NAMES_OF_ONE:
+            return False
+        if len(self._known) >= (most if brought >= _FEWEST_NAMES_OF_ONE else 2 * most):
             return False
         self._known.add(name)
         self._brought[whose] += 1
+        self._alike[alike] += 1
         return True
 
 
@@ -211,7 +220,7 @@ class TaskReportListener:
         """
         if number <= 0:
             return
-        about = (kind, whose or name)
+        about = (kind, without_numbers(name))
         if about not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(about)
             named = f"{' with other names, such as' if whose else ' named'} {name[:_SHOWN]!r}" if name else ""
@@ -236,14 +245,15 @@ class TaskReportListener:
         key = kind, name, labels, query_name
         metric = self._series.get(key)
         if metric is None:
-            whose = query_name or str(stage)
-            if len(self._series) >= _MOST_SERIES or self._series_of[name] >= _MOST_SERIES_OF_NAME:
+            whose, alike = query_name or str(stage), self._series_of[without_numbers(name)]
+            most = _MOST_SERIES if alike >= _FEWEST_SERIES_OF_NAME else 2 * _MOST_SERIES
+            if alike >= _MOST_SERIES_OF_NAME or len(self._series) >= most:
                 self._drop("series", name=name)
                 return False
             if not self._names_of["series"].take(name, whose, _MOST_SERIES):
                 self._drop("series", name=name, whose=whose)
                 return False
-            self._series_of[name] += 1
+            self._series_of[without_numbers(name)] += 1
             clean = self._context.redact_name
             group = self._group(tuple((label, clean(text)) for label, text in labels), query_name)
             metric = self._series[key] = _registered(kind, clean(name), group)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.tasks.looped_names import without_numbers
 from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
@@ -41,7 +41,6 @@ BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 
 _MOST_SERIES, _MOST_SERIES_OF_NAME = 10_000, 2_000
 """As of tasks: what differs from file to file, say, takes nothing from other metrics."""
 _MOST_WARNINGS = 20
-_WORD, _DIGIT = re.compile(r"[0-9A-Za-z]+"), re.compile(r"[0-9]")
 _TAKEN_LABELS = ("app_name", "app_id")
 _open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
 M = TypeVar("M", bound=Metric)
@@ -143,7 +142,7 @@ class OwnSignals(Uninterrupted[_Registered]):
             return made
         if os.getpid() != self._process:
             return make()  # a forked child has no reporters, and another thread may have had the lock
-        kin = _without_numbers(key[1])
+        kin = without_numbers(key[1])
         if len(self._made) >= _MOST_SERIES or self._series_of[kin] >= _MOST_SERIES_OF_NAME:
             self._leave_out(key[1], kin)
             return make()
@@ -190,8 +189,3 @@ _MEASURED = "Measured by the driver's own code."
 def _name_of(given: Any) -> str:
     """Return a name, or a label, at a length that a series may have: each scrape has it."""
     return text_of(given)[:LONGEST_NAME]
-
-
-def _without_numbers(name: str) -> str:
-    """Return what is the same in all names that a loop makes, such as ``rows_of_file_17``."""
-    return _WORD.sub(lambda word: "#" if _DIGIT.search(word[0]) else word[0], name)
