@@ -11,7 +11,7 @@ from typing import Any
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
 from spark_events.api.option_types import DURATION
-from spark_events.api.toolkit.formatting import cut, text_without_url_secrets
+from spark_events.api.toolkit.formatting import cut, printable, text_without_url_secrets
 from spark_events.history.options import Engine, ReportOptions, Sla
 from spark_events.history.report import Report
 from spark_events.history.run import make_report, open_database
@@ -184,7 +184,7 @@ class _Tools:
                 flow.find(of, "of")
             except ConfigError as error:  # as of a name that is misspelt
                 raise _tool_error(error) from error
-        return {"flows": meant[:MOST_ROWS], "rows": len(meant)}
+        return {"flows": meant[:MOST_ROWS], "rows": len(meant), "notes": flow.notes}
 
     def _report(self, since: str, app: str) -> Report:
         try:
@@ -202,4 +202,4 @@ def _first(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _tool_error(error: ConfigError) -> ToolError:
-    return ToolError(cut(text_without_url_secrets(str(error)), _LONGEST_MESSAGE))
+    return ToolError(cut(printable(text_without_url_secrets(str(error)), but="\n"), _LONGEST_MESSAGE))

@@ -86,6 +86,15 @@ class DataFlow:
         """The names of all jobs, each once."""
         return list(dict.fromkeys(job for jobs in self.flows.values() for job in jobs))
 
+    @property
+    def notes(self) -> list[str]:
+        """What could not be read, a sentence for each file."""
+        skipped = [
+            f"{path}: skipped {count} lines that are not job events" for path, count in self.skipped.items()
+        ]
+        torn = [f"{path}: cannot be read to its end: {reason}" for path, reason in self.torn.items()]
+        return skipped + torn
+
     def title(self, data: DataKey | None) -> str:
         """Return the display name of some data; ``-`` if it is unknown."""
         return "-" if data is None else self.titles[data]

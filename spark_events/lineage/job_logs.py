@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 _PATTERN = "*.lineage.*.jsonl*"
 _LISTENER = "spark.job-status-changed.listener.log"
 _LONGEST_LINE = 64 << 20
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/")
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
@@ -141,7 +143,8 @@ def _drop(flow: Flow, pair: tuple[DataKey | None, DataKey | None], graph: DataFl
 def _files(paths: Iterable[Path], graph: DataFlow) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise NothingToReadError(f"{path}: no such file or folder")
+            hint = "; only local files are read, so copy it to this machine" if _URL.match(str(path)) else ""
+            raise NothingToReadError(f"{path}: no such file or folder{hint}")
         below = (file for file in all_below(path) if file.match(_PATTERN)) if path.is_dir() else [path]
         files = [file for _, file in sorted(_readable(below, graph))]
         if path in graph.torn:

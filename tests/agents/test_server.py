@@ -166,11 +166,19 @@ def test_lineage(tmp_path: Path) -> None:
     )
 
     assert tools == {"lineage": True}
-    assert whole["rows"] == 2
+    assert (whole["rows"], whole["notes"]) == (2, [])
     (flow,) = part["flows"]
     assert (flow["source"], flow["sink"], flow["status"]) == ("/d/orders", "/d/report", "FINISHED")
     assert "of reprot: no job has this name" in none
     assert "did you mean" in none
+
+
+def test_lineage_that_cannot_be_read(tmp_path: Path) -> None:
+    """An answer without flows may be one of a file that is cut off."""
+    (tmp_path / "x.lineage.0.jsonl.gz").write_bytes(b"\x1f\x8b\x08\0garbage")
+    _, answer = ask(tmp_path, ("--lineage", "."), ("lineage", {}))
+    (note,) = answer["notes"]
+    assert (answer["rows"], "x.lineage.0.jsonl.gz: cannot be read to its end" in note) == (0, True)
 
 
 def test_what_is_wrong(folder: Path) -> None:

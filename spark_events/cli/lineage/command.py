@@ -266,10 +266,8 @@ def _logged(paths: list[Path], asked: _Asked) -> _Known:
 
 
 def _warn_of(flow: DataFlow) -> None:
-    for path, count in flow.skipped.items():
-        _warn(f"{path}: skipped {count} lines that are not job events")
-    for path, reason in flow.torn.items():
-        _warn(f"{path}: cannot be read to its end: {reason}")
+    for note in flow.notes:
+        _warn(note)
 
 
 def _warn(sentence: str) -> None:

@@ -165,7 +165,7 @@ def _cost_ms(copied: _Copied, execution: EndedExecution, parts_ms: int) -> int:
     all_stages = {stage for plan in execution.plans for node in plan.walk() for stage in node.measured_in}
     all_ms = execution.wall_ms(all_stages)
     share = min(1.0, execution.wall_ms(copied.stages) / all_ms) if all_ms else 0.0
-    return int((parts_ms or all_ms) * share * copied.rows / max(1, copied.of_rows, copied.rows))
+    return int((all_ms or parts_ms) * share * copied.rows / max(1, copied.of_rows, copied.rows))
 
 
 def _common(tables: list[str]) -> str:
