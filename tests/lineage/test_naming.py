@@ -85,7 +85,12 @@ def test_many_paths_are_the_folder_that_has_them_all() -> None:
         ("jdbc:sqlite:/tmp/x.db", "orders", "sqlite:tmp/x.db", "orders"),
         ("jdbc:mysql://db/shop", "orders o", "mysql://db:3306", "shop.orders"),
         ("jdbc:mysql://db/shop", '"the orders" AS o', "mysql://db:3306", "shop.the orders"),
-        ("jdbc:postgresql://db/shop", 'sales."all orders" "o"', "postgres://db:5432", "shop.sales.all orders"),
+        (
+            "jdbc:postgresql://db/shop",
+            'sales."all orders" "o"',
+            "postgres://db:5432",
+            "shop.sales.all orders",
+        ),
         ("jdbc:mysql://db/shop", '"the orders"', "mysql://db:3306", "shop.the orders"),
         ("nonsense", "orders", "jdbc", "orders"),
     ],

@@ -32,10 +32,11 @@ class Idle(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """The query fails between batches, and is started again."""
+    """The query fails between batches, and is started again; with another checkpoint, it has another id."""
 
     after_ms: int
     down_ms: int
+    is_other: bool
 
 
 ms = st.one_of(st.integers(1, 3_000), st.integers(1, 40_000))
@@ -43,7 +44,9 @@ batches = st.builds(
     Batch, ms, st.one_of(st.just(5), ms), ms, st.integers(0, 5).map(lambda number: number == 0)
 )
 stories = st.lists(
-    st.one_of(batches, batches, st.builds(Idle, ms), st.builds(Restart, ms, ms)), min_size=1, max_size=8
+    st.one_of(batches, batches, st.builds(Idle, ms), st.builds(Restart, ms, ms, st.booleans())),
+    min_size=1,
+    max_size=8,
 )
 
 
@@ -55,7 +58,7 @@ class Told:
         self.records: list[tuple[int, dict[str, Any]]] = []
         self.overdue: list[int] = []
         self.owed: list[int] = []
-        self.now = self.runs = self.batch = 0
+        self.now = self.runs = self.batch = self.checkpoints = 0
         self.begin: int | None = 0  # of what the query owes; None while it is idle
         self.kind = "start"  # of that moment: start, checkpoint, down; or begun in a batch that failed
         self.is_told = False
@@ -68,7 +71,7 @@ class Told:
 
     def start(self) -> None:
         self.runs += 1
-        self.add(r.query_started(self.now, run=f"run-{self.runs}"))
+        self.add(r.query_started(self.now, f"run-{self.runs}", f"query-{self.checkpoints}"))
         if self.begin is None:
             self.begin, self.kind, self.is_told = self.now, "start", False
 
@@ -105,6 +108,7 @@ class Told:
     def restart(self, restart: Restart) -> None:
         self.fail()
         self.wait(self.now + restart.down_ms)
+        self.checkpoints += restart.is_other
         self.start()
 
     def run(self, batch: Batch) -> None:

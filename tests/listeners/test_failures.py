@@ -242,7 +242,9 @@ def test_what_a_query_failed_with_ends_the_program(
     assert failure.exception_type == (exception_type or passed_on)
     assert (failure.message, failure.code and failure.code.line_number) == (message, line)
     assert failure.stacktrace == text
-    assert FailureTypeEnricher().process_failure(failure, FailureContext("application", {})) == {"type": label}
+    assert FailureTypeEnricher().process_failure(failure, FailureContext("application", {})) == {
+        "type": label
+    }
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,9 @@ def test_where_no_cause_is_known_the_answer_says_that_tasks_waited() -> None:
         "read, compute and write; for smaller ones: --conf spark.events.issue.min-duration=1s"
     )
     # A limit that is hardly smaller would find nothing else.
-    assert replace(run, least_ms=1_020).none_found.endswith("of the time in which they read, compute and write")
+    assert replace(run, least_ms=1_020).none_found.endswith(
+        "of the time in which they read, compute and write"
+    )
     of_driver = replace(run, parts={"driver alone": 6 * MIN, "reading, computing and writing": 4 * MIN})
     assert of_driver.answer == (
         'No known cause made it slow. The largest part of its time, 60 %, is "driver alone". Of "reading, computing and writing", 40 %, '
