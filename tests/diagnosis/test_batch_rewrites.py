@@ -36,17 +36,17 @@ def replaced(table: dict[str, str] | None = None, into: str = OVERWRITES) -> Pla
     return plan(2, BATCH_AGAIN, 2, rows=OWN)
 
 
-def told(*actions: Plan, batches: int = 3) -> Issue | None:
+def told(*actions: Plan, batches: int = 3, parts_ms: int = 9 * S) -> Issue | None:
     """Return what is told of micro-batches with these actions: 1 s for the batch, 8 s for the table."""
     rule = BatchRewrites()
     for _ in range(batches):
         plans = [Plan()(0, OF_SOURCE, 1, rows=OWN), *actions]
-        rule.take(executed(*plans, s1=(0, 1), s2=(1, 9)))
+        rule.take(executed(*plans, s1=(0, 1), s2=(1, 9)), parts_ms)
     return rule.issue()
 
 
 def test_the_whole_table_for_each_batch() -> None:
-    """It costs what the stages with its rows take, by the copied share of these."""
+    """It costs what the stages with its rows take of the actions' time, by the copied share of these."""
     issue = told(replaced())
     assert issue is not None
     assert (issue.kind, issue.lost_ms) == ("rewrite-whole-files", 3 * (8 * S - 10))
@@ -57,11 +57,17 @@ def test_the_whole_table_for_each_batch() -> None:
     assert (issue.evidence["rewrite.copiedRows"], issue.evidence["rewrite.changedRows"]) == (ROWS - OWN, OWN)
 
 
+def test_the_time_of_actions_may_be_unknown() -> None:
+    issue = told(replaced(), parts_ms=0)
+    assert issue is not None
+    assert issue.lost_ms == 3 * (8 * S - 10)
+
+
 def test_each_batch_may_write_to_another_place() -> None:
     rule = BatchRewrites()
     for number in range(3):
         at = {"Location": f"InMemoryFileIndex(1 paths)[file:/lake/customers/v{number}]"}
-        rule.take(executed(Plan()(0, OF_SOURCE, 1), replaced(at), s1=(0, 1), s2=(1, 9)))
+        rule.take(executed(Plan()(0, OF_SOURCE, 1), replaced(at), s1=(0, 1), s2=(1, 9)), 0)
     issue = rule.issue()
     assert issue is not None
     assert issue.evidence["rewrite.table"] == "file:/lake/customers/…"
@@ -74,7 +80,7 @@ def test_what_is_written_aside_first_is_written_twice() -> None:
     rule = BatchRewrites()
     for _ in range(3):
         batch = executed(Plan()(0, OF_SOURCE, 1), aside, again, s1=(0, 1), s2=(1, 9), s3=(9, 11))
-        rule.take(batch)
+        rule.take(batch, 11 * S)
     issue = rule.issue()
     assert issue is not None
     assert issue.lost_ms == 3 * (8 * S - 10 + 2 * S)

@@ -54,8 +54,13 @@ class BatchRewrites:
         self._batches = self._lost_ms = self._copied = self._own = 0
         self._tables: list[str] = []
 
-    def take(self, execution: EndedExecution) -> int:
-        """Called with the SQL execution of each micro-batch; returns what copied rows cost in it, in ms."""
+    def take(self, execution: EndedExecution, parts_ms: int) -> int:
+        """Called with the SQL execution of each micro-batch; returns what copied rows cost in it, in ms.
+
+        Args:
+            execution: with the plans of all actions in it.
+            parts_ms: how long these took; 0 if unknown.
+        """
         own = _rows_of_batch(execution)
         copies = [] if own is None else list(_copies(execution, _LEAST_RATIO * max(1, own)))
         if not copies:
@@ -64,7 +69,7 @@ class BatchRewrites:
         self._batches += 1
         self._copied, self._own = most.rows, own or 0
         self._tables = [*self._tables[:1], most.table]
-        lost_ms = sum(_cost_ms(each, execution) for each in copies)
+        lost_ms = sum(_cost_ms(each, execution, parts_ms) for each in copies)
         self._lost_ms += lost_ms
         return lost_ms
 
@@ -155,10 +160,12 @@ def _contains(node: Node, texts: Collection[str]) -> bool:
     return any(each.text in texts for each in node.walk())
 
 
-def _cost_ms(copied: _Copied, execution: EndedExecution) -> int:
-    """Return what copied rows cost of their stages; what the driver does for each write remains."""
-    share = copied.rows / max(1, copied.of_rows, copied.rows)
-    return int(execution.wall_ms(copied.stages) * share)
+def _cost_ms(copied: _Copied, execution: EndedExecution, parts_ms: int) -> int:
+    """Return the part of the actions' time that is for copied rows: by stages, and there by rows."""
+    all_stages = {stage for plan in execution.plans for node in plan.walk() for stage in node.measured_in}
+    all_ms = execution.wall_ms(all_stages)
+    share = min(1.0, execution.wall_ms(copied.stages) / all_ms) if all_ms else 0.0
+    return int((parts_ms or all_ms) * share * copied.rows / max(1, copied.of_rows, copied.rows))
 
 
 def _common(tables: list[str]) -> str:

@@ -107,7 +107,7 @@ class QueryIssues(Timeless):
             query.executions += max(1, len(ended.plans))
             query.state_growth.knows(ended.nodes())
             query.state_parts.ran(ended)
-            query.copied_ms = query.rewrites.take(ended)
+            query.copied_ms = query.rewrites.take(ended, parts_ms)
             query.complete.take(ended)
             query.static.take(ended)
             query.of_plans = list(query.static.issues())
