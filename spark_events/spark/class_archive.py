@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 QUIET_ARCHIVE = "-Xlog:cds*=off -Xlog:class+path=off"
 _MAKER = "spark_events.spark.class_archive_maker"
 _FOLDERS_OF_CLASS_PATH = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
-_MADE_WITHIN_S = 600.0
+MADE_WITHIN_S = 600.0
 _UNUSABLE = re.compile(r"[:\n\r\0]")
 """In a path: Java takes what follows a colon for another archive."""
 
@@ -128,7 +128,7 @@ def _make_in_background(archive: Path) -> None:
         _LOG.debug("no class archive: %s is not this user's alone", archive.parent)
         return
     begun = archive.with_suffix(".begun")
-    if begun.exists() and time.time() - begun.stat().st_mtime < _MADE_WITHIN_S:
+    if begun.exists() and time.time() - begun.stat().st_mtime < MADE_WITHIN_S:
         return
     with begun.open("w") as said:
         subprocess.Popen(

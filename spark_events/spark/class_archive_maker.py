@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_events.spark.archive_check import keep
-from spark_events.spark.class_archive import JVM_OPTIONS, QUIET_ARCHIVE, SETTING, quoted
+from spark_events.spark.class_archive import JVM_OPTIONS, MADE_WITHIN_S, QUIET_ARCHIVE, SETTING, quoted
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_UNFINISHED = ".new"
 
 
 def make(archive: Path, conf: Mapping[str, str] | None = None) -> None:
@@ -28,7 +31,8 @@ def make(archive: Path, conf: Mapping[str, str] | None = None) -> None:
         OSError: the file cannot be written.
     """
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    unfinished = archive.with_suffix(f".{os.getpid()}.new")
+    remove_unfinished(archive.parent)
+    unfinished = archive.with_suffix(f".{os.getpid()}{_UNFINISHED}")
     making = quoted(f"-XX:ArchiveClassesAtExit={unfinished}")
     os.environ[JVM_OPTIONS] = f"{making} {QUIET_ARCHIVE} {os.environ.get(JVM_OPTIONS, '')}"
     os.environ[SETTING] = "off"
@@ -42,6 +46,13 @@ def make(archive: Path, conf: Mapping[str, str] | None = None) -> None:
         keep(unfinished, archive)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what makers have left that were killed, each time as much as an archive."""
+    for left in folder.glob(f"*{_UNFINISHED}"):
+        if time.time() - left.stat().st_mtime > MADE_WITHIN_S:
+            left.unlink(missing_ok=True)
 
 
 def _run_application(folder: Path, conf: Mapping[str, str]) -> Any:

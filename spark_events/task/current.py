@@ -14,7 +14,7 @@ from spark_events.task.driver_link import driver_link
 from spark_events.task.failed_tasks import report_failures
 from spark_events.task.report import TaskReport, accumulators
 from spark_events.task.traces import enter_trace
-from spark_events.task.values import number_of
+from spark_events.task.values import MOST_ATTRIBUTES, Value, attributes_of, number_of
 
 in_batch: ContextVar[Callable[[], TaskReport | None] | None] = ContextVar("in_batch", default=None)
 """In the driver, returns the report of the ``foreachBatch`` function that runs in this thread."""
@@ -111,6 +111,20 @@ def drop_value(what: str, value: Any, why: str = "is not a finite number") -> No
     if (report := current_report()) is not None:
         report.drop("values")
     say_once(what, f"what was given ({type(value).__name__}) {why}; it is dropped, and counted")
+
+
+def attributes_for(what: str, given: dict[str, Any]) -> dict[str, Value]:
+    """Return attributes that the driver can take; those beyond the limit are counted, and that is said once.
+
+    Args:
+        what: they are of.
+        given: by the user's code.
+    """
+    beyond = len(given) - MOST_ATTRIBUTES
+    if beyond > 0 and (report := current_report()) is not None:
+        report.drop("values", beyond)
+        say_once(f"{what} (attributes)", f"it has more than {MOST_ATTRIBUTES}; they are dropped, and counted")
+    return attributes_of(given)
 
 
 def leave_out(what: str, others: Sequence[Any]) -> None:

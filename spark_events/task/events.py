@@ -8,9 +8,9 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from spark_events.task.current import current_report, drop_value, leave_out, say_once
+from spark_events.task.current import attributes_for, current_report, drop_value, leave_out, say_once
 from spark_events.task.report import MOST_EVENTS
-from spark_events.task.values import LONGEST_TEXT, NOT_GIVEN, attributes_of, name_of, taken, text_of
+from spark_events.task.values import LONGEST_TEXT, NOT_GIVEN, name_of, taken, text_of
 
 SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _AS_IN_LOGGING = {"WARNING": "WARN", "CRITICAL": "FATAL"}
@@ -65,7 +65,7 @@ def _report(name: str, body: str, severity: str, attributes: dict[str, Any]) -> 
             "name": name,
             "body": text_of(body),
             "severity": known,
-            "attributes": attributes_of(attributes),
+            "attributes": attributes_for("task.event", attributes),
             "time_ns": time.time_ns(),
             "span": report.open[-1] if report.open else None,
         }

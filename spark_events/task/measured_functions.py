@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
@@ -53,7 +53,9 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     # What is in another callable object its own pickling may leave out, such as a lock.
     copied = functools.WRAPPER_UPDATES if isinstance(function, FunctionType) else ()
 
-    @functools.wraps(function, updated=copied)
+    named_as = _readable(function, functools.WRAPPER_ASSIGNMENTS)
+
+    @functools.wraps(function, named_as, copied)
     def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
         nonlocal until_timed, called
         calls.inc()
@@ -73,13 +75,23 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
             times.update(time.perf_counter() - began)
         return returned
 
-    if not hasattr(function, "__name__"):
+    if "__name__" not in named_as:
         wrapper.__name__ = type(function).__name__  # as PySpark names a UDF, and its column
     setattr(wrapper, _MEASURED, True)
     with suppress(Exception):  # not every function in C has one
         # applyInPandas counts the parameters, and looks no further than at this function.
         wrapper.__signature__ = _shape_of(function)  # type: ignore[attr-defined]
     return wrapper
+
+
+def _readable(function: object, names: Sequence[str]) -> list[str]:
+    """Return which attributes an object has; a partial has no name, and a user's class may raise anything."""
+    there = []
+    for name in names:
+        with suppress(Exception):
+            getattr(function, name)
+            there.append(name)
+    return there
 
 
 def _shape_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -142,9 +142,9 @@ class TaskReport:
         self.drop(kind)
         return False
 
-    def drop(self, kind: str) -> None:
-        """Count one thing too many."""
-        self.dropped[kind] = self.dropped.get(kind, 0) + 1
+    def drop(self, kind: str, number: int = 1) -> None:
+        """Count what is too many."""
+        self.dropped[kind] = self.dropped.get(kind, 0) + number
 
     def place(self) -> TracePlace | None:
         """Return where in a trace the task is now: in its innermost span, its own, or that of its stage.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from spark_events.task.current import current_report, leave_out, say_once
+from spark_events.task.current import attributes_for, current_report, leave_out, say_once
 from spark_events.task.report import MOST_SPANS, TaskReport
 from spark_events.task.traces import enter_trace, leave_trace, new_span_id
-from spark_events.task.values import NOT_GIVEN, Value, attributes_of, error_of, name_of, taken
+from spark_events.task.values import NOT_GIVEN, Value, error_of, name_of, taken
 
 
 class TaskSpan:
@@ -22,7 +22,7 @@ class TaskSpan:
     def set_attribute(self, key: str, value: Any) -> None:
         """Set an attribute; all but numbers, booleans and texts become texts."""
         try:
-            merged = attributes_of({**self._attributes, name_of(key): value})
+            merged = attributes_for("task.span", {**self._attributes, name_of(key): value})
             self._attributes.clear()
             self._attributes.update(merged)
         except Exception as error:  # another thread's, say
@@ -75,7 +75,7 @@ def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, 
             return None
         kept: dict[str, Any] = {
             "name": name,
-            "attributes": attributes_of(attributes),
+            "attributes": attributes_for("task.span", attributes),
             "start_ns": time.time_ns(),
             "id": new_span_id(),
             "parent": report.open[-1] if report.open else None,

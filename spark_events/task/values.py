@@ -8,7 +8,7 @@ from typing import Any
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
-_MOST_ATTRIBUTES = 50
+MOST_ATTRIBUTES = 50
 _SEQUENCES = (list, tuple, bytes)
 ERROR_TEXT_S = 0.5
 """How long a task waits for the text of an exception that one of its spans tells."""
@@ -59,7 +59,7 @@ def text_of(value: Any) -> str:
 
 def attributes_of(given: dict[str, Any]) -> dict[str, Value]:
     """Return attributes that the driver can take as they are, no more than the limit."""
-    return {name_of(key): plain(value) for key, value in list(given.items())[:_MOST_ATTRIBUTES]}
+    return {name_of(key): plain(value) for key, value in list(given.items())[:MOST_ATTRIBUTES]}
 
 
 def name_of(value: Any) -> str:

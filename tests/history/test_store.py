@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -394,6 +395,19 @@ def test_a_file_that_is_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
     cut = next(path for path in sorted(store.rglob("*.parquet")) if "part=checkpoints" in str(path))
     cut.write_bytes(cut.read_bytes()[:50])
     with pytest.raises(ConfigError, match=f"{cut.name}.*; restore the file, or make a new store"):
+        HistoryStore(duckdb, str(store)).history(Sla(1)).tables()
+
+
+@pytest.mark.parametrize("at", ["head", "middle", "footer"])
+def test_a_file_that_is_damaged(duckdb: DuckDb, tmp_path: Path, at: str) -> None:
+    """A bad block of a disk: the file has as many bytes as before."""
+    store = _of_two_days(duckdb, tmp_path)
+    damaged = next(path for path in sorted(store.rglob("*.parquet")) if "part=others" in str(path))
+    content = bytearray(damaged.read_bytes())
+    begin = {"head": 4, "middle": len(content) // 4, "footer": len(content) - 120}[at]
+    content[begin : begin + 100] = random.Random(7).randbytes(100)
+    damaged.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"restore the file, or make a new store of the events$"):
         HistoryStore(duckdb, str(store)).history(Sla(1)).tables()
 
 

@@ -128,6 +128,32 @@ def test_a_count_that_no_other_program_can_read(worker: Worker) -> None:
     assert sent["dropped"] == {"values": 1}
 
 
+def test_an_event_and_a_span_with_many_attributes(worker: Worker) -> None:
+    task.event("Many", **{f"a{number}": number for number in range(80)})
+    with task.span("lookup", **{f"a{number}": number for number in range(49)}) as span:
+        span.set_attribute("b", 1)
+        span.set_attribute("c", 2)
+        span.set_attribute("b", 3)
+    sent = worker.end_task()
+    assert [len(sent[kind][0]["attributes"]) for kind in ("events", "spans")] == [50, 50]
+    assert sent["spans"][0]["attributes"]["b"] == 3
+    assert sent["dropped"] == {"values": 31}
+
+
+class Model(dict[str, int]):
+    """Attributes as items, a class that is called: it raises another error than AttributeError."""
+
+    __getattr__ = dict.__getitem__
+
+    def __call__(self, row: int) -> int:
+        return row + self["a"]
+
+
+def test_a_function_without_a_name_that_says_so_in_its_own_way(worker: Worker) -> None:
+    assert task.measured(Model(a=1))(2) == 3
+    assert task.measured(Model(a=1)).__name__ == "Model"
+
+
 def test_small_numbers_of_libraries(worker: Worker) -> None:
     """They would overflow, or add up as bits do."""
     np = pytest.importorskip("numpy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ with needs_extra("report", "duckdb", "reading stored events without Spark"):
 _MEMORY = "600MB"
 """What DuckDB may hold; what is beyond it goes to a temporary folder."""
 _ROWS_AT_ONCE = 10_000
+_DAMAGED = re.compile("Failed to read file|Could not read enough bytes")
 _RESTORE = "restore the file, or make a new store of the events"
 TOO_LONG = "maximum_object_size"
 """In the error of a line that is longer than DuckDB is told to read."""
@@ -120,7 +122,7 @@ class DuckDbTables:
         try:
             odd_file = next(odd, None)
         except StorageError as error:
-            raise StorageError(f"{error}; {_RESTORE}") from error
+            raise error if _RESTORE in str(error) else StorageError(f"{error}; {_RESTORE}") from error
         if odd_file is not None:
             file, mistyped, _ = odd_file
             what = f"column {mistyped} of another type" if mistyped else f"no column {first}"
@@ -186,11 +188,14 @@ def interruptible() -> Iterator[None]:
     """Raise KeyboardInterrupt for DuckDB's own error after Ctrl-C."""
     try:
         yield
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
-        if TOO_LONG in str(error):
+    except duckdb.Error as error:
+        text = str(error).partition("\n")[0].strip()
+        if type(error) is duckdb.Error:  # what Parquet's own encoding has no meaning for, wherever it is
+            raise StorageError(f"a Parquet file is damaged ({text}); {_RESTORE}") from error
+        if TOO_LONG in text or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
             raise
         # A file that is cut off or damaged, or a disk that is full; its first line has the file's name.
-        raise StorageError(str(error).partition("\n")[0]) from error
+        raise StorageError(f"{text}; {_RESTORE}" if _DAMAGED.search(text) else text) from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from None
