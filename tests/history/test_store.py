@@ -347,6 +347,14 @@ def _of_two_days(duckdb: DuckDb, tmp_path: Path) -> Path:
     return store
 
 
+def test_a_file_in_the_place_of_a_store(duckdb: DuckDb, tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("")
+    with pytest.raises(
+        ConfigError, match=r"--store .*/store: is not a folder that can be written .*; give a new"
+    ):
+        _of_two_days(duckdb, tmp_path)
+
+
 @pytest.mark.parametrize("what", ["part=others", "part=checkpoints", "sums"])
 def test_a_file_that_is_missing(duckdb: DuckDb, tmp_path: Path, what: str) -> None:
     """It is named: without it, the report would be too good."""

@@ -19,6 +19,7 @@ from spark_events.spark.class_archive import (
     can_be_made,
     quoted,
 )
+from spark_events.spark.class_archive_maker import remove_unfinished
 from tests.support.applications import without_jvms_words
 from tests.support.waiting import wait_until
 
@@ -52,6 +53,17 @@ def start(**environment: str) -> list[str]:
     done = start_with(**environment)
     assert without_jvms_words(done.stderr) == []
     return done.stdout.splitlines()
+
+
+def test_what_killed_makers_have_left(tmp_path: Path) -> None:
+    """Each has a name of its own, and as many bytes as an archive; one that is being made stays."""
+    old, new, archive = (tmp_path / name for name in ("spark-a.1.new", "spark-a.2.new", "spark-a.jsa"))
+    for file in (old, new, archive):
+        file.write_bytes(b"x")
+    for file in (old, archive):
+        os.utime(file, (1, 1))
+    remove_unfinished(tmp_path)
+    assert [file.exists() for file in (old, new, archive)] == [False, True, True]
 
 
 @pytest.mark.spark

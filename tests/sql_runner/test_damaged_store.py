@@ -38,7 +38,9 @@ from tests.support.sql_truth_deploy import Known
 def test_a_history(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "history" / "q").mkdir(parents=True)
     (tmp_path / "history" / "q" / "000000000000001-x.json").write_bytes(content)
-    with pytest.raises(StoreError, match=r"history/q/000000000000001-x.json is not what this version"):
+    with pytest.raises(
+        StoreError, match=r"history/q/000000000000001-x\.json is not what this version.*; remove it to leave"
+    ):
         read_history(Store(str(tmp_path)), "q")
 
 
@@ -59,6 +61,12 @@ def test_a_lease_with_a_value_of_another_type(store: Store, key: str, value: Any
     _change(store, "locks/l/000000001.json", key, value)
     with pytest.raises(DamagedFile, match=r"locks/l/000000001\.json.* is not what this version"):
         Lease(store, "locks/l", "it", 30_000).holder()
+    for subject, holder in (
+        ("application q", "application q"),
+        ("another deployment is running", "deployment"),
+    ):
+        with pytest.raises(DamagedFile, match=f"; if no {holder} is running, remove this file"):
+            Lease(store, "locks/l", subject, 30_000).holder()
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,19 @@ class StoreIndex:
             self._refuse_others(names)
 
     def begin(self) -> None:
-        """Write down that this is a store, unless that is known: an interrupted process may leave no more."""
-        if not self._number and _name(_BEGUN) not in self._files.names():
-            self._files.create(_name(_BEGUN), _content(Contents()))
+        """Write down that this is a store, unless that is known: an interrupted process may leave no more.
+
+        Raises:
+            ConfigError: the folder cannot be made, or not be written.
+        """
+        try:
+            if not self._number and _name(_BEGUN) not in self._files.names():
+                self._files.create(_name(_BEGUN), _content(Contents()))
+        except OSError as error:
+            raise ConfigError(
+                f"--store {self._path}: is not a folder that can be written ({error.strerror or error}); "
+                "give a new one, or one that a report has made"
+            ) from error
 
     def _refuse_others(self, names: Iterable[str]) -> None:
         """Refuse a folder without an index that has something in it.

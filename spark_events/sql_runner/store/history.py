@@ -100,5 +100,6 @@ def _read_entry(store: Store, path: str, entry: bytes) -> Deployment:
         return with_types(Deployment, orjson.loads(entry))
     except (ValueError, TypeError) as error:
         raise StoreError(
-            f"store {store.url}: {path} is not what this version of spark-events writes ({error})"
+            f"store {store.url}: {path} is not what this version of spark-events writes ({error}); remove it "
+            "to leave this deployment out"
         ) from error

@@ -187,8 +187,9 @@ class Lease:
                     return max(numbers), LeaseHolder.parse(data)
                 except DamagedFile as error:
                     file = f"{self._store.url}/{self._file(max(numbers))}"
+                    holder = self._subject.removeprefix("another ").removesuffix(" is running")
                     raise DamagedFile(
-                        f"{file}: {error}; if no deployment is running, remove this file"
+                        f"{file}: {error}; if no {holder} is running, remove this file"
                     ) from error
             # The file was removed after it was listed, by a successor, which is now the newest.
         return 0, None
