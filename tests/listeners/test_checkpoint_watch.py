@@ -285,3 +285,18 @@ def test_a_query_that_starts_again_with_another_name() -> None:
     assert feed.gauge("app.query.orders.checkpointOwed") == 0
     assert feed.gauge("app.query.exports.checkpointSlaMet") == 1
     assert times(of(feed.end())) == []
+
+
+def test_a_run_that_ends_after_the_next_has_begun() -> None:
+    """The query runs on, and owes its commits."""
+    begun = [r.query_started(0), r.progress(100, 0), r.query_started(300, "run-2")]
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), *begun, r.terminated())
+    feed(r.batch_begins(400, 1, "run-2"))
+    feed.tick(60_000)
+    assert len(of(feed.end())) == 1
+
+
+def test_what_was_overdue_before_the_query_got_another_name() -> None:
+    """A replay tells of it, too, which has no clock."""
+    failed = [r.query_started(0), r.progress(100, 0), r.terminated(exception=BOOM)]
+    assert times(told([*failed, r.query_started(5_000, "run-2", name="exports")])) == [1_200]

@@ -190,8 +190,10 @@ def interruptible() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         text = str(error).partition("\n")[0].strip()
-        if type(error) is duckdb.Error:  # what Parquet's own encoding has no meaning for, wherever it is
-            raise StorageError(f"a Parquet file is damaged ({text}); {_RESTORE}") from error
+        if (
+            type(error) is duckdb.Error
+        ):  # such as of what Parquet's encoding has no meaning for; it names no file
+            raise StorageError(f"a Parquet file may be damaged ({text}): {_RESTORE}") from error
         if TOO_LONG in text or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
             raise
         # A file that is cut off or damaged, or a disk that is full; its first line has the file's name.

@@ -206,6 +206,10 @@ class QueryListener:
         query.end(run, status, time_ms, attributes)
         self._ended(query, run, time_ms, on_purpose=True)
 
+    def _runs(self, query: StreamingQuery) -> bool:
+        """Return whether a run of a query goes on: one may end after the next has begun."""
+        return any(query is running for running, _ in self._running.values())
+
     def _last_of(self, name: str) -> StreamingQuery | None:
         """Return the query that had a name last; None while one has it."""
         if any(run.name == name for _, run in self._running.values()):
@@ -216,13 +220,13 @@ class QueryListener:
     def _ended(self, query: StreamingQuery, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
         # Sessions do not know each other's names.
         others = [other for _, other in self._running.values() if other.name == run.name]
-        if others:
+        if others and not self._runs(query):
             query.leave_name()
         series = self._series.of(run.name) if others else None
         if series is not None and series.shows(run):
             series.show(others[-1], time_ms)
         self._series.ended(run, time_ms, on_purpose)
-        if all(query is not other for other, _ in self._running.values()):
+        if not self._runs(query):
             self._over.pop(run.query_id, None)
             self._over[run.query_id] = None
 

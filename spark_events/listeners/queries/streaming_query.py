@@ -180,6 +180,7 @@ class StreamingQuery:
 
     def _take_watch(self, series: QuerySeries, last: StreamingQuery | None, time_ms: int) -> None:
         """Let the clock of a name go on in the query that has the name now."""
+        self._check(time_ms)
         if series is not self.series:  # which is another name's
             self._watch.leave()
             self.series = series
@@ -189,10 +190,14 @@ class StreamingQuery:
             self._watch = self._new_watch(series.sla)
 
     def _hand_over_watch(self, time_ms: int) -> CheckpointWatch:
-        if self._newest is not None:
-            self._watch.check(self._newest, time_ms)
+        self._check(time_ms)
         watch, self._watch = self._watch, self._new_watch(None)
         return watch
+
+    def _check(self, time_ms: int) -> None:
+        """Report what was overdue by then, as of the run before."""
+        if self._newest is not None:
+            self._watch.check(self._newest, time_ms)
 
     def _new_watch(self, sla: SlaMetrics | None) -> CheckpointWatch:
         return CheckpointWatch(self._context.emitter, sla, self._idle_interval)
