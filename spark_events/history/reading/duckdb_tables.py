@@ -190,11 +190,9 @@ def interruptible() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         text = str(error).partition("\n")[0].strip()
-        if (
-            type(error) is duckdb.Error
-        ):  # such as of what Parquet's encoding has no meaning for; it names no file
+        if type(error) is duckdb.Error:  # of what has no meaning in Parquet, say; it names no file
             raise StorageError(f"a Parquet file may be damaged ({text}): {_RESTORE}") from error
-        if TOO_LONG in text or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+        if TOO_LONG in str(error) or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
             raise
         # A file that is cut off or damaged, or a disk that is full; its first line has the file's name.
         raise StorageError(f"{text}; {_RESTORE}" if _DAMAGED.search(text) else text) from error

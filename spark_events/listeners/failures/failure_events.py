@@ -143,10 +143,8 @@ class FailureEvents:
 
         Of a query or the application, no stage is known: it fails with what its job failed of.
         """
-        lost, said = (
-            self.executor_ends.cause_of(failure, stage),
-            f"{failure.exception_type}: {failure.message}",
-        )
+        lost = self.executor_ends.cause_of(failure, stage)
+        said = f"{failure.exception_type}: {failure.message}"
         if lost is not None:
             self._of_lost = said, lost
         elif stage is None and said == self._of_lost[0]:

@@ -214,8 +214,8 @@ class QueryListener:
         """Return the query that had a name last; None while one has it."""
         if any(run.name == name for _, run in self._running.values()):
             return None
-        over = (self._queries[query_id] for query_id in reversed(self._over))
-        return next((query for query in over if query.name == name), None)
+        over = (self._queries.get(query_id) for query_id in reversed(self._over))
+        return next((query for query in over if query is not None and query.name == name), None)
 
     def _ended(self, query: StreamingQuery, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
         # Sessions do not know each other's names.
