@@ -30,11 +30,10 @@ _NEW_EACH_TIME = re.compile(
     r"|(?:.*[^0-9a-f])?[0-9a-f]{8}(?P<dash>-?)(?:[0-9a-f]{4}(?P=dash)){3}[0-9a-f]{12}(?:[^0-9a-f].*)?\.[a-z]\w*",
     re.IGNORECASE,
 )
-
-
 _IDENTIFIER = r'(?:"[^"]{1,200}"|`[^`]{1,200}`|\[[^\]]{1,200}\]|[^\s."`\[\]]{1,200})'
 _WITH_ALIAS = re.compile(
-    rf"({_IDENTIFIER}(?:\.{_IDENTIFIER}){{0,3}})\s+(?:AS\s+)?{_IDENTIFIER}", re.IGNORECASE
+    rf"(?!(?:ONLY|LATERAL|TABLE)\s)({_IDENTIFIER}(?:\.{_IDENTIFIER}){{0,3}})\s+(?:AS\s+)?{_IDENTIFIER}",
+    re.IGNORECASE,
 )
 """A table as databases take it in the place of a query, such as ``orders AS o``."""
 

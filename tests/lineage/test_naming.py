@@ -91,6 +91,7 @@ def test_many_paths_are_the_folder_that_has_them_all() -> None:
             "postgres://db:5432",
             "shop.sales.all orders",
         ),
+        ("jdbc:postgresql://db/shop", "ONLY orders", "postgres://db:5432", "shop.public.ONLY orders"),
         ("jdbc:mysql://db/shop", '"the orders"', "mysql://db:3306", "shop.the orders"),
         ("nonsense", "orders", "jdbc", "orders"),
     ],

@@ -247,6 +247,41 @@ def test_what_a_query_failed_with_ends_the_program(
     }
 
 
+def test_a_query_that_fails_while_the_failure_of_another_is_handled() -> None:
+    """The program ends with the last one."""
+    raised = (
+        'Traceback (most recent call last):\n  File "/jobs/app.py", line {line}, in <module>\n    q.awaitTermination()\n'
+        "pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = {line}, runId = 2] "
+        "terminated with exception: [X] {said} SQLSTATE: 22012 SQLSTATE: XXKST\n=== Streaming Query ===\n"
+        "Identifier: q [id = {line}, runId = 2]\n"
+    )
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    failure = parse_failure(raised.format(line=7, said="first") + link + raised.format(line=9, said="second"))
+    assert (failure.message, failure.code and failure.code.line_number) == ("second", 9)
+
+
+@pytest.mark.parametrize(
+    ("thrown", "said"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "/jobs/app.py", line 9, in load\n    get(url)\n'
+            "requests.exceptions.ConnectionError: refused\n",
+            "requests.exceptions.ConnectionError: refused",
+        ),
+        ("java.net.ConnectException: refused\n\tat a.B.c(B.java:1)\n", "ConnectException: refused"),
+    ],
+    ids=["Python", "Java"],
+)
+def test_the_class_of_what_a_driver_passes_on(thrown: str, said: str) -> None:
+    """As it is said of its job: of Python's, as tracebacks do."""
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/app.py", line 29, in <module>\n    rows.count()\n'
+        "py4j.protocol.Py4JJavaError: An error occurred while calling z:a.B.collectAndServe.\n"
+        f": org.apache.spark.SparkException: {LOST_TASK}{thrown}"
+    )
+    assert in_one_line(parse_failure(text)) == said
+
+
 @pytest.mark.parametrize(
     ("place", "code"),
     [

@@ -28,6 +28,10 @@ except SystemExit:
 """
 
 
+TRACED = 'Traceback (most recent call last):\n  File "/jobs/app.py", line 3, in <module>\n    main()\n'
+"""What ``traceback.format_exc()`` returns, which a program may exit with."""
+
+
 @pytest.mark.parametrize(
     ("code", "exit_code", "said"),
     [
@@ -36,6 +40,7 @@ except SystemExit:
         ("no orders today", 1, "no orders today"),
         (ValueError("no orders: 'x'"), 1, "no orders: 'x'"),
         ([1], 1, None),
+        (f"{TRACED}SystemExit: no orders", 1, "no orders"),
     ],
 )
 def test_what_a_program_says_that_exits(code: object, exit_code: int, said: str | None) -> None:

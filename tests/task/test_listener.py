@@ -213,6 +213,15 @@ def test_the_same_bad_job_again_and_again(caplog: pytest.LogCaptureFixture, made
     assert seen(feed.end(), "Still")
 
 
+def test_a_job_whose_names_differ_in_words_has_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    feed = Feed()(r.application_start())
+    words = ["".join(letters) for letters in product("abcdefgh", repeat=3)]
+    feed(report(0, 0, metrics=[["counter", word, [], 1] for word in words], events=[*map(_event, words)]))
+    assert feed.gauge("app.task.dropped.series.dropped") == len(words) - 100
+    said = [line for line in caplog.messages if line.startswith("tasks report too many")]
+    assert len(said) == 2
+
+
 def test_nothing_is_said_of_what_was_not_dropped(caplog: pytest.LogCaptureFixture) -> None:
     feed = Feed()(r.application_start())
     feed(report(0, 0, dropped={"series": 3, "spans": 0}))

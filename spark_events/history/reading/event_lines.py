@@ -108,7 +108,7 @@ class EventLines:
                 raise NothingToReadError(f"{path}: {why}{NOTHING}")
 
     def read(self) -> Iterator[StoredEvent]:
-        """Yield what was not read before, in the order of time.
+        """Yield what was not read before, in the order of time, but for what comes a thousand events late.
 
         A file may have an event some places after later ones: of a commit that was due, when it did not come.
         """

@@ -159,8 +159,6 @@ def _word(value: bool | None) -> str | None:
 _LONGEST = 1_000
 _MOST_LINES = 100
 _OF_PYSPARK = "pyspark.errors."
-_PASSED_ON = "\n: "
-"""Before what Java threw, where Python's Py4JJavaError passes it on."""
 
 
 def in_one_line(failure: Failure) -> str:
@@ -192,11 +190,11 @@ def _class_name(failure: Failure) -> str:
 
 
 def _is_of_python(name: str, text: str) -> bool:
-    # From the first traceback on: a message may quote others.
-    _, traceback, raised = text.partition(_PASSED_ON)[0].partition(TRACEBACK)
-    return (
-        bool(traceback) and re.search(rf"^[ |]*{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
-    )
+    # From the first traceback on: a message may quote others. It is below the frames, if there are any; what
+    # Java threw is below other text, or frames that begin with a tab.
+    _, traceback, raised = text.partition(TRACEBACK)
+    below = rf"(?:\A|^[ |][^\n]*)\n[ |]*{re.escape(name)}(?::|\s*$)"
+    return bool(traceback) and re.search(below, raised, re.MULTILINE) is not None
 
 
 def _begins(said: str, name: str) -> bool:

@@ -34,7 +34,7 @@ _WRITE_FAILED = re.compile(
 _STREAM_FAILED = ".StreamingQueryException"
 # "[STREAM_FAILED] Query [id = …, runId = …] terminated with exception:", and then what the query failed with.
 _TERMINATED = re.compile(
-    r"StreamingQueryException: [^\n]{0,200}? terminated with exception: (?P<inner>.*?)"
+    r"StreamingQueryException: [^\n]{0,200}? terminated with exception: (.*?)"
     r"(?=(?: SQLSTATE: XXKST)?\n=== Streaming Query ===|\Z)",
     re.DOTALL,
 )
@@ -57,8 +57,8 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         error_class: Spark's error condition, if the record names it.
     """
     raised = innermost_error(text)
-    if raised and raised.type.endswith(_STREAM_FAILED) and (terminated := _TERMINATED.search(text)):
-        failure = parse_failure(terminated["inner"])
+    if raised and raised.type.endswith(_STREAM_FAILED) and (terminated := _TERMINATED.findall(text)):
+        failure = parse_failure(terminated[-1])  # before it may be one that was being handled
         return replace(
             failure,
             exception_type=failure.exception_type or raised.type,

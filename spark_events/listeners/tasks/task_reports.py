@@ -107,6 +107,7 @@ class TaskReportListener:
         self._series: dict[_Key, Any] = {}
         self._series_of: collections.Counter[str] = collections.Counter()
         self._warned: set[tuple[str, str]] = set()
+        self._warnings = 0
         self._names_of = {kind: _Names() for kind in ("series", "events")}
         self._early: list[dict[str, Any]] = []
         self._counters = TaskCounters(context)
@@ -220,9 +221,11 @@ class TaskReportListener:
         """
         if number <= 0:
             return
-        about = (kind, without_numbers(name))
-        if about not in self._warned and len(self._warned) < _MOST_WARNINGS:
-            self._warned.add(about)
+        # The next run of a job is another stage, with names that differ in numbers.
+        about = {(kind, without_numbers(name)), (kind, whose or name)}
+        if self._warned.isdisjoint(about) and self._warnings < _MOST_WARNINGS:
+            self._warned |= about
+            self._warnings += 1
             named = f"{' with other names, such as' if whose else ' named'} {name[:_SHOWN]!r}" if name else ""
             logger.warning(
                 "tasks report too many %s%s; what is beyond the limits is dropped and counted: "
@@ -245,15 +248,16 @@ class TaskReportListener:
         key = kind, name, labels, query_name
         metric = self._series.get(key)
         if metric is None:
-            whose, alike = query_name or str(stage), self._series_of[without_numbers(name)]
-            most = _MOST_SERIES if alike >= _FEWEST_SERIES_OF_NAME else 2 * _MOST_SERIES
-            if alike >= _MOST_SERIES_OF_NAME or len(self._series) >= most:
+            whose, alike = query_name or str(stage), without_numbers(name)
+            of_name = self._series_of[alike]
+            most = _MOST_SERIES if of_name >= _FEWEST_SERIES_OF_NAME else 2 * _MOST_SERIES
+            if of_name >= _MOST_SERIES_OF_NAME or len(self._series) >= most:
                 self._drop("series", name=name)
                 return False
             if not self._names_of["series"].take(name, whose, _MOST_SERIES):
                 self._drop("series", name=name, whose=whose)
                 return False
-            self._series_of[without_numbers(name)] += 1
+            self._series_of[alike] += 1
             clean = self._context.redact_name
             group = self._group(tuple((label, clean(text)) for label, text in labels), query_name)
             metric = self._series[key] = _registered(kind, clean(name), group)

@@ -225,7 +225,8 @@ def said_by_exit(code: object) -> str | None:
     """Return what a program says that ends with ``sys.exit("no orders")``, as Python prints exceptions."""
     if not isinstance(code, (str, BaseException)):
         return None
-    return f"{TRACEBACK}\nSystemExit: {text_of(code)}"
+    said = text_of(code)
+    return said if TRACEBACK in said else f"{TRACEBACK}\nSystemExit: {said}"
 
 
 class _Exit(SystemExit):
