@@ -61,12 +61,11 @@ def test_a_lease_with_a_value_of_another_type(store: Store, key: str, value: Any
     _change(store, "locks/l/000000001.json", key, value)
     with pytest.raises(DamagedFile, match=r"locks/l/000000001\.json.* is not what this version"):
         Lease(store, "locks/l", "it", 30_000).holder()
-    for subject, holder in (
-        ("application q", "application q"),
-        ("another deployment is running", "deployment"),
-    ):
+    of_application = Lease(store, "locks/l", "application q", 30_000)
+    of_deployment = Lease(store, "locks/l", "another deployment is running", 30_000, holder="deployment")
+    for lease, holder in ((of_application, "application q"), (of_deployment, "deployment")):
         with pytest.raises(DamagedFile, match=f"; if no {holder} is running, remove this file"):
-            Lease(store, "locks/l", subject, 30_000).holder()
+            lease.holder()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ with needs_extra("report", "duckdb", "reading stored events without Spark"):
 _MEMORY = "600MB"
 """What DuckDB may hold; what is beyond it goes to a temporary folder."""
 _ROWS_AT_ONCE = 10_000
-_DAMAGED = re.compile("Failed to read file|Could not read enough bytes")
+_DAMAGED = re.compile(
+    "Failed to read file|Could not read enough bytes|too small to be a Parquet file|No magic bytes found"
+)
 _RESTORE = "restore the file, or make a new store of the events"
 TOO_LONG = "maximum_object_size"
 """In the error of a line that is longer than DuckDB is told to read."""
@@ -33,6 +35,18 @@ TOO_LONG = "maximum_object_size"
 
 class StorageError(ConfigError):
     """The error of a file that cannot be read or written."""
+
+
+class DamagedFileError(StorageError):
+    """The error of a file that is there, and is not as it was written.
+
+    Args:
+        what: is wrong, in a sentence; it is followed by what to do where the file is of a store.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; {_RESTORE}")
+        self.what = what
 
 
 class DuckDbTables:
@@ -119,14 +133,10 @@ class DuckDbTables:
             f"FROM parquet_schema({names}) LEFT JOIN (VALUES {wanted}) AS w (name, is_text) USING (name) "
             "GROUP BY file_name HAVING mistyped IS NOT NULL OR of_first = 0 ORDER BY file_name LIMIT 1"
         )
-        try:
-            odd_file = next(odd, None)
-        except StorageError as error:
-            raise error if _RESTORE in str(error) else StorageError(f"{error}; {_RESTORE}") from error
-        if odd_file is not None:
+        if (odd_file := next(odd, None)) is not None:
             file, mistyped, _ = odd_file
             what = f"column {mistyped} of another type" if mistyped else f"no column {first}"
-            raise ConfigError(f"{file}: has {what}, so it is not what was written; {_RESTORE}")
+            raise DamagedFileError(f"{file}: has {what}, so it is not what was written")
 
     def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:
         """Write the rows of a query; see ``Database.to_parquet``."""
@@ -185,17 +195,17 @@ class DuckDbTables:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt for DuckDB's own error after Ctrl-C."""
+    """Raise errors of ours for DuckDB's own of files, and KeyboardInterrupt for that after Ctrl-C."""
     try:
         yield
     except duckdb.Error as error:
         text = str(error).partition("\n")[0].strip()
         if type(error) is duckdb.Error:  # of what has no meaning in Parquet, say; it names no file
-            raise StorageError(f"a Parquet file may be damaged ({text}): {_RESTORE}") from error
+            raise DamagedFileError(f"a Parquet file may be damaged ({text})") from error
         if TOO_LONG in str(error) or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
             raise
         # A file that is cut off or damaged, or a disk that is full; its first line has the file's name.
-        raise StorageError(f"{text}; {_RESTORE}" if _DAMAGED.search(text) else text) from error
+        raise (DamagedFileError if _DAMAGED.search(text) else StorageError)(text) from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from None

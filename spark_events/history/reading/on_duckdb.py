@@ -10,7 +10,7 @@ from spark_events.api.errors import needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.history.reading.dialect import DUCKDB
 from spark_events.history.reading.duckdb_sql import events_of, text_of
-from spark_events.history.reading.duckdb_tables import TOO_LONG, DuckDbTables, StorageError
+from spark_events.history.reading.duckdb_tables import TOO_LONG, DamagedFileError, DuckDbTables, StorageError
 from spark_events.history.reading.facts import (
     COLLAPSED,
     COLUMNS,
@@ -274,4 +274,5 @@ def _is_cut(name: str) -> bool:
 
 def _unreadable(paths: Sequence[str], error: Exception) -> ConfigError:
     shown = ", ".join(map(path_without_secrets, paths))
-    return ConfigError(f"{shown}: cannot be read: {text_without_url_secrets(str(error))}")
+    what = error.what if isinstance(error, DamagedFileError) else str(error)  # they are of no store
+    return ConfigError(f"{shown}: cannot be read: {text_without_url_secrets(what)}")

@@ -127,7 +127,8 @@ class Workspace:
             yield lease
 
     def _deploy_lease(self) -> Lease:
-        return Lease(self.store, layout.DEPLOY_LEASE, "another deployment is running", _DEPLOY_LEASE_MS)
+        subject = "another deployment is running"
+        return Lease(self.store, layout.DEPLOY_LEASE, subject, _DEPLOY_LEASE_MS, holder="deployment")
 
     def deployer(self, lease: Lease, analyst: Analyst | None) -> Deployer:
         """Return a deployer that works under a lease; without an analyst, it can only stop queries."""

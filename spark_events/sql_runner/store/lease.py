@@ -73,14 +73,22 @@ class Lease:
         subject: what it is about, for errors.
         lease_ms: how long its holder may be silent, in ms.
         clock: returns the current time in ms since the epoch; by default, the store's.
+        holder: what takes it, for errors; by default, its subject.
     """
 
     def __init__(
-        self, store: Store, folder: str, subject: str, lease_ms: int, clock: Callable[[], int] | None = None
+        self,
+        store: Store,
+        folder: str,
+        subject: str,
+        lease_ms: int,
+        clock: Callable[[], int] | None = None,
+        holder: str = "",
     ) -> None:
         self._store = store
         self._folder = folder
         self._subject = subject
+        self._holder = holder or subject
         self._lease_ms = lease_ms
         self._clock = clock or store.clock.now_ms
         self._mine: tuple[int, LeaseHolder] | None = None
@@ -187,9 +195,8 @@ class Lease:
                     return max(numbers), LeaseHolder.parse(data)
                 except DamagedFile as error:
                     file = f"{self._store.url}/{self._file(max(numbers))}"
-                    holder = self._subject.removeprefix("another ").removesuffix(" is running")
                     raise DamagedFile(
-                        f"{file}: {error}; if no {holder} is running, remove this file"
+                        f"{file}: {error}; if no {self._holder} is running, remove this file"
                     ) from error
             # The file was removed after it was listed, by a successor, which is now the newest.
         return 0, None
