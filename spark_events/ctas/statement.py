@@ -94,6 +94,10 @@ def sql(
         ConfigError: a key below ``spark.events.ctas.`` has an invalid value.
         pyspark.errors.AnalysisException: as Spark raises it for the same statement.
     """
+    if not isinstance(statement, str):
+        raise CtasError(
+            f"statement={statement!r} is not valid; expected a text such as 'CREATE TABLE … AS SELECT …'"
+        )
     conditions = _conditions(checks, require, hooks)
     transactions = transactions_of(spark)
     definition = parse(transactions.entry, statement)
@@ -264,7 +268,7 @@ def buckets_clause(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequenc
         return ""
     number, names = bucket_by
     sorted_by = f"SORTED BY ({columns(sort_by)}) " if sort_by else ""
-    return f"CLUSTERED BY ({columns(names)}) {sorted_by}INTO {int(number)} BUCKETS"
+    return f"CLUSTERED BY ({columns(names)}) {sorted_by}INTO {number} BUCKETS"
 
 
 _EXPECTED: dict[str, tuple[type, str]] = {
@@ -289,11 +293,20 @@ def _check_types(**given: object) -> None:
         of_type, expected = _EXPECTED[name]
         is_right = value is None or isinstance(value, of_type)
         if is_right and name == "bucket_by":
-            is_right = value is None or (not isinstance(value, str) and len(value) == 2)  # type: ignore[arg-type]
+            is_right = value is None or _is_number_and_columns(value)
         elif is_right and isinstance(value, Sequence):
             is_right = all(isinstance(each, str) for each in value)
         if not is_right:
             raise CtasError(f"{name}={value!r} is not valid; expected {expected}")
+
+
+def _is_number_and_columns(value: object) -> bool:
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        return False
+    number, names = value
+    return (
+        type(number) is int and isinstance(names, Sequence) and all(isinstance(each, str) for each in names)
+    )
 
 
 def _conditions(

@@ -6,7 +6,6 @@ import builtins
 import json
 import os
 import re
-import reprlib
 import socket
 import sys
 import time
@@ -18,18 +17,15 @@ from typing import Any
 from spark_events.task.driver_link import DriverLink, driver_link
 from spark_events.task.replaced_functions import replace_function
 from spark_events.task.report import TaskReport, accumulators, cut_to_fit
+from spark_events.task.short_texts import beginning_of
 from spark_events.task.values import call_within, name_of, text_within
 
 MOST_BYTES = 1 << 20
 """The longest report that the driver reads."""
 _WAIT_S = 1.0
 _MOST_LOCALS, _LONGEST_LOCAL, _MASK = 20, 200, "******"
-_MOST_SHOWN = 20
 _REPR_S = 0.5
 """How long a failing task waits for the text of its exception, and for those of its local variables."""
-_SHORT = reprlib.Repr()
-"""Looks at the beginning of long values alone."""
-_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST_LOCAL
 _COMPILED_PYARROW = "pyarrow/"
 """What the names of files begin with that are compiled into PyArrow."""
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
@@ -165,13 +161,6 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
     return own or installed
 
 
-def _shown(value: Any) -> str:
-    has_own_repr = type(value).__module__ != "builtins"
-    if isinstance(value, dict | list | tuple | set | frozenset) and has_own_repr and len(value) > _MOST_SHOWN:
-        return f"<{type(value).__name__} of {len(value)}>"  # that would show all of it
-    return _SHORT.repr(value)[:_LONGEST_LOCAL]
-
-
 def _shown_within(frame: FrameType, masked: str, within_s: float) -> dict[str, str]:
     """Return the local variables as texts; those that the time is not enough for, without their values.
 
@@ -187,6 +176,6 @@ def _shown_within(frame: FrameType, masked: str, within_s: float) -> dict[str, s
 def _show(values: dict[str, Any], masked: str, shown: dict[str, str]) -> None:
     for name, value in values.items():
         try:
-            shown[name] = _MASK if re.search(masked, name) else _shown(value)
+            shown[name] = _MASK if re.search(masked, name) else beginning_of(value, _LONGEST_LOCAL)
         except BaseException as problem:
             shown[name] = f"<its repr raised {type(problem).__name__}>"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from spark_events.task.current import current_report, drop_value, finite_of, leave_out, say_once
 from spark_events.task.driver_link import VARIABLE
 from spark_events.task.report import MOST_SERIES, Key
-from spark_events.task.values import NOT_GIVEN, name_of, taken
+from spark_events.task.values import NOT_GIVEN, labels_of, name_of, taken
 
 MOST_VALUES = 5_000
 _LARGEST = 2**63 - 1
@@ -181,9 +181,7 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     """Return the metric of a type, a name and labels: in a process the same one each time."""
     if type(name) is not str:
         name = name_of(name)
-    if "labels" in labels:  # as other libraries have it: labels={"reason": "old"}
-        labels = _unpacked(labels)
-    pairs = tuple((key, name_of(value)) for key, value in labels.items())
+    pairs = tuple((key, name_of(value)) for key, value in labels_of(labels).items())
     asked = (of_type, name, pairs)
     made = _made.get(asked)
     if made is None:
@@ -198,18 +196,6 @@ def _asked(of_type: type[M], name: Any, others: Sequence[Any], labels: dict[str,
     """Return the metric that a call asks for, whatever names its labels have."""
     leave_out(f"task.metrics.{of_type.kind}", others)
     return _metric(of_type, taken(name, "name", labels), labels)
-
-
-def _unpacked(labels: dict[str, Any]) -> dict[str, Any]:
-    """Return labels with those that are in a mapping of that name, if it is one that can be read."""
-    given = labels["labels"]
-    try:
-        if not isinstance(given, Mapping):
-            return labels
-        others = {key: value for key, value in labels.items() if key != "labels"}
-        return others | {name_of(key): value for key, value in given.items()}
-    except Exception:  # of the user's own type
-        return labels
 
 
 class Metrics:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from spark_events.task.short_texts import CONTAINERS, beginning_of
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 MOST_ATTRIBUTES = 50
-_SEQUENCES = (list, tuple, bytes)
+_WRITTEN_BY_PYTHON = frozenset({*CONTAINERS, int} - {str})
 ERROR_TEXT_S = 0.5
 """How long a task waits for the text of an exception that one of its spans tells."""
 _LARGEST = 2**63 - 1
@@ -49,10 +51,9 @@ def call_within(work: Callable[[], None], within_s: float) -> None:
 def text_of(value: Any) -> str:
     """Return the text of whatever the user's code has given, cut to its longest length."""
     try:
-        if type(value) in _SEQUENCES and len(value) > LONGEST_TEXT:
-            value = value[:LONGEST_TEXT]  # what is behind is not in the text's beginning, either
+        text = beginning_of(value, LONGEST_TEXT) if type(value) in _WRITTEN_BY_PYTHON else str(value)
         # Half a character, as in a file name of another encoding, is not text that can be sent.
-        return str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+        return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
     except Exception as error:  # it is the user's own method
         return f"<its str raised {type(error).__name__}>"
 
@@ -96,3 +97,20 @@ def taken(given: Any, name: str, named: dict[str, Any], default: Any = "") -> An
         default: what it is if it is not given.
     """
     return named.pop(name, default) if given is NOT_GIVEN else given
+
+
+def labels_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return labels with those that are in a mapping ``labels``, as other libraries have it.
+
+    Like ``labels={"reason": "old"}``; what is no mapping that can be read is a label of that name.
+    """
+    if "labels" not in given:
+        return given
+    labels = given["labels"]
+    try:
+        if not isinstance(labels, Mapping):
+            return given
+        others = {key: value for key, value in given.items() if key != "labels"}
+        return others | {name_of(key): value for key, value in labels.items()}
+    except Exception:  # of the user's own type
+        return given

@@ -11,7 +11,7 @@ import pytest
 
 from spark_events.ctas.checks import Check, row_count
 from spark_events.ctas.errors import CtasError
-from spark_events.ctas.statement import _conditions, buckets_clause, columns, create_table_as
+from spark_events.ctas.statement import _conditions, buckets_clause, columns, create_table_as, sql
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,8 @@ def test_there_are_no_sorted_rows_without_buckets() -> None:
         ("bucket_by", 2),
         ("bucket_by", "id"),
         ("bucket_by", (2,)),
+        ("bucket_by", ("x", ["id"])),
+        ("bucket_by", (2, 5)),
         ("properties", "a=b"),
         ("options", [("a", "b")]),
         ("comment", 5),
@@ -63,6 +65,12 @@ def test_arguments_of_other_types(argument: str, value: Any) -> None:
     given = {"data": SimpleNamespace(sparkSession=None), "table": "t", argument: value}
     with pytest.raises(CtasError, match=rf"{argument}={re.escape(repr(value))} is not valid; expected "):
         create_table_as(**given)
+
+
+@pytest.mark.parametrize("value", [None, 5, ["CREATE TABLE t AS SELECT 1"]])
+def test_a_statement_that_is_no_text(value: Any) -> None:
+    with pytest.raises(CtasError, match=rf"statement={re.escape(repr(value))} is not valid; expected a text"):
+        sql(SimpleNamespace(), value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("several", [(), [], iter(()), [row_count()], (check for check in (row_count(),))])

@@ -477,6 +477,25 @@ def test_a_recursion_ends(spark: Any, lineage: Any) -> None:
     )
     assert found.sources == ("customers", "orders")
     assert found.columns["id"] == ("customers.id IDENTITY", "orders.customer IDENTITY")
+    assert found.influences == ("customers.id JOIN", "orders.customer JOIN", "orders.id JOIN")
+
+
+def test_the_turns_of_a_recursion(spark: Any, lineage: Any) -> None:
+    """Each reads the columns of the one before, so that values and conditions may come from many turns back."""
+    if spark.version < "4.1":
+        pytest.skip("recursive queries came with Spark 4.1")
+    found = lineage(
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json WITH RECURSIVE turning(a, b, c, step) AS "
+        "(SELECT string(id), string(customer), string(amount), 1 FROM orders UNION ALL "
+        "SELECT b, nullif(c, d), a, step + 1 FROM turning LATERAL VIEW explode(array(a)) AS d WHERE a < '3') "
+        "SELECT a, b, c FROM turning"
+    )
+    assert found.sources == ("orders",)
+    for column in ("a", "b", "c"):
+        assert [each.split()[0] for each in found.columns[column]] == [
+            "orders.amount", "orders.customer", "orders.id"
+        ]  # fmt: skip
+    assert [each.split()[0] for each in found.influences] == ["orders.amount", "orders.customer", "orders.id"]
 
 
 def test_a_dataframe_has_sources_alone(spark: Any, lineage: Any) -> None:

@@ -79,3 +79,9 @@ def test_the_size_of_many_parts_counts() -> None:
     """They need more memory than their texts."""
     event = Event.builder("scope", "E").set_attribute("key", ["x" * 100] * 1_000 + [1] * 1_000).build({})
     assert estimate_bytes(event) > 150_000
+
+
+def test_the_size_of_names_counts() -> None:
+    """Of the event and of its attributes."""
+    event = Event.builder("scope", "E" * 10_000).set_attribute("k" * 10_000, 1).build({})
+    assert estimate_bytes(event) > 20_000

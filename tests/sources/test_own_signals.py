@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import collections
+import contextvars
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from spark_events.api import ApplicationInfo, Event
+from spark_events.api import ApplicationInfo, Event, Span
 from spark_events.api.wrong_values import counts
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from spark_events.sources.attaching import own_signals
 from spark_events.sources.attaching.own_signals import OwnSignals
 from tests.support.hostile_values import Proxy, Raising, odd_values
-from tests.support.plugins import TextlessError
+from tests.support.plugins import CollectingSpansFactory, TextlessError
 
 
 def signals(registry: Registry | None = None) -> OwnSignals:
@@ -51,6 +54,57 @@ def test_a_span_hands_on_an_error_that_has_no_text() -> None:
 
     with pytest.raises(TextlessError), signals(Registry((), tap=taken.append)).span("block", {}):
         raise TextlessError
+
+
+@pytest.fixture
+def of_spans() -> Registry:
+    conf = {"spark.traces.reporter.x.factory.class": "tests.support.plugins:CollectingSpansFactory"}
+    made = Registry(read_all_setups(conf)[0])
+    made.start()
+    return made
+
+
+def spans_of(registry: Registry) -> list[Span]:
+    registry.close(5_000)
+    assert CollectingSpansFactory.last is not None
+    return CollectingSpansFactory.last.spans
+
+
+def test_a_span_that_ends_in_another_context(of_spans: Registry) -> None:
+    """A generator may be ended by another thread: what it raises comes out, and the span is reported."""
+    own = signals(of_spans)
+
+    def rows() -> Iterator[int]:
+        with own.span("rows", {}):
+            yield 1
+            raise KeyError("of the user")
+
+    reading = rows()
+    next(reading)
+    with pytest.raises(KeyError, match="of the user"):
+        contextvars.Context().run(next, reading)
+    with own.span("around", {}), own.span("within", {}):
+        pass
+    of_rows, within, around = spans_of(of_spans)
+    assert [of_rows.name, within.name, around.name] == ["rows", "within", "around"]
+    assert of_rows.error == "KeyError: 'of the user'"
+    assert (around.parent_span_id, within.parent_span_id) == (of_rows.parent_span_id, around.span_id)
+
+
+def test_long_names_are_cut(of_spans: Registry) -> None:
+    taken: list[Event] = []
+    signals(Registry((), tap=taken.append)).event("E" * 10**6, "body", "info", {})
+    with signals(of_spans).span("S" * 10**6, {}):
+        pass
+    assert [len(each.name) for each in (*taken, *spans_of(of_spans))] == [1_024, 1_024]
+
+
+def test_labels_in_a_mapping() -> None:
+    """As other libraries have it, and as in tasks."""
+    own = signals()
+    assert own.counter("files", {"labels": {"shop": "b"}, "of": "ftp"}) is own.counter(
+        "files", {"of": "ftp", "shop": "b"}
+    )
 
 
 def test_a_gauge_that_is_set_and_read() -> None:

@@ -55,6 +55,18 @@ def problems(text: str) -> list[str]:
             "m.yaml:5: trigger.processing-time:",
             "a duration such as",
         ),
+        (
+            GOOD + "trigger: 10s\n",
+            "m.yaml:4: trigger:",
+            "'10s' is not valid; expected a mapping such as {processing-",
+        ),
+        (GOOD + "static-tables: abc\n", "m.yaml:4: static-tables:", "expected a list of strings"),
+        (
+            GOOD + "include-query-metadata: 7\n",
+            "m.yaml:4: include-query-metadata:",
+            "7 is not valid; expected true",
+        ),
+        ("name: q\ntarget-table:\nsql: s\n", "m.yaml:2: target-table:", "it is empty; expected a string"),
         (GOOD + "trigger: {}\n", "m.yaml:4: trigger:", "one of processing-time"),
         (
             GOOD + "trigger:\n  once: true\n",

@@ -3,8 +3,10 @@ package io.sparkevents.lineage;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -75,6 +77,16 @@ public class PlanFacts {
         inputsById.put(id(expression), inputs);
     }
 
+    /** Returns the ids of all expressions whose inputs are known by now. */
+    Set knownIds() {
+        return new HashSet(inputsById.keySet());
+    }
+
+    /** Forgets the inputs of expressions with other ids. */
+    void keepOnly(Set ids) {
+        inputsById.keySet().retainAll(ids);
+    }
+
     /** Keeps the expression that a column is given its value by. */
     public void define(NamedExpression column, Expression value) {
         definitionsById.put(id(column), value);
@@ -111,7 +123,7 @@ public class PlanFacts {
         }
     }
 
-    private static Long id(NamedExpression expression) {
+    static Long id(NamedExpression expression) {
         return expression.exprId().id();
     }
 

@@ -2,10 +2,16 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -61,15 +67,51 @@ public class PlanWalker {
         }
     }
 
-    /** The anchor's columns are those that the recursion reads, and both are those of the whole. */
+    /**
+     * Reads a recursion, whose columns are those of its anchor and of each turn. What a turn makes of the columns
+     * of the turn before is the input of the next, so it is read until nothing new comes.
+     */
     private void walkLoop(LogicalPlan loop) {
         LogicalPlan anchor = (LogicalPlan) Reflect.get(loop, "anchor");
         LogicalPlan recursion = (LogicalPlan) Reflect.get(loop, "recursion");
         walk(anchor);
-        outputsById.put(Reflect.get(loop, "id"), anchor.output());
+        outputsById.put(Reflect.get(loop, "id"), loop.output());
         facts.copy(Trees.output(anchor), Trees.output(loop));
-        walk(recursion);
-        operators.combineByPlace(loop.output(), Arrays.asList(anchor.output(), recursion.output()));
+        IdentityHashMap walkedBefore = new IdentityHashMap(walked);
+        Set idsBefore = facts.knownIds();
+        List before;
+        do {
+            forgetOperators(walkedBefore, new HashSet(idsBefore));
+            before = kindsOf(loop);
+            walk(recursion);
+            operators.combineByPlace(loop.output(), Arrays.asList(loop.output(), recursion.output()));
+        } while (!before.equals(kindsOf(loop)) && !facts.isOutOfTime());
+    }
+
+    /** Forgets what has been walked since, and its columns, but for those that leaves read: they stay the same. */
+    private void forgetOperators(Map walkedBefore, Set idsKept) {
+        for (Iterator all = walked.keySet().iterator(); all.hasNext();) {
+            LogicalPlan plan = (LogicalPlan) all.next();
+            boolean refers = isReference(Reflect.simpleName(plan.getClass()));
+            if (plan.children().isEmpty() && !refers) {
+                Attribute[] output = Trees.output(plan);
+                for (int i = 0; i < output.length; i++) {
+                    idsKept.add(PlanFacts.id(output[i]));
+                }
+            } else if (!walkedBefore.containsKey(plan)) {
+                all.remove();
+            }
+        }
+        facts.keepOnly(idsKept);
+    }
+
+    private List kindsOf(LogicalPlan plan) {
+        Attribute[] output = Trees.output(plan);
+        ArrayList kinds = new ArrayList();
+        for (int i = 0; i < output.length; i++) {
+            kinds.add(facts.of(output[i]).kinds());
+        }
+        return kinds;
     }
 
     private void read(LogicalPlan plan, String name) {
@@ -84,6 +126,10 @@ public class PlanWalker {
         } else if (!facts.isOutOfTime()) {
             operators.read(plan, name);
         }
+    }
+
+    private static boolean isReference(String name) {
+        return name.equals("CTERelationRef") || name.equals("UnionLoopRef");
     }
 
     private void copyOutput(Object id, LogicalPlan reference) {

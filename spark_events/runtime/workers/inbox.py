@@ -117,14 +117,16 @@ class BoundedQueue:
 
 def estimate_bytes(item: Event | Span) -> int:
     """Return roughly how much memory an event or a span takes without its variables, in bytes."""
-    size = _ITEM_BYTES + _text_bytes(item.attributes)
+    size = _ITEM_BYTES + len(item.name) + _text_bytes(item.attributes)
     if isinstance(item, Event):
         return size + len(item.body)
-    return size + sum(_ITEM_BYTES + _text_bytes(event.attributes) for event in item.events)
+    size += len(item.error or "")
+    return size + sum(_ITEM_BYTES + len(event.name) + _text_bytes(event.attributes) for event in item.events)
 
 
 def _text_bytes(attributes: Attributes) -> int:
-    return sum(_bytes_of(value) for value in attributes.values() if type(value) in (str, tuple))
+    texts = sum(_bytes_of(value) for value in attributes.values() if type(value) in (str, tuple))
+    return texts + sum(map(len, attributes))
 
 
 def _bytes_of(value: Any) -> int:

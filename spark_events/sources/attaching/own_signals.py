@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from spark_events.api import (
@@ -34,6 +35,7 @@ from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.attaching.timed_reading import TimedReading
+from spark_events.task.values import labels_of
 
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
@@ -42,11 +44,17 @@ _MOST_SERIES, _MOST_SERIES_OF_NAME = 10_000, 2_000
 """As of tasks: what differs from file to file, say, takes nothing from other metrics."""
 _MOST_WARNINGS = 20
 _TAKEN_LABELS = ("app_name", "app_id")
-_open: ContextVar[tuple[str, ...]] = ContextVar("spark_events_open_spans", default=())
+_open: ContextVar[tuple[_OpenSpan, ...]] = ContextVar("spark_events_open_spans", default=())
 M = TypeVar("M", bound=Metric)
 _Pairs = tuple[tuple[str, str], ...]
 _Registered = tuple[str, _Pairs, Metric]
 """The name of a metric, its labels, and the metric."""
+
+
+@dataclass
+class _OpenSpan:
+    id: str
+    ended: bool = False
 
 
 class DriverGauge(Gauge):
@@ -88,12 +96,12 @@ class OwnSignals(Uninterrupted[_Registered]):
         self._series_of: collections.Counter[str] = collections.Counter()
         self._above_limit: set[str] = set()
 
-    def counter(self, name: str, labels: Mapping[str, Any]) -> Counter:
+    def counter(self, name: str, labels: dict[str, Any]) -> Counter:
         """Return a counter: the same one for the same name and labels."""
         return self._metric(name, labels, Counter, lambda: Counter(description=_COUNTED))
 
     def gauge(
-        self, name: str, read: Callable[[], float | int | None] | None, labels: Mapping[str, Any]
+        self, name: str, read: Callable[[], float | int | None] | None, labels: dict[str, Any]
     ) -> DriverGauge:
         """Return a gauge that is set, or one that is read: the same one for the same name and labels."""
         described = _SET if read is None else _READ
@@ -104,25 +112,25 @@ class OwnSignals(Uninterrupted[_Registered]):
             drop("metric", "Attachment.gauge", read, "is not a function that returns the value; use set()")
         return gauge
 
-    def histogram(self, name: str, labels: Mapping[str, Any]) -> Histogram:
+    def histogram(self, name: str, labels: dict[str, Any]) -> Histogram:
         """Return a histogram."""
         return self._metric(name, labels, Histogram, lambda: Histogram(BOUNDS, description=_MEASURED))
 
     def event(self, name: str, body: str, severity: Severity | str, attributes: Mapping[str, Any]) -> None:
         """Report an event."""
-        event = Event.builder(_SCOPE, name).set_body(body).set_severity(severity)
+        event = Event.builder(_SCOPE, _name_of(name)).set_body(body).set_severity(severity)
         self._group.add_event(event.set_attribute("job_kind", "application").set_attributes(attributes))
 
     @contextmanager
     def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[SpanBuilder]:
         """Measure a block as a span below the application's, or below the one around it."""
         application = self._traces.application
-        around = _open.get()
-        span_id = secrets.token_hex(8)
-        parent = around[-1] if around else application.span_id
-        span = Span.builder(_SCOPE, name).set_ids(application.trace_id, span_id, parent)
+        around = [each for each in _open.get() if not each.ended]
+        opened = _OpenSpan(secrets.token_hex(8))
+        parent = around[-1].id if around else application.span_id
+        span = Span.builder(_SCOPE, _name_of(name)).set_ids(application.trace_id, opened.id, parent)
         span.set_routine(False).set_attribute("job_kind", "application").set_attributes(attributes)
-        entered = _open.set((*around, span_id))
+        _open.set((*around, opened))
         start_ms = time.time_ns() // 1_000_000
         try:
             yield span
@@ -130,13 +138,13 @@ class OwnSignals(Uninterrupted[_Registered]):
             span.set_error(with_type(error))
             raise
         finally:
-            _open.reset(entered)
+            opened.ended = True  # rather than to reset the variable: a generator may end in another context
             span.set_times_ms(start_ms, max(start_ms, time.time_ns() // 1_000_000))
             if self._traces.is_sampled(application.trace_id):
                 self._group.add_span(span)
 
-    def _metric(self, name: str, labels: Mapping[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
-        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in labels.items()))
+    def _metric(self, name: str, labels: dict[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
+        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in labels_of(labels).items()))
         key = of_type.__name__, _name_of(name), pairs
         if isinstance(made := self._made.get(key), of_type):
             return made

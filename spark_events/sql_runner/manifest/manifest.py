@@ -234,6 +234,16 @@ def _place_of_property(text: YamlText, key: str) -> str:
     return f"{text.place((name, key))}: {name}.{key}"
 
 
+_EXPECTED = {
+    "string_type": "a string",
+    "tuple_type": "a list of strings",
+    "model_type": "a mapping such as {processing-time: 10 seconds}",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+"""What is expected, in words of YAML, by the kind of an error of Pydantic; only the trigger is a model."""
+
+
 def _problem(text: YamlText, details: ErrorDetails) -> str:
     keys: Keys = tuple(key for key in details["loc"] if not isinstance(key, str) or key != "[key]")
     name = ".".join(map(str, keys))
@@ -251,9 +261,11 @@ def _problem(text: YamlText, details: ErrorDetails) -> str:
         return f"{place}: {name}: {shown!r} is not valid; expected {NAME_RULE}"
     if kind == "string_type" and isinstance(shown, int | float | date):
         return f"{place}: {name}: {shown} is not valid, as YAML does not read it as a text; put it in quotes"
-    why = details["msg"].removeprefix("Input should be ").removeprefix("expected ")
+    why = _EXPECTED.get(kind) or details["msg"].removeprefix("Input should be ").removeprefix("expected ")
     if isinstance(shown, dict):
         return f"{place}: {name + ': ' if name else ''}expected {why}"
+    if shown is None:
+        return f"{place}: {name}: it is empty; expected {why}"
     return f"{place}: {name}: {shown!r} is not valid; expected {why}"
 
 

@@ -1,0 +1,106 @@
+"""The beginnings of texts of values that may be huge, without the time and the memory of their whole texts.
+
+Python writes its own containers and bytes in one call, during which no other thread runs: a limit on how long
+a task waits for such a text would not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, ItemsView, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
+from itertools import islice
+from typing import Any
+
+_TEXTS = (str, bytes, bytearray)
+_SEVERAL = (Sequence, Set, Mapping, KeysView, ValuesView, ItemsView)
+_BRACKETS: dict[type, tuple[str, str, str]] = {
+    list: ("[", "]", "[]"),
+    tuple: ("(", ")", "()"),
+    set: ("{", "}", "set()"),
+    frozenset: ("frozenset({", "})", "frozenset()"),
+    dict: ("{", "}", "{}"),
+}
+"""Around the elements of a container, and the text of an empty one."""
+CONTAINERS = (*_BRACKETS, *_TEXTS)
+"""Python's own, of which the beginning of their text is their text's beginning."""
+_DEEPEST = 20
+_MOST_ELEMENTS = 20
+_LONG = 65_536
+"""An object that has a longer text or container is not asked for its text: its class may write all of it."""
+_MOST_BITS = 8_192
+
+
+def beginning_of(value: Any, longest: int) -> str:
+    """Return at most so many first characters of what ``repr`` returns, and no more is computed.
+
+    Objects of other classes than Python's own are asked for all of their text, unless they are or have
+    something long. Of a text or bytes that are cut, the quotes may differ.
+    """
+    pieces, length = [], 0
+    for piece in _pieces(value, longest, _DEEPEST):
+        pieces.append(piece)
+        length += len(piece)
+        if length >= longest:
+            break
+    return "".join(pieces)[:longest]
+
+
+def _pieces(value: Any, longest: int, deeper: int) -> Iterator[str]:
+    of_type = type(value)
+    if of_type in _BRACKETS:
+        yield from _elements(value, longest, deeper)
+    elif of_type in _TEXTS:
+        yield repr(value[:longest])
+    elif of_type is int and value.bit_length() > _MOST_BITS:
+        yield f"<int of {value.bit_length()} bits>"  # its digits take long, and Python refuses most
+    else:
+        yield _of_object(value)
+
+
+def _elements(value: Any, longest: int, deeper: int) -> Iterator[str]:
+    begin, end, empty = _BRACKETS[type(value)]
+    if not value:
+        yield empty
+        return
+    yield begin
+    if not deeper:
+        yield "..."  # it may contain itself
+    else:
+        for position, element in enumerate(islice(value, longest)):
+            if position:
+                yield ", "
+            yield from _pieces(element, longest, deeper - 1)
+            if type(value) is dict:
+                yield ": "
+                yield from _pieces(value[element], longest, deeper - 1)
+        if type(value) is tuple and len(value) == 1:
+            yield ","
+    yield end
+
+
+def _of_object(value: Any) -> str:
+    name = type(value).__name__
+    try:
+        if isinstance(value, _TEXTS):
+            if len(value) > _LONG:
+                return f"<{name} of {len(value)}>"
+        elif isinstance(value, _SEVERAL) and len(value) > _MOST_ELEMENTS and not isinstance(value, range):
+            return f"<{name} of {len(value)}>"
+        elif any(isinstance(part, (*_TEXTS, *_SEVERAL)) and len(part) > _LONG for part in _parts(value)):
+            return f"<{name} with long values>"
+        return repr(value)
+    except Exception as error:  # it is the user's own method
+        return f"<{name}: its repr raised {type(error).__name__}>"
+
+
+def _parts(value: Any) -> Collection[Any]:
+    """Return what the text of an object may have: its elements, or else its attributes."""
+    if isinstance(value, BaseException):
+        return value.args
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, _SEVERAL):
+        return list(value)
+    attributes = getattr(value, "__dict__", None)
+    names = getattr(type(value), "__slots__", ())
+    slots = [getattr(value, name, None) for name in ([names] if isinstance(names, str) else names)]
+    return [*slots, *(attributes.values() if type(attributes) is dict else ())]
