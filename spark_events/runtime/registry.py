@@ -140,12 +140,13 @@ class Registry:
     def remove_series(self) -> None:
         """Remove all series from the metric reporters that it shares with other registries."""
         self.root.close()
-        with self._limits_lock:
-            for limit in self._limits.values():
-                limit.close()
-        if self._metrics is not None:
-            with self._metrics._limits_lock:
-                self._metrics._sharing.discard(self)
+        self._close_limits()
+
+    def withdraw_metrics(self) -> None:
+        """Do the same, and announce no more; events and spans go on."""
+        self.root.withdraw_metrics()
+        self._close_limits()
+        self._limits = {}
 
     def has_reporters(self, kind: Kind) -> bool:
         """Return whether any reporter of this kind takes what is added."""
@@ -269,6 +270,14 @@ class Registry:
             readings["seriesAboveLimit"] = (lambda: self._series_of(worker)[1], "{series}", above)
         register_gauges(group, readings)
         self.losses.watch(worker.title, group, stats.untold_here, LOSS_CAUSES)
+
+    def _close_limits(self) -> None:
+        with self._limits_lock:
+            for limit in self._limits.values():
+                limit.close()
+        if self._metrics is not None:
+            with self._metrics._limits_lock:
+                self._metrics._sharing.discard(self)
 
     def _series_of(self, worker: Worker) -> tuple[int, int]:
         """Return how many series a metric reporter has, and how many it does not get."""

@@ -116,10 +116,7 @@ class ScopeGroup(MetricGroup):
             child = self._children.get(identity)
             if child is None:
                 child = self.detached(name, components, more, changing)
-                child._parent, child._identity = self, identity
-                if self._children is _NO_CHILDREN:
-                    self._children = {}
-                self._children[identity] = child
+                self._keep(child, identity)
             return child
 
     def detached(
@@ -129,8 +126,8 @@ class ScopeGroup(MetricGroup):
         variables: Mapping[str, str],
         instance: Mapping[str, str],
     ) -> ScopeGroup:
-        """Return a child like ``child`` does, but without keeping it: for the events of what ends soon."""
-        return ScopeGroup(
+        """Return a child like ``child`` does, but kept only once it has metrics: for what ends soon."""
+        child = ScopeGroup(
             self._sink,
             (*self._logical, name) if name else self._logical,
             (*self._components, *components),
@@ -138,6 +135,8 @@ class ScopeGroup(MetricGroup):
             {**self._instance, **instance} if instance else self._instance,
             self._lock,
         )
+        child._parent = self
+        return child
 
     def register(self, name: str, metric: M) -> M:
         """Add a metric; see ``MetricGroup``."""
@@ -146,8 +145,10 @@ class ScopeGroup(MetricGroup):
             return metric
         name = text_of(name)
         with self._lock:
-            if self._closed:
+            if self._closed or (self._parent is not None and self._parent._closed):
                 return metric
+            if self._parent is not None and not self._identity:
+                self._parent._keep(self, (id(self),))
             if name in self._metrics:
                 self._warn_of_clash(name)
                 return metric
@@ -156,6 +157,12 @@ class ScopeGroup(MetricGroup):
             self._metrics[name] = metric
         self._sink.add_metric(self, name, metric)
         return metric
+
+    def _keep(self, child: ScopeGroup, identity: tuple[object, ...]) -> None:
+        child._identity = identity
+        if self._children is _NO_CHILDREN:
+            self._children = {}
+        self._children[identity] = child
 
     def _warn_of_clash(self, name: str) -> None:
         if name not in self._clashed:
@@ -192,6 +199,16 @@ class ScopeGroup(MetricGroup):
             self._parent._children.pop(self._identity, None)
         for group in children:
             group.close()
+        for name, metric in metrics.items():
+            self._sink.remove_metric(self, name, metric)
+
+    def withdraw_metrics(self) -> None:
+        """Remove the metrics of this group and all below it; it goes on to take events and spans."""
+        with self._lock:
+            children = list(self._children.values())
+            metrics, self._metrics = self._metrics, _NO_METRICS
+        for group in children:
+            group.withdraw_metrics()
         for name, metric in metrics.items():
             self._sink.remove_metric(self, name, metric)
 

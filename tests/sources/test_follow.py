@@ -6,10 +6,12 @@ import contextlib
 import dataclasses
 import logging
 import os
+import re
 import resource
 import socket
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
-from spark_events.sources.event_log import absent_logs, follow, followed_application
+from spark_events.sources.event_log import absent_logs, ended_series, follow, followed_application
 from spark_events.sources.event_log.follow import Follower
 from spark_events.sources.event_log.followed_application import steady_ms
 from spark_events.sources.event_log.pace import Pace
@@ -28,7 +30,7 @@ from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.file_log import file_events
 from tests.support.plugins import Collecting, CollectingMetricsFactory
 from tests.support.spark_records import new_statuses
-from tests.support.waiting import wait_until
+from tests.support.waiting import free_port, wait_until
 
 LINES = small_log().splitlines(keepends=True)
 
@@ -107,7 +109,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, later_ms: int) -> None:
 def pass_time(monkeypatch: pytest.MonkeyPatch, later_ms: int) -> None:
     """Let both clocks be ahead, as they are later."""
     set_clock(monkeypatch, later_ms)
-    for module in (follow, followed_application):
+    for module in (follow, followed_application, ended_series):
         monkeypatch.setattr(module, "steady_ms", lambda: steady_ms() + later_ms)
 
 
@@ -631,6 +633,81 @@ def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     following.follower._settings = dataclasses.replace(following.follower._settings, retention_ms=0)
     following.poll()
     wait_until(lambda: apps("uptime") == {"b"}, "the series of what has ended are gone")
+
+
+@pytest.mark.parametrize("but", [3, 10, 13])
+def test_nothing_stays_of_an_application_that_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, but: int
+) -> None:
+    """Whenever it does: its queries, executors, jobs and stages have series of their own."""
+    following = Following(tmp_path)
+    following.conf["spark.metrics.reporter.m.factory.class"] = (
+        "tests.support.plugins:CollectingMetricsFactory"
+    )
+    following.conf["spark.metrics.job.min-duration"] = "0s"
+    following.stop()
+    following.start()
+    following.follower._metrics.start()
+    following.follower._metrics.wait_opened(5_000)
+    following.write("a.inprogress", *LINES[:-but])
+    following.poll()
+    metrics = CollectingMetricsFactory.last
+    wait_until(lambda: any(name == "uptime" for name, _ in _series(metrics)), "its series")
+    pass_time(monkeypatch, 3_600_001)
+    following.poll()
+    pass_time(monkeypatch, 7_200_000)
+    following.poll()
+    wait_until(lambda: not [labels for _, labels in _series(metrics) if "app_id" in labels], "none")
+
+
+@pytest.mark.parametrize("died", [False, True], ids=["not yet known to be over", "known to be over"])
+def test_the_metrics_of_an_attempt_are_those_of_the_latest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, died: bool
+) -> None:
+    """The attempts of an application have the same labels; the end of the earlier ones is an event alone."""
+    following = Following(tmp_path)
+    following.conf["spark.metrics.reporter.m.factory.class"] = "prometheus"
+    following.conf["spark.metrics.reporter.m.port"] = str(port := free_port())
+    following.conf["spark.metrics.ended.retention"] = "1h"
+    following.stop()
+    following.start()
+    following.follower._metrics.start()
+    following.follower._metrics.wait_opened(5_000)
+
+    def statuses() -> set[tuple[str, str]]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            page = answer.read().decode()
+        found = re.findall(r"^spark_(\w+)_status{.*status=\"(\w+)\"} 1.0", page, re.MULTILINE)
+        return {(kind, status) for kind, status in found if kind in ("application", "query")}
+
+    following.write(f"{FIRST}.inprogress", *attempt("1")[:-3])
+    following.poll()
+    wait_until(lambda: statuses() == {("application", "RUNNING"), ("query", "RUNNING")}, "the first")
+    if died:
+        following.write(f"{SECOND}.inprogress", attempt("2")[0])
+        pass_time(monkeypatch, 30_000)
+        following.poll()
+        wait_until(lambda: ("application", "FAILED") in statuses(), "it is over")
+    following.write(f"{SECOND}.inprogress", *attempt("2")[died:-3])
+    following.poll()
+    running = {("application", "RUNNING"), ("query", "RUNNING")}
+    wait_until(lambda: statuses() == running, "those of the second")
+    pass_time(monkeypatch, 60_000)
+    following.poll()
+    first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
+    assert new_statuses(first, "application") == ["CREATED", "RUNNING", "FAILED"]
+    assert statuses() == running
+
+    # It was not over; but there are no metrics of it any more.
+    following.write(f"{FIRST}.inprogress", *attempt("1")[-3:-2])
+    following.poll()
+    first = [event for event in following.events if event.variables["app_attempt_id"] == "1"]
+    assert "RUNNING" in new_statuses(first, "application")[3:]
+    assert statuses() == running
+    pass_time(monkeypatch, 4_000_000)  # beyond the retention of the first's
+    following.poll()
+    assert {kind for kind, _ in statuses()} == {"application", "query"}
+    assert "not served" not in caplog.text
 
 
 def test_a_reporter_that_cannot_be_opened(

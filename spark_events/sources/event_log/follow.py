@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
@@ -24,6 +23,7 @@ from spark_events.sources.assembly import (
 )
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.absent_logs import AbsentLogs
+from spark_events.sources.event_log.ended_series import EndedSeries, is_earlier
 from spark_events.sources.event_log.followed_application import FollowedApplication, steady_ms
 from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, latest_attempts
@@ -39,8 +39,6 @@ from spark_events.sources.event_log.reading.tail import LogRewrittenError
 
 _OPEN_WAIT_MS = 10_000
 _OPEN_AGAIN_MS = 30_000
-_MOST_LINGERING = 500
-"""Of how many applications that have ended the series stay at most."""
 _LATE_MS = 1_000
 """How long Spark may take to bring a record to its log."""
 
@@ -79,14 +77,13 @@ class Follower:
         self._attempts: Mapping[str, int] = {}
         self._absent = AbsentLogs()
         self._lanes = Lanes()
-        # By log, the registries of applications that have ended but whose series stay, and since when.
-        self._lingering: OrderedDict[str, tuple[int, Registry]] = OrderedDict()
+        self._ended_series = EndedSeries()
         self._last_warnings: dict[str, str] = {}
         self._open_again_at_ms: dict[str, int] = {}
         self._stopping = threading.Event()
         self._polled_ms: int | None = None
         metric_setups = [setup for setup in configuration.setups if setup.kind is METRICS]
-        self._metrics = Registry(metric_setups, configuration.redactor)
+        self._metrics, self._no_metrics = Registry(metric_setups, configuration.redactor), Registry(())
         self._register_metrics()
 
     def run(self) -> None:
@@ -145,7 +142,7 @@ class Follower:
     def _care_for_the_rest(self) -> None:
         """Do what is due in each poll, whatever is listed."""
         self._save_what_is_unsaved()
-        self._remove_series()
+        self._ended_series.remove_due(self._metrics, self._settings.retention_ms)
         self._metrics.tick()
 
     def _pass_over(self, frozen_ms: int) -> None:
@@ -224,8 +221,7 @@ class Follower:
             return None
         if steady_ms() < self._open_again_at_ms.get(log.name, 0):
             return None
-        if log.name in self._lingering:
-            self._lingering.pop(log.name)[1].remove_series()
+        self._ended_series.remove(log.name)
         late_ms = _LATE_MS + self.interval_ms
         followed = FollowedApplication(self.files, log, saved, self._start_application, late_ms)
         self._followed[log.name] = followed
@@ -234,10 +230,29 @@ class Follower:
     def _start_application(self, application: ApplicationInfo) -> Assembly:
         """Start the reporters of an application; its metrics go to the shared metric reporters."""
         configuration = for_event_logs(read_configuration(self._conf, application))
-        start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=self._metrics, lanes=self._lanes)
+        metrics = self._no_metrics if self._withdraw_earlier_runs(application) else self._metrics
+        start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=metrics, lanes=self._lanes)
         assembly = assemble(self._conf, application, configuration, start_up)
         logger.info("following application %r (%s)", application.name, application.id)
         return assembly
+
+    def _withdraw_earlier_runs(self, application: ApplicationInfo) -> bool:
+        """Remove the series of an application's earlier attempts, for they have the same labels.
+
+        Returns:
+            Whether there is a later attempt already, whose series stay.
+        """
+        self._ended_series.remove_of(application)
+        superseded = self._ended_series.has_later(application)
+        for followed in self._followed.values():
+            other = followed.logged.application
+            if other is None or followed.registry is None:
+                continue
+            if is_earlier(other, application):
+                followed.registry.withdraw_metrics()  # its end is still an event
+            else:
+                superseded = superseded or is_earlier(application, other)
+        return superseded
 
     def _finish_if_ended(self, followed: FollowedApplication) -> None:
         """End an application whose log is complete or dead, and let it go once everything is delivered."""
@@ -254,17 +269,6 @@ class Follower:
             self._dead.inc()
         if followed.end_state and not followed.undelivered:
             self._stop_following(followed.log.name, followed.end_state)
-
-    def _remove_series(self) -> None:
-        """Remove the series of those that ended long enough ago, or before many others."""
-        time_ms = steady_ms()
-        while self._lingering and not self._metrics.crowded:
-            name, (since_ms, registry) = next(iter(self._lingering.items()))
-            stays = time_ms < since_ms + self._settings.retention_ms and self._metrics.workers
-            if stays and len(self._lingering) <= _MOST_LINGERING:
-                break
-            del self._lingering[name]
-            registry.remove_series()
 
     def _save_position(self, followed: FollowedApplication) -> None:
         """Save how far a log was read, unless some of that is not delivered yet."""
@@ -290,8 +294,8 @@ class Follower:
         followed.close(self._settings.close_timeout_ms)
         self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
         if followed.registry is not None:
-            if state:
-                self._lingering[name] = steady_ms(), followed.registry
+            if state and followed.logged.application is not None:
+                self._ended_series.keep(name, followed.logged.application, followed.registry)
             else:
                 followed.registry.remove_series()
         if position is None:
