@@ -168,6 +168,27 @@ def test_restarts_are_counted_across_drivers(tmp_path: Path) -> None:
     assert feed.gauge("app.query.orders.numRestarts") == 2
 
 
+def test_a_page_that_is_read_while_a_query_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no status yet, and no restarts: a 0 would be a reset of the counter, and no outage any more."""
+    known, pages = RestartCounts.known, []
+
+    def looking(counts: RestartCounts, query_id: str) -> bool:
+        of_query = [name for name in feed.names() if name.startswith("app.query.orders.")]
+        looked_at = [
+            name for name in of_query if name.endswith((".status", ".numRestarts", ".uptime", ".downtime"))
+        ]
+        pages.append({name: feed.gauge(name) for name in looked_at})
+        return known(counts, query_id)
+
+    monkeypatch.setattr(RestartCounts, "known", looking)
+    for run in range(2):
+        feed = Feed(state__dir=str(tmp_path))
+        feed(r.application_start(**{"App ID": f"app-{run}"}), r.query_started(0, run=f"run-{run}")).end()
+    assert len(pages) >= 2
+    assert all(len(page) >= 9 and set(page.values()) == {None} for page in pages)
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+
+
 def test_two_drivers_of_one_name_remember_in_one_file(tmp_path: Path) -> None:
     """Neither loses what the other counts, and a query that moves to the other is known there."""
     one, other = (

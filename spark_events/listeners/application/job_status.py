@@ -175,7 +175,7 @@ class StatusMetrics:
             register_stays(group, status.value.lower(), self._stays, status, described_as, enabled)
         readings: dict[str, Reading] = {
             "statusAge": (self._age_ms, "ms", "How long the job has been in its status."),
-            "uptime": (lambda: self._stays.time_ms(JobStatus.RUNNING), "ms", _UPTIME),
+            "uptime": (lambda: self._known(self._stays.time_ms(JobStatus.RUNNING)), "ms", _UPTIME),
             "downtime": (self.downtime_ms, "ms", _DOWNTIME),
         }
         register_gauges(group, readings)
@@ -203,11 +203,13 @@ class StatusMetrics:
         return self._stays.state
 
     def downtime_ms(self) -> int | None:
-        """Return how long it has not been running, in ms; 0 while it runs, None after it ended on purpose.
+        """Return how long it has not been running, in ms; 0 while it runs.
+
+        None before the first status, and after it ended on purpose.
 
         Flink returns -1 in the last case, which would look like a time in a chart.
         """
-        if self.status in _ENDED_ON_PURPOSE:
+        if self.status is None or self.status in _ENDED_ON_PURPOSE:
             return None
         if self.status is JobStatus.RUNNING or self._down_since_ms is None:
             return 0
@@ -227,7 +229,13 @@ class StatusMetrics:
     def _register_status(self, group: ScopeGroup, status: JobStatus) -> None:
         labeled = group.child(components=(status.value,), variables={"status": status.value})
         described = "1 for the status that the job is in, 0 for the others."
-        labeled.register("status", Gauge(lambda: self._stays.is_in(status), description=described))
+        labeled.register(
+            "status", Gauge(lambda: self._known(self._stays.is_in(status)), description=described)
+        )
 
     def _age_ms(self) -> int | None:
         return None if self.status is None else self._stays.time_ms(self.status)
+
+    def _known(self, value: int) -> int | None:
+        """Return a value, or None before the first status: no page has a job that is in none of them."""
+        return None if self.status is None else value

@@ -66,7 +66,7 @@ class QuerySeries:
         sla_ms = context.settings.sla_ms_for(name)
         self.checkpoints = CheckpointStats(context.emitter, group, sla_ms)
         self.sla = None if sla_ms is None else SlaMetrics(group, sla_ms)
-        self._restarts = 0
+        self._restarts: int | None = None  # not yet known, which differs from 0
         group.register(
             "numRestarts", Gauge(lambda: self._restarts, description="How often the query was restarted.")
         )

@@ -35,7 +35,7 @@ class EndedSeries:
             self._by_log.pop(log).registry.remove_series()
 
     def remove_of(self, application: ApplicationInfo) -> None:
-        """Remove those of an earlier run, as of the attempt before on YARN: its series have the same labels."""
+        """Remove those of an earlier run, as of the attempt before on YARN: they have the same labels."""
         for log, ended in list(self._by_log.items()):
             if is_earlier(ended.application, application):
                 self.remove(log)
