@@ -143,7 +143,12 @@ def read_history(
     selection = selection or Selection()
     times = replace(times or PossibleTimes(), until_ms=selection.until_ms)
     facts, reading = database.read_facts(paths, times)
-    return history_of(database, facts, paths, sla or Sla(), selection), reading
+    try:
+        return history_of(database, facts, paths, sla or Sla(), selection), reading
+    except NothingToReadError as error:
+        if not reading.skipped:
+            raise
+        raise NothingToReadError(f"{error}; {'; '.join(reading.skipped)}") from None
 
 
 def history_of(

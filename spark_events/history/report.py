@@ -8,10 +8,10 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ConfigError
-from spark_events.api.toolkit.formatting import duration, moment, path_without_secrets
+from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.history.history import MOST_DAYS, History
 from spark_events.history.options import UNSET_SLA_MS
-from spark_events.history.reading.facts import CUT, PROBLEMS, Reading
+from spark_events.history.reading.facts import Reading
 from spark_events.history.table import JOB, Row, by_name
 from spark_events.history.tables.all_tables import COLUMNS, TABLES, Tables
 
@@ -136,11 +136,7 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     """
     notes = []
     for reading in readings:
-        for problem, count in reading.problems.items():
-            example = path_without_secrets(reading.examples.get(problem) or "")
-            problem_text = PROBLEMS[problem] + (f", {reading.times}" if problem == "time" else "")
-            of_one = "one is" if problem == CUT else "one is in"
-            notes.append(f"{count:,} skipped: {problem_text} ({of_one} {example})")
+        notes += reading.skipped
         if reading.duplicates:
             notes.append(f"{reading.duplicates:,} repeated: they have the id of another, and count once")
         if reading.odd_numbers:

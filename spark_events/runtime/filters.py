@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from spark_events.api import ConfigError, MetricType
 
+_MOST_SEEN = 4_096
+"""Of how many names is known whether they pass: a program may make new ones without end."""
 _TYPES = tuple(metric_type.value for metric_type in MetricType)
 
 
@@ -46,13 +48,19 @@ class Filter:
 
     def passes(self, logical_scope: tuple[str, ...], name: str, metric_type: str = "") -> bool:
         """Return whether the reporter is to see something with this name in this scope."""
+        if not self._includes and not self._excludes:
+            return True
         key = (logical_scope, name, metric_type)
-        if key not in self._seen:
+        passes = self._seen.get(key)
+        if passes is None:
             scope = ".".join(logical_scope)
             excluded = any(pattern.matches(scope, name, metric_type) for pattern in self._excludes)
             included = any(pattern.matches(scope, name, metric_type) for pattern in self._includes)
-            self._seen[key] = not excluded and (included or not self._includes)
-        return self._seen[key]
+            passes = not excluded and (included or not self._includes)
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
+            self._seen[key] = passes
+        return passes
 
 
 @dataclass(frozen=True, slots=True)

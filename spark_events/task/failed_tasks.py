@@ -31,6 +31,7 @@ _COMPILED_PYARROW = "pyarrow/"
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _OURS = re.compile(re.escape(os.path.dirname(os.path.dirname(__file__))) + r"[/\\](?!demo[/\\])")
 """How the names of our own files begin; what the demo runs stands for a user's."""
+_MOST_GROUPS = 100
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # from Python 3.11 on
 _watching = False
 
@@ -108,7 +109,10 @@ def _written(report: TaskReport, error: BaseException) -> bytes:
     now_ns = time.time_ns()
     values = report.values(failed_by=error)
     cut_to_fit(values)
-    values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **_failure(error, report.link)}
+    failure = {"type": name_of(type(error).__name__), "message": ""}
+    with suppress(Exception):  # the user's own class may do anything; the rest of the report is worth sending
+        failure = _failure(error, report.link)
+    values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **failure}
     written = json.dumps(values).encode()
     for what, kind in (("metrics", "series"), ("spans", "spans"), ("events", "events")):
         if len(written) <= MOST_BYTES:
@@ -125,7 +129,8 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
         "type": name_of(of_type.__qualname__ if of_type.__module__ == "builtins" else _full_name(of_type)),
         "message": text_within(error, _REPR_S),
     }
-    if (call := getattr(error, "__spark_events_call__", None)) is not None:
+    # Not by getattr: to that, a class may answer whatever it likes.
+    if (call := object.__getattribute__(error, "__dict__").get("__spark_events_call__")) is not None:
         failure["udf"], failure["call"] = call
     place = _innermost_of_group(error)
     if place is not None:
@@ -143,8 +148,11 @@ def _full_name(of_type: type) -> str:
 
 def _innermost_of_group(error: BaseException) -> tuple[FrameType, int] | None:
     """Return the innermost frame of what was raised, or of the first exception of a group; and its line."""
-    inner = _innermost_of_group(error.exceptions[0]) if isinstance(error, _GROUP) else None
-    return inner or _innermost(error.__traceback__)
+    errors = [error]
+    while isinstance(errors[-1], _GROUP) and errors[-1].exceptions and len(errors) < _MOST_GROUPS:
+        errors.append(errors[-1].exceptions[0])
+    places = (_innermost(each.__traceback__) for each in reversed(errors))
+    return next((place for place in places if place is not None), None)
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:

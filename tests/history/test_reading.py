@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -19,8 +20,8 @@ from spark_events.history.options import ReportOptions, Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import COLUMNS, Fact
 from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.reading.packed_ends import gzip_has_no_end, zstandard_has_no_end
 from spark_events.history.reading.plausible import EARLIEST_MS
-from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.history.run import make_report
 from spark_events.history.selection import Selection
 from spark_events.history.store.store import HistoryStore
@@ -49,8 +50,6 @@ def test_collector(database: Database, facts: list[str], tmp_path: Path) -> None
 
 def test_compressed(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
     """Files that somebody compressed, below folders, by a glob."""
-    import gzip
-
     folder = write(tmp_path / "log" / "deeper", told())
     (file,) = folder.glob("*.jsonl")
     (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
@@ -58,7 +57,14 @@ def test_compressed(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
     assert read(duckdb, tmp_path / "l*") == (facts, 0, {})
 
 
+def torn(packed: bytes) -> bytes:
+    """Return a file with other bytes in its middle."""
+    return packed[: len(packed) // 2] + bytes(20) + packed[len(packed) // 2 + 20 :]
+
+
 DAMAGED = {
+    "b.events.000001.jsonl.gz": lambda packed: gzip.compress(zstandard.decompress(packed))[:-200],
+    "torn.events.000001.jsonl.gz": lambda packed: torn(gzip.compress(zstandard.decompress(packed))),
     "b.events.000001.jsonl.zst": lambda packed: packed[: len(packed) // 2],
     "torn.events.000001.jsonl.zst": lambda packed: packed[:200] + bytes(200) + packed[400:],
     "empty.parquet": lambda _: b"",
@@ -87,6 +93,38 @@ def test_damaged_files_alone(duckdb: DuckDb, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as raised:
         read_history(duckdb, [str(tmp_path)])
     assert "make a new store" not in str(raised.value)  # for they are of none
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_cut_file_without_a_whole_event(duckdb: DuckDb, tmp_path: Path, kind: str) -> None:
+    """Not only is there nothing in it: it is said why."""
+    folder = write(tmp_path / "log", told())
+    (whole,) = folder.iterdir()
+    pack = gzip.compress if kind == "gz" else zstandard.compress
+    (folder / f"{whole.name}.{kind}").write_bytes(pack(whole.read_bytes())[:60])
+    whole.unlink()
+    with pytest.raises(
+        ConfigError, match=r"no event that could be used; .*cannot be read to their end|cannot be read"
+    ):
+        read_history(duckdb, [str(folder)])
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("padding", [b"", bytes(100_000)])
+def test_whole_files_of_gzip(
+    duckdb: DuckDb, facts: list[str], tmp_path: Path, members: int, padding: bytes
+) -> None:
+    folder = write(tmp_path / "log", told())
+    (file,) = folder.iterdir()
+    lines = file.read_bytes().splitlines(keepends=True)
+    parts = [b"".join(lines[begin::members]) for begin in range(members)]
+    with (folder / f"{file.name}.gz").open("wb") as packed:
+        packed.write(b"".join(map(gzip.compress, parts)) + padding)
+    with (folder / f"{file.name}.gz").open("rb") as packed:
+        assert not gzip_has_no_end(packed)
+    if not padding:  # DuckDB refuses it
+        file.unlink()
+        assert read(duckdb, folder) == (facts, 0, {})
 
 
 @pytest.mark.parametrize("removed", [1, 4, 9])
@@ -125,7 +163,7 @@ def test_whole_files_of_zstandard(duckdb: DuckDb, facts: list[str], tmp_path: Pa
     first = streamed.compress(content[:half]) + streamed.flush()
     packed = first + skippable + zstandard.compress(content[half:]) + of_zeros
     ends = {0, len(first), len(first + skippable), len(packed) - len(of_zeros), len(packed)}
-    cut = {end for end in range(len(packed) + 1) if ends_in_the_middle(io.BytesIO(packed[:end]))}
+    cut = {end for end in range(len(packed) + 1) if zstandard_has_no_end(io.BytesIO(packed[:end]))}
     assert cut == set(range(len(packed) + 1)) - ends
 
     (folder / f"{file.name}.zst").write_bytes(first + zstandard.compress(content[half:]) + of_zeros)

@@ -31,9 +31,9 @@ def group(**variables: str) -> ScopeGroup:
     return ScopeGroup(Registry(()), ("spark", "application"), (), variables, {})
 
 
-def test_a_short_job_is_pushed_and_deleted_at_the_end(pushgateway: Pushgateway) -> None:
-    """Each report takes the place of the one before; the end leaves nothing behind."""
-    pushing = reporter(pushgateway.url, groupingKey="team=payments;env=prod")
+def test_a_job_that_is_deleted_at_the_end(pushgateway: Pushgateway) -> None:
+    """Each report takes the place of the one before; with ``deleteOnShutdown``, the end leaves nothing behind."""
+    pushing = reporter(pushgateway.url, groupingKey="team=payments;env=prod", deleteOnShutdown="true")
     counter, gone = Counter(description="Rows."), Gauge(lambda: 1)
     pushing.notify_of_added_metric(counter, "rows", group(app_name="nightly"))
     pushing.notify_of_added_metric(gone, "gone", group())
@@ -54,11 +54,11 @@ def test_a_short_job_is_pushed_and_deleted_at_the_end(pushgateway: Pushgateway) 
     wait_until(lambda: "spark_application" not in pushgateway.metrics(), "the group is deleted")
 
 
-def test_the_group_may_stay(pushgateway: Pushgateway) -> None:
-    """``deleteOnShutdown`` false leaves the last values, and a suffix tells one run from another."""
+def test_the_group_stays(pushgateway: Pushgateway) -> None:
+    """So Prometheus sees how the application ended; a suffix tells one run from another."""
     names = set()
     for _ in range(2):
-        pushing = reporter(pushgateway.url, deleteOnShutdown="false", jobName="n", randomJobNameSuffix="true")
+        pushing = reporter(pushgateway.url, jobName="n", randomJobNameSuffix="true")
         pushing.notify_of_added_metric(Counter(), "rows", group())
         pushing.report()
         pushing.close()
@@ -74,7 +74,6 @@ def test_by_way_of_the_registry(pushgateway: Pushgateway) -> None:
         PREFIX + "factory.class": "prometheus_pushgateway",
         PREFIX + "hostUrl": pushgateway.url,
         PREFIX + "interval": "50ms",
-        PREFIX + "deleteOnShutdown": "false",
     }
     setups, errors = read_all_setups(conf, ApplicationInfo("nightly", "app-1"))
     assert not errors

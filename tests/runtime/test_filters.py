@@ -53,3 +53,12 @@ def test_wrong_pattern(text: str, typed: bool) -> None:
     """The error names the key, the pattern and the grammar."""
     with pytest.raises(ConfigError, match=r"^the\.key: .* is not valid; expected <scope>\[:<name>"):
         parse_patterns(text, "the.key", typed)
+
+
+def test_what_is_known_of_names_is_bounded() -> None:
+    """A program may make new names without end, as a span for each row does."""
+    chosen = Filter(parse_patterns("*:row *", "k", typed=False))
+    for number in range(10_000):
+        assert chosen.passes(("spark", "task"), f"row {number}")
+    assert len(chosen._seen) <= 4_096
+    assert not chosen.passes(("spark", "task"), "other")

@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -469,3 +469,58 @@ def test_a_group_of_exceptions(raised: bool) -> None:
 
     assert told.code == CodePlace(__file__, sent["line"], sent["function"])
     assert tasks.details(told)["local.raised"] == str(raised)
+
+
+class LenientError(ValueError):
+    """Has whatever is asked for, as some clients' errors have."""
+
+    def __getattr__(self, name: str) -> str:
+        return ""
+
+
+class StrictError(ValueError):
+    """Looks up what is asked for in an answer that does not have it."""
+
+    def __getattr__(self, name: str) -> str:
+        return {}[name]  # type: ignore[no-any-return]
+
+
+class HiddenError(ValueError):
+    """Does not let anybody see its traceback."""
+
+    @property
+    def __traceback__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("no")
+
+
+def nested(levels: int) -> BaseException:
+    error: BaseException = ValueError("x")
+    for _ in range(levels):
+        error = BaseExceptionGroup("group", [error])  # type: ignore[name-defined]  # noqa: F821
+    return error
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        LenientError,
+        StrictError,
+        HiddenError,
+        pytest.param(
+            lambda: nested(3_000), marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="no groups")
+        ),
+    ],
+)
+def test_exceptions_of_odd_classes(
+    receiver: FailedTaskReceiver,
+    received: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[], BaseException],
+) -> None:
+    """Whatever they do when they are looked at, the task's report arrives."""
+    a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    task.event("BadRow", "of an order")
+    fail_like_pyspark(error := make())
+    wait_until(lambda: received, "the report has arrived")
+    assert received[0]["failed"]["type"].endswith(type(error).__name__)
+    assert len(received[0]["events"]) == 1

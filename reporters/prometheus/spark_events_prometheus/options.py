@@ -46,7 +46,7 @@ RANDOM_JOB_NAME_SUFFIX = Option(
     "whether each run has a group of its own; otherwise a run replaces the one before it",
 )
 DELETE_ON_SHUTDOWN = Option(
-    "deleteOnShutdown", types.BOOL, True, "whether the metrics are deleted when the application ends"
+    "deleteOnShutdown", types.BOOL, False, "whether the metrics are deleted when the application ends"
 )
 GROUPING_KEY: Option[Mapping[str, str]] = Option(
     "groupingKey", types.MAP_OF_PAIRS, {}, "more labels of the group, key=value;key=value"

@@ -43,7 +43,7 @@ _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class PushgatewayReporter(SeriesReporter, Scheduled):
-    """Replaces one group of a Pushgateway each ``interval``, and deletes it at the end.
+    """Replaces one group of a Pushgateway each ``interval`` and at the end, and may delete it then.
 
     Raises:
         ConfigError: the URL or a label is none, or one of user and password is given without the other.

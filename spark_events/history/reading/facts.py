@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_events.api import JobStatus
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.reading.dialect import Dialect
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
 from spark_events.listeners.executors.executor_ends import EXPECTED
@@ -257,6 +258,17 @@ class Reading:
     odd_numbers: int = 0
     own: int = 0
     times: PossibleTimes = field(default_factory=PossibleTimes)
+
+    @property
+    def skipped(self) -> list[str]:
+        """One sentence for each of the problems."""
+        sentences = []
+        for problem, count in self.problems.items():
+            example = path_without_secrets(self.examples.get(problem) or "")
+            problem_text = PROBLEMS[problem] + (f", {self.times}" if problem == "time" else "")
+            of_one = "one is" if problem == CUT else "one is in"
+            sentences.append(f"{count:,} skipped: {problem_text} ({of_one} {example})")
+        return sentences
 
 
 def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:

@@ -22,8 +22,8 @@ from spark_events.history.reading.facts import (
     together,
 )
 from spark_events.history.reading.local_files import StoredFiles, stored_files
+from spark_events.history.reading.packed_ends import gzip_has_no_end, zstandard_has_no_end
 from spark_events.history.reading.plausible import PossibleTimes
-from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.spark.file_systems import open_file_system
 
 with needs_extra("report", "duckdb", "reading stored events without Spark"):
@@ -263,13 +263,17 @@ class DuckDb(DuckDbTables):
         return reading
 
 
+_HAS_NO_END = {".zst": zstandard_has_no_end, ".gz": gzip_has_no_end}
+
+
 def _is_cut(name: str) -> bool:
     """Return whether DuckDB reads a file without a word that ends in the middle."""
-    if not name.endswith(".zst"):
+    has_no_end = _HAS_NO_END.get(name[name.rfind(".") :])
+    if has_no_end is None:
         return False
     file_system, path = open_file_system(name, name)
     with file_system.open(path, "rb") as file:
-        return ends_in_the_middle(file)
+        return has_no_end(file)
 
 
 def _unreadable(paths: Sequence[str], error: Exception) -> ConfigError:

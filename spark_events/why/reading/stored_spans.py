@@ -19,8 +19,8 @@ from spark_events.api.errors import needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.diagnosis.times.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
 from spark_events.diagnosis.times.ledger import ACCOUNTS
+from spark_events.history.reading.packed_ends import zstandard_has_no_end
 from spark_events.history.reading.stored_forms import otlp_value
-from spark_events.history.reading.zstandard_frames import ends_in_the_middle
 from spark_events.spark.file_systems import open_file_system
 
 _MARK = b'"timeUseMs.'
@@ -106,7 +106,7 @@ def _unpacked(name: str) -> Iterator[IO[bytes]]:
     with needs_extra("eventlog", "zstandard", "reading .zst files"):
         import zstandard
     with file_system.open(path, "rb") as packed:
-        is_cut = ends_in_the_middle(packed)
+        is_cut = zstandard_has_no_end(packed)
         packed.seek(0)
         unpacker = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
         try:

@@ -1,11 +1,9 @@
-"""Whether a file of Zstandard frames ends in the middle of one, which DuckDB takes for its end.
-
-It looks at the sizes in the headers alone (RFC 8878, section 3.1), and unpacks nothing.
-"""
+"""Whether a packed file ends in the middle, or is damaged there: DuckDB takes that for its end."""
 
 from __future__ import annotations
 
 import os
+import zlib
 from typing import IO
 
 _FRAME = 0xFD2FB528
@@ -13,8 +11,39 @@ _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _OF_ONE_BYTE_REPEATED = 1
 
 
-def ends_in_the_middle(file: IO[bytes]) -> bool:
-    """Return whether the last frame of a file lacks its end; anything else is left to the reader."""
+_GZIP = 16 + zlib.MAX_WBITS
+_AT_ONCE = 1 << 16
+"""Bytes that are unpacked at once; what comes of them is at most a thousand times as long."""
+
+
+def gzip_has_no_end(file: IO[bytes]) -> bool:
+    """Return whether a file of gzip members cannot be unpacked to its end: only unpacking it tells.
+
+    Zeros after the last member are padding, as for ``gzip`` itself.
+    """
+    unpacking = None
+    while packed := file.read(_AT_ONCE):
+        while packed:
+            if unpacking is None:
+                packed = packed.lstrip(b"\0")
+                if not packed:
+                    break
+                unpacking = zlib.decompressobj(_GZIP)
+            try:
+                unpacking.decompress(packed)
+            except zlib.error:
+                return True
+            packed = unpacking.unused_data
+            if unpacking.eof:
+                unpacking = None
+    return unpacking is not None
+
+
+def zstandard_has_no_end(file: IO[bytes]) -> bool:
+    """Return whether the last frame of a file of Zstandard lacks its end; all else is left to the reader.
+
+    It looks at the sizes in the headers alone (RFC 8878, section 3.1), and unpacks nothing.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     while (at := file.tell()) < size:
