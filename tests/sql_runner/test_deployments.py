@@ -60,7 +60,7 @@ def active(bench: Bench) -> list[Any]:
 
 class _Query:
     def __init__(self, java: Any) -> None:
-        self.name, self.id = java.name(), java.id()
+        self.name, self.id, self.stop = java.name(), java.id(), java.stop
 
 
 def test_what_runs_and_has_not_changed_is_left_alone(hosted: Bench) -> None:
@@ -290,6 +290,21 @@ def test_a_query_that_fails_is_restarted_and_stops_no_other(hosted: Bench) -> No
     # Of the write that failed, or of a restart that looked first.
     reasons = ("ParentNotDirectory", "FileAlreadyExists", "does not exist", "no longer has the micro-batches")
     assert any(reason in recovered.error for reason in reasons)
+
+
+def test_a_query_that_somebody_else_stops_is_restarted(hosted: Bench) -> None:
+    """It has no end, so it has not come to it."""
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    (query,) = [query for query in active(hosted) if query.name == "cheap"]
+    query.stop()
+    hosted.shop.order(1)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    wait_until(lambda: hosted.status().recovered, "it has recovered")
+    assert hosted.status().state == "RUNNING"
+    assert hosted.status().restarts == 1
+    assert "the query ended although nobody has asked for it" in hosted.status().error
 
 
 def test_attempts_are_counted(hosted: Bench) -> None:

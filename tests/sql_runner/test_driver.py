@@ -28,16 +28,35 @@ class Ended:
         return None
 
 
-@pytest.mark.parametrize(("spark_has_ended", "state"), [(False, "FINISHED"), (True, "RUNNING")])
-def test_a_query_that_ends_with_spark_is_not_finished(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_has_ended: bool, state: str
+ENDS: dict[str, Any] = {"trigger": {"available-now": True}}
+HAS_NO_END: dict[str, Any] = {"sparkProperties": {"spark.events.sql.restart-strategy.type": "none"}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "spark_has_ended", "state"),
+    [
+        (ENDS, False, "FINISHED"),
+        (ENDS, True, "RUNNING"),
+        (HAS_NO_END, False, "FAILED"),
+        (HAS_NO_END, True, "RUNNING"),
+    ],
+)
+def test_a_query_that_ends_without_an_error(
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: dict[str, Any],
+    spark_has_ended: bool,
+    state: str,
 ) -> None:
+    """It has finished if it has an end; with Spark, none has; else something else has stopped it."""
     simulate(monkeypatch)
     monkeypatch.setattr(hosted_query, "start_query", lambda *_: Ended())
     spark: Any = SimulatedSpark(Life(lambda: True), tmp_path)
     spark.stopped = spark_has_ended
-    query = HostedQuery(spark, store, TableDefinitions(), run_order(deployed_in("session-a")))
+    query = HostedQuery(spark, store, TableDefinitions(), run_order(deployed_in("session-a", **keys)))
     query.join(60)
 
     assert query.is_over
     assert query.status.state == state
+    assert ("nobody has asked for it" in query.status.error) == (state == "FAILED")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import YamlText
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta
 from spark_events.sql_runner.store.host_files import RUN, Order
 
 
-def deployed_in(host: str, version: int = 1) -> DeployedQuery:
-    manifest, _ = parse_manifest(
-        YamlText("q.yaml", {"name": "q", "target-table": "t", "sql": "SELECT 1"}, {})
-    )
+def deployed_in(host: str, version: int = 1, **more: Any) -> DeployedQuery:
+    """Return a query as it is deployed; ``more`` are keys of its manifest."""
+    keys = {"name": "q", "target-table": "t", "sql": "SELECT 1", **more}
+    manifest, _ = parse_manifest(YamlText("q.yaml", keys, {}))
     return DeployedQuery(manifest, Meta.new("q", version, host, "fingerprint", "4.3.0"))
 
 

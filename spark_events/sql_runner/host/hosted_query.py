@@ -30,6 +30,10 @@ _LOOK_EVERY_S = 0.2
 _STOP_LOOK_EVERY_S = 0.03
 _IDLE_LOOKS = 2
 _KEPT_RESTARTS = 10
+_STOPPED_BY_OTHERS = (
+    "the query ended although nobody has asked for it: code of the application has called its stop(), or "
+    "another query with the same checkpoint has started"
+)
 
 
 class HostedQuery:
@@ -122,7 +126,7 @@ class HostedQuery:
         try:
             self._run_and_restart()
             if not self._stopping.is_set():
-                # When Spark ends, it ends its queries, which have not come to their end.
+                # Again: one that has an end has not come to it if Spark has ended.
                 demand_driver(self._spark, self._deployed.meta.host)
             self._finish_order()
         except DriverGone:
@@ -136,8 +140,12 @@ class HostedQuery:
         settings = self._deployed.manifest.settings
         while not self._stopping.is_set():
             failure = self._run_once()
-            if failure is None:
+            if failure is None and (self._deployed.manifest.has_end or self._stopping.is_set()):
                 return
+            if failure is None:
+                # When Spark ends, it ends its queries, too.
+                demand_driver(self._spark, self._deployed.meta.host)
+                failure = _STOPPED_BY_OTHERS
             logger.error("query %s: %s", self._deployed.manifest.name, failure)
             state = state_after_failure(
                 stopping=self._stopping.is_set(),

@@ -115,6 +115,11 @@ class Manifest(BaseModel):
         return self
 
     @property
+    def has_end(self) -> bool:
+        """Whether it ends by itself, once it has read what is there."""
+        return self.trigger is not None and bool(self.trigger.available_now)
+
+    @property
     def settings(self) -> props.QuerySettings:
         """Its restarts when it fails, and how long a stop waits."""
         return props.query_settings(self.spark_properties)
