@@ -159,6 +159,8 @@ class _Tools:
     def lineage(self, of: str = "") -> dict[str, Any]:
         """Which data feeds which, through which job, and how that job ended.
 
+        A flow is not ``current`` if its job did not have it when its application last ran.
+
         Args:
             of: only what a table or path of this name (its end is enough) feeds or is fed by.
         """
@@ -174,6 +176,7 @@ class _Tools:
                 "job": job,
                 "status": last.status,
                 "time_ms": last.time_ms,
+                "current": flow.is_current(last),
             }
             for (source, sink), jobs in flow.flows.items()
             for job, last in jobs.items()

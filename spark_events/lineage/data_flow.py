@@ -20,6 +20,8 @@ class DataKey(NamedTuple):
     name: str
 
 
+NO_LONGER = "(no longer)"
+"""Said of a flow that its job did not have when its application last ran."""
 _OF_TABLES = frozenset({"CREATE", "DROP", "TRUNCATE", "ALTER", "RENAME", "ANALYZE"})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from spark_events.api import printable
 from spark_events.lineage import drawing as marks
-from spark_events.lineage.data_flow import DataKey
+from spark_events.lineage.data_flow import NO_LONGER, DataKey
 from spark_events.lineage.drawing import Arrow, Drawing, DrawnData
 
 _COLORS = {
@@ -39,7 +39,7 @@ def mermaid(drawing: Drawing) -> str:
         suffix = f":::{node.mark}" if node.mark else ""
         lines.append(f'  {names[key]}["{"<br/>".join(map(_mermaid_label, _of_node(node)))}"]{suffix}')
     for arrow in drawing.arrows:
-        line = "-.->" if arrow.mark in _DASHED else "-->"
+        line = "-.->" if arrow.mark in _DASHED or not arrow.is_current else "-->"
         label = _mermaid_label(_of_arrow(arrow))
         lines.append(f'  {names[arrow.source]} {line}|"{label}"| {names[arrow.sink]}')
     used = dict.fromkeys(node.mark for node in drawing.nodes.values() if node.mark)
@@ -60,7 +60,8 @@ def graphviz(drawing: Drawing) -> str:
     for arrow in drawing.arrows:
         label = _graphviz_label(_of_arrow(arrow))
         ends = f"{names[arrow.source]} -> {names[arrow.sink]}"
-        lines.append(f'  {ends} [label="{label}"{_graphviz_style(arrow.mark)}];')
+        dotted = "" if arrow.is_current or arrow.mark else ", style=dotted"
+        lines.append(f'  {ends} [label="{label}"{_graphviz_style(arrow.mark)}{dotted}];')
     return "\n".join([*lines, "}"])
 
 
@@ -75,7 +76,8 @@ def _of_node(node: DrawnData) -> list[str]:
 
 def _of_arrow(arrow: Arrow) -> str:
     note = f" ({arrow.note})" if arrow.note else ""
-    return f"{_SIGNS.get(arrow.mark, '')}{arrow.flow.job}{note}"
+    no_longer = "" if arrow.is_current else f" {NO_LONGER}"
+    return f"{_SIGNS.get(arrow.mark, '')}{arrow.flow.job}{note}{no_longer}"
 
 
 def _mermaid_label(text: str) -> str:

@@ -13,6 +13,9 @@ Name = tuple[str, str]
 
 _PARTITION = re.compile(r"[^/=]+=[^/]*")
 _GLOB = re.compile(r"[*?\[\]{}]")
+_DATA_FILE = re.compile(
+    r".\.(?:csv|tsv|txt|jsonl?|ndjson|xml|parquet|orc|avro|log)(?:\.[a-z]\w*)?", re.IGNORECASE
+)
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
 _ON_LOCAL_DISK = ("", "file")
 _JDBC = re.compile(r"jdbc:(?P<scheme>[a-z0-9]+):(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -24,9 +27,10 @@ _OPTIONS = re.compile(r"[:,&]")
 _PORTS = {"postgres": 5432, "mysql": 3306, "sqlserver": 1433, "oracle": 1521, "redshift": 5439, "db2": 50000}
 _NAMED_OTHERWISE = {"postgresql": "postgres", "sqlserver": "mssql", "mariadb": "mysql"}
 _MOST_PATHS = 10
-# What a task has written, or whoever names files by UUIDs; but tables may have folders that are UUIDs.
+# What a task of Spark, PyArrow or Dask has written, or whoever names files by UUIDs; tables may have folders
+# that are UUIDs.
 _NEW_EACH_TIME = re.compile(
-    r"part-(?:[mr]-)?\d{5}.*"
+    r"part-(?:[mr]-)?\d{5}.*|part[-.]\d+\.[a-z]\w*"
     r"|(?:.*[^0-9a-f])?[0-9a-f]{8}(?P<dash>-?)(?:[0-9a-f]{4}(?P=dash)){3}[0-9a-f]{12}(?:[^0-9a-f].*)?\.[a-z]\w*",
     re.IGNORECASE,
 )
@@ -43,7 +47,7 @@ def of_path(uri: str) -> Name:
 
     Args:
         uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Partition folders and
-            anything from a glob on are not part of the name, nor is a file whose name nobody has chosen.
+            globs are not part of the name, wherever they are, nor is a file whose name nobody has chosen.
     """
     is_uri = "://" in uri or uri.startswith("file:")
     parts = urlsplit(uri if is_uri else "file:/")
@@ -150,7 +154,14 @@ def _root(path: str) -> str:
     parts = path.rstrip("/").split("/")
     if _NEW_EACH_TIME.fullmatch(parts[-1]):  # a CSV folder's header is read of some file
         del parts[-1]
-    return "/".join(takewhile(lambda part: not (_PARTITION.fullmatch(part) or _GLOB.search(part)), parts))
+    kept = []
+    for place, part in enumerate(parts, 1):
+        if part.count("{") != part.count("}") or part.count("[") != part.count("]"):
+            break  # a glob that has a slash
+        is_file = place == len(parts) and _DATA_FILE.search(part) is not None
+        if not _GLOB.search(part) and (is_file or not _PARTITION.fullmatch(part)):
+            kept.append(part)
+    return "/".join(kept)
 
 
 def _common(names: list[Name], namespace: str) -> str:

@@ -107,6 +107,30 @@ def answer(*arguments: object) -> Any:
     return json.loads(done.stdout)
 
 
+def test_flows_that_a_job_no_longer_has(days: Path) -> None:
+    """They are shown, and marked as such in each format: totals is made of raw now."""
+    rows = {(row["source"], row["sink"]): row["current"] for row in answer(days)}
+    assert rows == {
+        ("/d/raw", "/d/orders"): True,
+        ("/d/orders", "/d/totals"): False,
+        ("/d/raw", "/d/totals"): True,
+    }
+    (row,) = [line for line in run(days).stdout.splitlines() if "(no longer)" in line]
+    assert "/d/orders" in row
+    row, arrow = [
+        line for line in run(days, "--format", "markdown").stdout.splitlines() if "(no longer)" in line
+    ]
+    assert "/d/orders" in row
+    assert "-.->" in arrow
+    (arrow,) = [line for line in run(days, "--format", "dot").stdout.splitlines() if "(no longer)" in line]
+    assert "style=dotted" in arrow
+    fed = [line for line in run(days, "--of", "totals").stdout.splitlines() if "by" in line]
+    assert ["/d/orders" in line for line in fed if "(no longer)" in line] == [True]
+    job = [line for line in run(days, "--of", "shop.insert.d.totals").stdout.splitlines() if "/d/" in line]
+    assert ["(no longer)" in line for line in job if "/d/orders" in line] == [True]
+    assert ["(no longer)" in line for line in job if "/d/raw" in line] == [False]
+
+
 def test_a_table_that_is_renamed(log: Log, tmp_path: Path) -> None:
     """What its column contributes to includes what is made of it under its new name."""
     log.write(0, "app-1", "/d/raw", "/d/new", {"amount": ["price"], "day": ["day"]})

@@ -14,7 +14,7 @@ from spark_events.cli.lineage.trees import colored_status, tree_of_job, trees_of
 from spark_events.cli.terminal.console import plain
 from spark_events.lineage import drawing as drawings
 from spark_events.lineage import questions
-from spark_events.lineage.data_flow import DataFlow, Flow
+from spark_events.lineage.data_flow import NO_LONGER, DataFlow, Flow
 from spark_events.lineage.drawing import Drawing
 
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ class Answer:
 
     def cells(self) -> list[list[str]]:
         """Return the rows as people are shown them."""
-        return [[_SHOWN.get(name, str)(row[name]) for name in self._names] for row in self.rows]
+        return [[_cell(row, name) for name in self._names] for row in self.rows]
 
     def names(self) -> list[str]:
         """Return what the rows are about, each once, for a message of one line."""
@@ -89,6 +89,11 @@ class Answer:
                 )
             )
         return table
+
+
+def _cell(row: Row, name: str) -> str:
+    text = _SHOWN.get(name, str)(row[name])
+    return text if name != "job" or row.get("current", True) else f"{text} {NO_LONGER}"
 
 
 def everything(flow: DataFlow, places: Mapping[str, str], none: str = "no job is known") -> Answer:
@@ -124,6 +129,7 @@ def _rows(flow: DataFlow, places: Mapping[str, str], keeps: Callable[[Any, Any, 
             "columns": each.columns,
             "influences": each.influences,
             "incomplete": each.incomplete,
+            "current": flow.is_current(each),
             **_at(places, each.job),
         }
         for (source, sink), jobs in flow.flows.items()

@@ -9,7 +9,7 @@ from rich.tree import Tree
 
 from spark_events.api.toolkit.formatting import moment
 from spark_events.cli.terminal.console import plain
-from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
+from spark_events.lineage.data_flow import NO_LONGER, DataFlow, DataKey, Flow
 
 Places = Mapping[str, str]
 _COLORS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
@@ -30,10 +30,12 @@ def tree_of_job(flow: DataFlow, job: str, with_columns: bool, places: Places) ->
     """Return what a job reads, and what it writes."""
     pairs = flow.of_job(job)
     tree = Tree(_job(pairs[-1][2], "[bold]{}[/]", places))
-    for title, ends in (("reads", [pair[0] for pair in pairs]), ("writes", [pair[1] for pair in pairs])):
+    for title, end in (("reads", 0), ("writes", 1)):
         branch = tree.add(f"[dim]{title}[/]")
-        for data in dict.fromkeys(ends):
-            branch.add(plain(flow.title(data)) if data is not None else _NOTHING_KNOWN)
+        current = {pair[end] for pair in pairs if flow.is_current(pair[2])}
+        for data in dict.fromkeys(pair[end] for pair in pairs):
+            mark = "" if data in current else f" [dim]{NO_LONGER}[/]"
+            branch.add((plain(flow.title(data)) if data is not None else _NOTHING_KNOWN) + mark)
     if with_columns:
         _add_columns(tree, [pair[2] for pair in pairs])
     return tree
@@ -70,7 +72,10 @@ class _Branches:
             tree.add(_NOTHING_KNOWN)
         self.shown.add(data)
         for neighbor, jobs in neighbors:
-            by = ", ".join(_job(job, "{}", self.places) for job in jobs)
+            by = ", ".join(
+                _job(job, "{}", self.places) + ("" if self.flow.is_current(job) else f" {NO_LONGER}")
+                for job in jobs
+            )
             branch = tree.add(f"{plain(self.flow.titles[neighbor])}  [dim]by[/] {by}")
             if self.with_columns:
                 _add_columns(branch, jobs)
