@@ -21,6 +21,8 @@ from spark_events.configuration.first_lines import (
     DESTINATIONS,
     FILES,
     FILES_PATH,
+    OTLP,
+    PROMETHEUS,
     FirstLines,
     default_file,
     is_found,
@@ -142,6 +144,13 @@ def _wanted(
     # A line feed would begin another setting.
     if endpoint and not (endpoint.isprintable() and is_http_url(endpoint)):
         raise UsageError(f"--endpoint {endpoint!r}: expected a URL such as http://localhost:4317")
+    for option, given, of in (
+        ("--folder", folder, FILES),
+        ("--port", port, PROMETHEUS),
+        ("--endpoint", endpoint, OTLP),
+    ):
+        if given and of not in names:
+            raise UsageError(f"{option} {given}: is of {of}, and --to has {', '.join(names)}; add --to {of}")
     folder = Path(os.path.expanduser(folder or _FOLDER))  # no shell does it in an answer
     return FirstLines(names, folder, sla or "", port, endpoint, path)
 

@@ -36,6 +36,12 @@ for day in ("2026-11-28", "2026-11-29"):
     (folder / "data" / "days" / f"{day}.csv").write_text("a,b\n1,2\n")
 spark.read.csv(at("days"), header=True)
 
+# What is written is not what made its views, nor one of two queries that are joined.
+spark.sql(f"CREATE TEMPORARY VIEW viewed USING parquet OPTIONS (path '{at('orders')}')")
+spark.table("viewed").write.parquet(at("of_view"))
+spark.sql("SELECT id FROM viewed").crossJoin(spark.sql("SELECT 1 AS one")).write.parquet(at("of_two"))
+spark.sql("SELECT id FROM viewed WHERE id > 1").write.parquet(at("of_query"))
+
 # A checkpoint cuts the plan.
 cut = spark.table("sums").localCheckpoint()
 cut.select((functions.col("total") + 1).alias("more")).write.csv(at("after_checkpoint"))

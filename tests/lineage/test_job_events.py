@@ -58,6 +58,20 @@ def test_a_statement_is_told_once_and_with_what_it_wrote(shop: Shop) -> None:
     assert created["jobId"] == running["jobId"] == finished["jobId"]
 
 
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        ("of_view", ""),
+        ("of_two", ""),
+        ("of_query", "SELECT id FROM viewed WHERE id > 1"),
+    ],
+)
+def test_the_statement_of_a_write(shop: Shop, name: str, statement: str) -> None:
+    """Its query's, where that has one; not that of a view or of a part of the query."""
+    created = shop.of(f"insert.data.{name}")[0]
+    assert created["statement"].startswith(statement or "parquet at")
+
+
 def test_how_much_was_read(shop: Shop) -> None:
     """Rows, and of files, how many and how large."""
     (of_files,) = shop.of("ctas.default.sums")[-1]["read"]

@@ -100,6 +100,8 @@ def test_lines_in_any_pieces(receiver: MetricsReceiver) -> None:
         (f"{PREFIX}.1.a", "malformed"),
         (f"{PREFIX}.1.{'x' * 3_000} 1 1", "too_long"),
         (f"{PREFIX}.1.a much 1", "malformed"),
+        (f"{PREFIX}.1.a 123456789", "malformed"),
+        (f"{PREFIX}.1.a 1_000 1", "malformed"),
         (f"{PREFIX}.1.a 1 {'1' * 1_000}", "malformed"),
     ],
 )

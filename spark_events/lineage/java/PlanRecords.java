@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.QueryExecution;
 /** Makes and sends the records of statements and queries, with what their plans say. */
 class PlanRecords {
     private static final int MOST_OF_TEXT = 65536;
+    private static final int LONGEST_REASON = 500;
     private final Consumer sink;
     final long budgetMs;
     private final Remembered remembered = new Remembered();
@@ -70,7 +71,7 @@ class PlanRecords {
             record.put("sql", cut(statement.sql()));
             return statement;
         } catch (Throwable error) {
-            record.put("incomplete", "its plan could not be read: " + error);
+            record.put("incomplete", unread(error));
             return null;
         } finally {
             remembered.inBatch(null);
@@ -106,5 +107,13 @@ class PlanRecords {
 
     static String cut(String text) {
         return text == null ? null : text.substring(0, Math.min(text.length(), MOST_OF_TEXT));
+    }
+
+    /** Says why a plan could not be read; what Spark adds to its errors behind the first line is the whole plan. */
+    static String unread(Throwable error) {
+        String said = error.toString();
+        int end = said.indexOf('\n');
+        String line = end < 0 ? said : said.substring(0, end);
+        return "its plan could not be read: " + line.substring(0, Math.min(line.length(), LONGEST_REASON));
     }
 }

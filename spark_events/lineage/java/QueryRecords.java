@@ -82,7 +82,7 @@ class QueryRecords {
                 readStream(record, stream);
             }
         } catch (Throwable error) {
-            record.put("incomplete", "its plan could not be read: " + error);
+            record.put("incomplete", PlanRecords.unread(error));
         }
         records.send(record);
     }

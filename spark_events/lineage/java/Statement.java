@@ -221,20 +221,30 @@ public class Statement {
 
     /** Returns the SQL text of the statement, or else of its query; null where it was given none. */
     String sql() {
-        ArrayList nodes = new ArrayList();
-        nodes.add(plan);
+        String text = textOf(plan);
         Object query = Reflect.get(plan, "query");
-        if (query != null) {
-            nodes.add(query);
-        }
-        for (int i = 0; i < nodes.size() && i < MOST_NODES_FOR_TEXT; i++) {
-            Object origin = Reflect.get(nodes.get(i), "origin");
+        return text == null && query != null ? textOf(query) : text;
+    }
+
+    /** A node with several children, or a source, has the texts of others, such as the one that made a view. */
+    private static String textOf(Object node) {
+        for (int i = 0; i < MOST_NODES_FOR_TEXT; i++) {
+            List children = Reflect.list(Reflect.get(node, "children"));
+            Object origin = Reflect.get(node, "origin");
             Object text = Reflect.get(origin, "sqlText");
-            if (text != null && Reflect.get(origin, "objectType") == null) {
+            boolean isSource = children.isEmpty() && !isOfText(node);
+            if (text != null && Reflect.get(origin, "objectType") == null && !isSource) {
                 return Reflect.text(text);
             }
-            nodes.addAll(Reflect.list(Reflect.get(nodes.get(i), "children")));
+            if (children.size() != 1) {
+                return null;
+            }
+            node = children.get(0);
         }
         return null;
+    }
+
+    private static boolean isOfText(Object node) {
+        return Reflect.isA(node, "Command") || Reflect.isA(node, "LocalRelation") || Reflect.isA(node, "OneRowRelation");
     }
 }

@@ -113,8 +113,9 @@ class MetricsReceiver:
     def _numbers(self, values: Mapping[str, bytes]) -> dict[str, float]:
         numbers = {}
         for name, rest in values.items():
+            text, blank, _ = rest.partition(b" ")  # behind it is the time
             try:
-                value = float(rest[: rest.find(b" ")])
+                value = float(text if blank and b"_" not in text else b"")
             except ValueError:
                 self.dropped["malformed"] += 1
                 continue
