@@ -6,7 +6,7 @@ A filter is ``<scope>[:<name>[,<name>][:<type>[,<type>]]]``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_events.api import ConfigError, MetricType
@@ -61,6 +61,24 @@ class Filter:
                 self._seen.clear()
             self._seen[key] = passes
         return passes
+
+
+class NamesAlone(Filter):
+    """Lets only some names pass, and of these what another filter does.
+
+    Args:
+        names: the names.
+        then: the other filter.
+    """
+
+    def __init__(self, names: Collection[str], then: Filter) -> None:
+        super().__init__()
+        self._names = frozenset(names)
+        self._then = then
+
+    def passes(self, logical_scope: tuple[str, ...], name: str, metric_type: str = "") -> bool:
+        """Return whether both let it pass."""
+        return name in self._names and self._then.passes(logical_scope, name, metric_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def test_end(tmp_path: Path, way: Way, started: str) -> None:
         assert_told(ends.events, STOPPED)
         return
     assert_told(ends.events, way.told[started])
+    assert_served(ends, way.told[started])
     assert_nothing_runs(ends.events, way.told[started].status)
     assert_spans_end(ends.spans, ends.events)
     expected = way.logged[started]
@@ -60,6 +61,14 @@ def test_end(tmp_path: Path, way: Way, started: str) -> None:
     for events in (logged(ends.logs), followed(ends.logs, tmp_path)):
         assert_told(events, expected)
         assert_nothing_runs(events, expected.status)
+
+
+def assert_served(ends: Ends, told: Told) -> None:
+    """Assert that Prometheus sees the end, twice at least: after that, the port is free."""
+    of_query = "CANCELED" if told.status == "FINISHED" else told.status
+    expected = {"application": told.status, "query": of_query}
+    wait_until(lambda: ends.statuses_served() == expected, f"{expected} is served")
+    wait_until(lambda: ends.statuses_served() == {}, "it has been seen twice")
 
 
 def in_progress(ends: Ends) -> list[Path]:
@@ -165,6 +174,7 @@ def test_a_signal_that_is_meant_stops(tmp_path: Path, started: str) -> None:
         last = of_name(ends.events, "JobStatusChangeEvent", job_kind=kind)[-1]["attributes"]
         assert last["newJobStatus"] == "CANCELED"
     assert not of_name(ends.events, "JobFailureEvent")
+    assert_served(ends, Told("CANCELED"))
 
 
 def test_the_table_of_ends(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ STAGE_FAILURE = (
     "most recent failure: Lost task 1.0 in stage 8.0 (TID 418) (192.0.2.2 executor driver): "
     "java.lang.ArithmeticException: / by zero\n\tat a.B.c(B.scala:1)\n\nDriver stacktrace:"
 )
+GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass"
 OLD_STAGE_FAILURE = (
     "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 "
     "in stage 1.0 (TID 1, localhost): java.lang.RuntimeException: got a 3, failing\n\tat x.Y.z(Y.scala:9)"
@@ -348,6 +349,15 @@ def test_long_text_is_cut_and_said() -> None:
         (Failure("x", sql_state="58030"), "SYSTEM"),
         (Failure("x", error_class="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", sql_state="XXKST"), "USER"),
         (Failure(PLAIN), "UNKNOWN"),
+        (
+            parse_failure(
+                OLD_STAGE_FAILURE.replace(
+                    "x.Y.z(Y.scala:9)", f"{GENERATED}$Codegen1.processNext(Unknown Source)"
+                )
+            ),
+            "USER",
+        ),
+        (parse_failure(OLD_STAGE_FAILURE), "UNKNOWN"),
         (
             Failure(
                 "Existing key_schema", error_class="X", stacktrace="[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] x"

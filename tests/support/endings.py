@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 from tests.support.applications import App, AppRun, cli
 from tests.support.file_log import Event, file_events, of_name, statuses, whole_lines
 from tests.support.paths import APPS
-from tests.support.waiting import wait_until
+from tests.support.waiting import free_port, wait_until
 
 ATTACH, RUN = "attach", "spark-events run"
 PYTHON, JVM, LAUNCHED, GROUP = "Python", "JVM", "launched", "group"
@@ -176,6 +178,9 @@ WAYS = (
 )
 
 
+RUNS = {"application": "RUNNING", "query": "RUNNING"}
+
+
 class Ends:
     """An application that runs until it ends in some way.
 
@@ -190,11 +195,14 @@ class Ends:
         self.folder = folder
         self.logs = folder / "logs"
         self.logs.mkdir()
+        self._port = free_port()
         settings = {
             "spark.events.reporter.file.factory.class": "file_log",
             "spark.events.reporter.file.path": str(folder / "events"),
             "spark.traces.reporter.file.factory.class": "file_log",
             "spark.traces.reporter.file.path": str(folder / "events"),
+            "spark.metrics.reporter.prom.factory.class": "prometheus",
+            "spark.metrics.reporter.prom.port": str(self._port),
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": self.logs.as_uri(),
             "spark.events.heartbeat.interval": "1s",
@@ -208,11 +216,22 @@ class Ends:
         self.app.wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 2, "its job runs")
         self.python, self.jvm = map(int, pids.read_text().split())
         self.app.wait_for(lambda: self._is_told_to_run(), "all that runs is told")
+        self.app.wait_for(lambda: self.statuses_served() == RUNS, "Prometheus sees it")
 
     @property
     def events(self) -> list[Event]:
         """What it has reported so far."""
         return file_events(self.folder / "events")
+
+    def statuses_served(self) -> dict[str, str]:
+        """Return the statuses that Prometheus scrapes now, by what they are of; none if nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=10) as answer:
+                page = answer.read().decode()
+        except OSError:
+            return {}
+        found = re.findall(r'^spark_(application|query)_status\{.*status="(\w+)"\} 1\.0', page, re.MULTILINE)
+        return dict(found)
 
     @property
     def spans(self) -> list[Event]:

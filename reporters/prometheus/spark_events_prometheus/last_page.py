@@ -38,7 +38,7 @@ class Page:
         salt, admitted: the HMAC-SHA256, in hex, of each header ``Authorization`` that is answered; if there
             is none, everybody is.
         tls: the files of certificate, key, and authorities of clients or None; None for plain HTTP.
-        addresses: from which it was scraped before.
+        addresses: from which it was scraped before; if there are none, it waits for whoever comes.
         linger_s: how long to serve it at most, in seconds.
         metrics: the page itself.
         own_names_only: whether only requests to ``localhost`` or to IP addresses are answered.
@@ -61,6 +61,7 @@ class Page:
         self._metrics = metrics
         self._own_names_only = own_names_only
         self._scrapes = dict.fromkeys(addresses, 0)
+        self._is_for_all = not addresses
         self._enough = ENOUGH
         self._until_s = time.monotonic() + linger_s
         self._tls: Any = None
@@ -70,7 +71,7 @@ class Page:
     @property
     def done(self) -> bool:
         """Whether all have had it, or the time is over."""
-        return time.monotonic() > self._until_s or min(self._scrapes.values()) >= self._enough
+        return time.monotonic() > self._until_s or min(self._scrapes.values(), default=0) >= self._enough
 
     def serve(self, connection: Any, address: str) -> None:
         """Answer one request, and close the connection."""
@@ -108,8 +109,8 @@ class Page:
             _send(connection, "401 Unauthorized", "text/plain", b"", self._challenge)
         else:
             _send(connection, "200 OK", self._content_type, self._metrics)
-            if address in self._scrapes:
-                self._scrapes[address] += 1
+            if self._is_for_all or address in self._scrapes:
+                self._scrapes[address] = self._scrapes.get(address, 0) + 1
 
     def _leave_within(self, seconds: float) -> None:
         """Make room for another driver: one scrape is enough now, and there is less time for it."""

@@ -35,7 +35,13 @@ LINGER = Option(
     60_000,
     "how long, at most, another process serves the last values to those who scraped; 0 for not at all",
 )
-SCRAPE_OPTIONS: tuple[Option[Any], ...] = (PORT, BIND_ADDRESS, *_TLS, *_AUTH, LINGER)
+LINGER_UNSCRAPED = Option(
+    "linger.await-scrape",
+    types.BOOL,
+    False,
+    "whether that process also waits for a scrape if there was none, as in a run shorter than the interval",
+)
+SCRAPE_OPTIONS: tuple[Option[Any], ...] = (PORT, BIND_ADDRESS, *_TLS, *_AUTH, LINGER, LINGER_UNSCRAPED)
 
 HOST_URL = Option.must("hostUrl", types.STRING, "URL of the Pushgateway")
 JOB_NAME = Option.optional("jobName", types.STRING, "label job; the application's name by default")

@@ -23,7 +23,7 @@ from spark_events_prometheus.exposition import (
 )
 from spark_events_prometheus.linger import LEAVES_WITHIN_S, ask_to_leave, can_hand_over
 from spark_events_prometheus.listening import cannot_listen, other_port_may_do
-from spark_events_prometheus.options import BIND_ADDRESS, LINGER, PORT
+from spark_events_prometheus.options import BIND_ADDRESS, LINGER, LINGER_UNSCRAPED, PORT
 from spark_events_prometheus.server import MetricsServer
 
 _PAUSE_S = 0.05
@@ -115,6 +115,7 @@ class PrometheusReporter(SeriesReporter):
         self._ports = config.get(PORT)
         self._config = config
         self._linger_ms = config.get(LINGER) if can_hand_over() else 0
+        self._awaits_scrape = config.get(LINGER_UNSCRAPED)
         self._authentication = authentication_from(config)
         self._tls = tls_from(config)
         self._server: MetricsServer | None = None
@@ -147,7 +148,7 @@ class PrometheusReporter(SeriesReporter):
     def close(self) -> None:
         """Stop serving; a process of its own shows the last values to those who have scraped."""
         if self._server is not None:
-            self._server.close(self._linger_ms)
+            self._server.close(self._linger_ms, self._awaits_scrape)
             self._server = None
 
     def _serve(self, port: int) -> MetricsServer:

@@ -82,15 +82,17 @@ class MetricsServer(ThreadingHTTPServer):
         """The port that was taken."""
         return int(self.server_address[1])
 
-    def close(self, linger_ms: int = 0) -> None:
+    def close(self, linger_ms: int = 0, awaits_scrape: bool = False) -> None:
         """Stop serving, and free the port once those who scraped have had the last values, too.
 
         Args:
             linger_ms: how long another process serves these, at most, in ms.
+            awaits_scrape: whether it does so for whoever comes, if nobody has scraped.
         """
         self.shutdown()
+        addresses = self.scrapers.expected
         try:
-            if linger_ms and (addresses := self.scrapers.expected):
+            if linger_ms and (addresses or awaits_scrape):
                 hand_over(
                     self.socket, self.render(False), addresses, self.authentication, self._tls, linger_ms
                 )

@@ -30,14 +30,15 @@ def tree_of_job(flow: DataFlow, job: str, with_columns: bool, places: Places) ->
     """Return what a job reads, and what it writes."""
     pairs = flow.of_job(job)
     tree = Tree(_job(pairs[-1][2], "[bold]{}[/]", places))
-    for title, end in (("reads", 0), ("writes", 1)):
+    sources, sinks, jobs = zip(*pairs, strict=True)
+    for title, ends in (("reads", sources), ("writes", sinks)):
         branch = tree.add(f"[dim]{title}[/]")
-        current = {pair[end] for pair in pairs if flow.is_current(pair[2])}
-        for data in dict.fromkeys(pair[end] for pair in pairs):
+        current = {data for data, job in zip(ends, jobs, strict=True) if flow.is_current(job)}
+        for data in dict.fromkeys(ends):
             mark = "" if data in current else f" [dim]{NO_LONGER}[/]"
             branch.add((plain(flow.title(data)) if data is not None else _NOTHING_KNOWN) + mark)
     if with_columns:
-        _add_columns(tree, [pair[2] for pair in pairs])
+        _add_columns(tree, jobs)
     return tree
 
 

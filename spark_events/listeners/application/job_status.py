@@ -21,6 +21,8 @@ from spark_events.runtime import event_names
 from spark_events.runtime.scope import Reading, ScopeGroup, register_gauges
 
 CLASS_SCOPE = "spark_events.listeners.JobStatus"
+STATUS_METRIC = "status"
+"""The name of the metric that has a series for each status."""
 
 
 class JobStatusTracker:
@@ -230,7 +232,7 @@ class StatusMetrics:
         labeled = group.child(components=(status.value,), variables={"status": status.value})
         described = "1 for the status that the job is in, 0 for the others."
         labeled.register(
-            "status", Gauge(lambda: self._known(self._stays.is_in(status)), description=described)
+            STATUS_METRIC, Gauge(lambda: self._known(self._stays.is_in(status)), description=described)
         )
 
     def _age_ms(self) -> int | None:

@@ -35,6 +35,11 @@ _SYSTEM_TEXTS = (
 )
 # Where it is known how it ended, and not by a signal, code in it called System.exit.
 _JVM_IS_GONE = re.compile(r"the driver's JVM is gone(?!, ended from within| \(exit code \d+\))")
+# What raise_error throws before Spark 4: in code that Spark has made of the query.
+_RAISED_BY_QUERY = re.compile(
+    r"java\.lang\.RuntimeException: [^\t]{0,10000}\n"
+    r"\tat org\.apache\.spark\.sql\.catalyst\.expressions\.GeneratedClass\$"
+)
 # Classes of SQLSTATE: connection, resources, operator intervention, system error.
 _SYSTEM_STATES = ("08", "53", "57", "58")
 # Cardinality, data, constraint, external routine, syntax or access rule, raised by the query itself.
@@ -98,6 +103,6 @@ def _type(failure: Failure) -> str:
         return "USER"
     # Python code in a Spark job is the user's own.
     is_of_user = name.removeprefix("Spark") in _USER_TYPES or state in _USER_STATES
-    if is_of_user or "Traceback (most recent call last)" in text:
+    if is_of_user or "Traceback (most recent call last)" in text or _RAISED_BY_QUERY.search(text):
         return "USER"
     return "UNKNOWN"

@@ -6,25 +6,31 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import orjson
 
-from spark_events.api import ConfigError
+from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.api.event import now_ms
 from spark_events.listeners.application.application import application_of
+from spark_events.listeners.application.job_status import STATUS_METRIC
 from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.record_types import ApplicationStartRecord
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
+from spark_events.runtime.filters import NamesAlone
 from spark_events.runtime.log_once import logger
-from spark_events.sources.assembly import StartUp, assemble, for_event_logs
+from spark_events.runtime.plugins import METRICS
+from spark_events.runtime.setup import ReporterSetup
+from spark_events.sources.assembly import Assembly, StartUp, assemble, for_event_logs
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
 from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 _OPEN_WAIT_MS = 10_000
+_AWAIT_SCRAPE = "linger.await-scrape"
+"""The option of reporters that are scraped: who scraped this application before is not known here."""
 
 
 def main() -> None:
@@ -106,7 +112,9 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
 def tell(
     head: Mapping[str, Any], known: list[Record], records: Iterable[Record], ending: Ending, time_ms: int
 ) -> None:
-    """Report an end to the reporters of events and spans that an application has configured.
+    """Report an end to the reporters that an application has configured.
+
+    To those of metrics, the last statuses alone: all else would begin again from 0.
 
     Args:
         head: of the testament that the application's own process left.
@@ -119,13 +127,12 @@ def tell(
     if not starts:
         return
     conf, application = head["conf"], application_of(cast(ApplicationStartRecord, starts[0]))
-    configuration = for_event_logs(read_configuration(conf, application))
-    if not configuration.setups:
-        return
     try:
-        assembly = assemble(conf, application, configuration, StartUp(open_within_ms=_OPEN_WAIT_MS))
+        assembly = _assembled(conf, application)
     except ConfigError as error:
         logger.error("the end of the application cannot be told: %s", error)
+        return
+    if assembly is None:
         return
     registry, listeners = assembly.registry, assembly.listeners
     registry.muted = True  # the application has told all of this itself
@@ -138,6 +145,41 @@ def tell(
     listeners.on_record(ending.record(time_ms))
     listeners.close()
     registry.close(int(head["close_timeout_ms"]))
+
+
+def _assembled(conf: Mapping[str, str], application: ApplicationInfo) -> Assembly | None:
+    """Return the reporters and listeners of an end; None if there are no reporters.
+
+    Raises:
+        ConfigError: one of events or of spans cannot be opened.
+    """
+    start_up = StartUp(open_within_ms=_OPEN_WAIT_MS)
+    configuration = for_event_logs(read_configuration(conf, application))
+    metrics = _metric_setups(conf, application)
+    if metrics:
+        try:
+            with_metrics = replace(configuration, setups=[*configuration.setups, *metrics])
+            return assemble(conf, application, with_metrics, start_up)
+        except ConfigError as error:  # another driver may have the port by now
+            logger.warning("the end of the application is told without metrics: %s", error)
+    return assemble(conf, application, configuration, start_up) if configuration.setups else None
+
+
+def _metric_setups(conf: Mapping[str, str], application: ApplicationInfo) -> list[ReporterSetup]:
+    """Return the reporters of metrics, which see nothing but statuses, and wait for a scrape."""
+
+    def setups(conf: Mapping[str, str]) -> list[ReporterSetup]:
+        return [each for each in read_configuration(conf, application).setups if each.kind is METRICS]
+
+    awaiting = {
+        f"{METRICS.prefix}{each.name}.{_AWAIT_SCRAPE}": "true"
+        for each in setups(conf)
+        if _AWAIT_SCRAPE in {option.name for option in each.factory.options or ()}
+    }
+    return [
+        replace(each, filter=NamesAlone((STATUS_METRIC,), each.filter))
+        for each in setups({**conf, **awaiting})
+    ]
 
 
 if __name__ == "__main__":
