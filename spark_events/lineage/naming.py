@@ -158,7 +158,7 @@ def _root(path: str) -> str:
     for place, part in enumerate(parts, 1):
         if part.count("{") != part.count("}") or part.count("[") != part.count("]"):
             break  # a glob that has a slash
-        is_file = place == len(parts) and _DATA_FILE.search(part) is not None
+        is_file = place == len(parts) and _DATA_FILE.fullmatch(part) is not None
         if not _GLOB.search(part) and (is_file or not _PARTITION.fullmatch(part)):
             kept.append(part)
     return "/".join(kept)

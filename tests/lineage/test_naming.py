@@ -51,6 +51,7 @@ from spark_events.lineage.graph import GraphBuilder
         ("s3a://b/tenant=b", "s3://b", "/"),
         ("/raw/report=final.csv", "file", "/raw/report=final.csv"),
         ("/raw/version=1.0", "file", "/raw"),
+        ("/raw/of=a.logistics", "file", "/raw"),
         ("/raw/date=2026-01-01/orders.csv.gz", "file", "/raw/orders.csv.gz"),
         ("/data/orders/day=2026-01-01/part.3.parquet", "file", "/data/orders"),
         ("/data/with%20blank", "file", "/data/with%20blank"),
