@@ -14,7 +14,7 @@ Name = tuple[str, str]
 _PARTITION = re.compile(r"[^/=]+=[^/]*")
 _GLOB = re.compile(r"[*?\[\]{}]")
 _DATA_FILE = re.compile(
-    r".\.(?:csv|tsv|txt|jsonl?|ndjson|xml|parquet|orc|avro|log)(?:\.[a-z]\w*)?", re.IGNORECASE
+    r".+\.(?:csv|tsv|txt|jsonl?|ndjson|xml|parquet|orc|avro|log)(?:\.[a-z]\w*)?", re.IGNORECASE
 )
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
 _ON_LOCAL_DISK = ("", "file")

@@ -36,7 +36,7 @@ LINGER = Option(
     "how long, at most, another process serves the last values to those who scraped; 0 for not at all",
 )
 LINGER_UNSCRAPED = Option(
-    "linger.await-scrape",
+    "linger.include-unscraped",
     types.BOOL,
     False,
     "whether that process also waits for a scrape if there was none, as in a run shorter than the interval",

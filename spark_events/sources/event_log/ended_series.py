@@ -60,9 +60,9 @@ class EndedSeries:
             self.remove(log)
 
 
-def is_earlier(one: ApplicationInfo, other: ApplicationInfo) -> bool:
-    """Return whether one is a run of the other application before it; of equal ones, the other is later."""
-    return one.id == other.id and _attempt(one) <= _attempt(other)
+def is_earlier(application: ApplicationInfo, other: ApplicationInfo) -> bool:
+    """Return whether an application is the same as another, in an earlier attempt; or in the same one."""
+    return application.id == other.id and _attempt(application) <= _attempt(other)
 
 
 def _attempt(application: ApplicationInfo) -> int:

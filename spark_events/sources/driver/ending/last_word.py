@@ -29,7 +29,7 @@ from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 _OPEN_WAIT_MS = 10_000
-_AWAIT_SCRAPE = "linger.await-scrape"
+_INCLUDE_UNSCRAPED = "linger.include-unscraped"
 """The option of reporters that are scraped: who scraped this application before is not known here."""
 
 
@@ -172,9 +172,9 @@ def _metric_setups(conf: Mapping[str, str], application: ApplicationInfo) -> lis
         return [each for each in read_configuration(conf, application).setups if each.kind is METRICS]
 
     awaiting = {
-        f"{METRICS.prefix}{each.name}.{_AWAIT_SCRAPE}": "true"
+        f"{METRICS.prefix}{each.name}.{_INCLUDE_UNSCRAPED}": "true"
         for each in setups(conf)
-        if _AWAIT_SCRAPE in {option.name for option in each.factory.options or ()}
+        if _INCLUDE_UNSCRAPED in {option.name for option in each.factory.options or ()}
     }
     return [
         replace(each, filter=NamesAlone((STATUS_METRIC,), each.filter))
