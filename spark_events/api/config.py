@@ -74,12 +74,15 @@ class ReporterConfig:
         values: the options as they were written.
         application: whose events these will be; empty while a configuration is only checked.
         spark: Spark's whole configuration, for keys that other tools set; it may have secrets.
+        tells_end: whether the application's own process has ended without telling so, and another one does:
+            it has the last statuses alone, and what the first has reported is to stay.
     """
 
     prefix: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     application: ApplicationInfo = ApplicationInfo()
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tells_end: bool = False
 
     @classmethod
     def below(cls, prefix: str, conf: Mapping[str, str]) -> ReporterConfig:

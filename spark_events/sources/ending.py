@@ -121,7 +121,7 @@ class ExitMark:
     """The mark of an application's end among its records, once it is read.
 
     Attributes:
-        record: the last mark; empty before there is one.
+        record: the last mark, or the one before it if that says more; empty before there is one.
     """
 
     def __init__(self) -> None:
@@ -137,7 +137,10 @@ class ExitMark:
         """
         name = record.get("Event")
         if name == APPLICATION_EXIT:
-            self.record = record
+            signal = record.get("exitSignal")
+            of_same = signal is not None and signal == self.record.get("exitSignal")
+            if not of_same or record.get("exception"):  # the JVM says less of a signal than Python
+                self.record = record
             return True
         if name == EXECUTOR_REMOVED:
             return bool(self.record)

@@ -68,6 +68,27 @@ def test_the_group_stays(pushgateway: Pushgateway) -> None:
     assert pushgateway.metrics().count("spark_application_rows_total{") == 2
 
 
+def test_the_end_of_a_process_that_was_killed(pushgateway: Pushgateway) -> None:
+    """The one that tells it has the statuses alone: what the first has pushed stays, in its group."""
+    first = reporter(pushgateway.url, jobName="n")
+    counter = Counter()
+    first.notify_of_added_metric(counter, "rows", group())
+    first.notify_of_added_metric(Gauge(lambda: 1), "status", group(status="RUNNING"))
+    counter.inc(7)
+    first.report()
+    values = {"hostUrl": pushgateway.url, "jobName": "n"}
+    for more in ({}, {"randomJobNameSuffix": "true"}):
+        last = PushgatewayReporter(ReporterConfig(PREFIX, values | more, tells_end=True))
+        last.notify_of_added_metric(Gauge(lambda: 1), "status", group(status="FAILED"))
+        last.report()
+        last.close()
+    lines = [line for line in pushgateway.metrics().splitlines() if line.startswith("spark_app")]
+    assert lines == [
+        'spark_application_rows_total{instance="",job="n"} 7',
+        'spark_application_status{instance="",job="n",status="FAILED"} 1',
+    ]
+
+
 def test_by_way_of_the_registry(pushgateway: Pushgateway) -> None:
     """It is found by its name, reports each interval, and once more at the end."""
     conf = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from spark_events.listeners.spark_records import (
 )
 from spark_events.sources.driver.ending.last_word import Rest, ending_of, tell
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
-from tests.support.plugins import Collecting
+from tests.support.plugins import Collecting, KeepingMetrics
 from tests.support.spark_records import T0, application_start, batch_begins, query_started, terminated
 
 JAVA = Path(spark_events.sources.driver.__file__).parent / "java"
@@ -182,6 +183,51 @@ def test_an_exit_code_in_a_mark() -> None:
     end = exit_mark.complete({"Event": APPLICATION_END, TIMESTAMP: 1})
 
     assert end == by_exit_code(137).record(1)
+
+
+@pytest.mark.parametrize("python_first", [True, False])
+def test_two_marks_of_one_signal(python_first: bool) -> None:
+    """After Ctrl-C, Python and the JVM write one each, in any order: Python's has the stack."""
+    of_python = {"exitCode": 130, "exitSignal": "SIGINT", "exception": "Traceback\nKeyboardInterrupt"}
+    marks = [of_python, {"exitCode": None, "exitSignal": "SIGINT", "exception": None, "assumed": False}]
+    exit_mark = ExitMark()
+    for mark in marks if python_first else reversed(marks):
+        assert exit_mark.withholds({"Event": APPLICATION_EXIT, **mark})
+    end = exit_mark.complete({"Event": APPLICATION_END, TIMESTAMP: 1})
+    assert end == by_signal("SIGINT", of_python["exception"]).record(1)
+
+
+def test_the_last_word_has_statuses_for_metrics() -> None:
+    """And nothing else: counters would begin again from 0."""
+    conf = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:KeepingMetricsFactory"}
+    known = [application_start(), query_started(1_000), batch_begins(2_000, 1)]
+    tell({"conf": conf, "close_timeout_ms": 5_000}, known, [], by_signal("SIGTERM"), T0 + 60_000)
+    values = KeepingMetrics.values
+
+    assert {name.rpartition(".")[2] for name in values} == {"status"}
+    assert [name for name, value in sorted(values.items()) if value] == [
+        "app.FAILED.status",
+        "app.query.orders.FAILED.status",
+    ]
+
+
+def test_the_last_word_without_metrics_where_they_cannot_be_told() -> None:
+    """Another driver may have the port by now: events are told all the same."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        conf = {
+            "spark.events.reporter.all.factory.class": "tests.support.plugins:CollectingFactory",
+            "spark.metrics.reporter.m.factory.class": "prometheus",
+            "spark.metrics.reporter.m.port": str(other.getsockname()[1]),
+        }
+        Collecting.instances.clear()
+        tell(
+            {"conf": conf, "close_timeout_ms": 5_000}, [application_start()], [], by_signal("SIGTERM"), T0 + 1
+        )
+    assert "application 'app' RUNNING -> FAILED" in [
+        event.body for reporter in Collecting.instances for event in reporter.events
+    ]
 
 
 def test_the_last_word_does_not_repeat_what_was_overdue() -> None:

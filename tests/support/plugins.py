@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from spark_events.api import (
     Counter,
@@ -14,6 +14,7 @@ from spark_events.api import (
     Failure,
     FailureContext,
     FailureEnricher,
+    Gauge,
     Metric,
     MetricGroup,
     MetricReporter,
@@ -105,6 +106,22 @@ class CollectingMetricsFactory(MetricReporterFactory):
     def create(self, config: ReporterConfig) -> MetricReporter:
         CollectingMetricsFactory.last = CollectingMetrics()
         return CollectingMetricsFactory.last
+
+
+class KeepingMetrics(CollectingMetrics):
+    """Keeps the values that there are when it is closed."""
+
+    values: ClassVar[dict[str, Any]] = {}
+
+    def close(self) -> None:
+        KeepingMetrics.values = {
+            name: metric.value for name, (metric, _) in self.metrics.items() if isinstance(metric, Gauge)
+        }
+
+
+class KeepingMetricsFactory(MetricReporterFactory):
+    def create(self, config: ReporterConfig) -> MetricReporter:
+        return KeepingMetrics()
 
 
 class RaisesInConstructor(EventReporterFactory):

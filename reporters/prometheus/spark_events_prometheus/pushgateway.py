@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, Request
 
-from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway
+from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway, pushadd_to_gateway
 
 from spark_events.api import (
     ConfigError,
@@ -61,6 +61,8 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         self._user, self._password = config.get(USERNAME), config.get(PASSWORD)
         self._deletes = config.get(DELETE_ON_SHUTDOWN)
         self._pushed = False
+        self._tells_end = config.tells_end
+        self._has_group = not (config.tells_end and config.get(RANDOM_JOB_NAME_SUFFIX))
 
     @property
     def destination(self) -> str:
@@ -68,13 +70,16 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         return f"{self._url} (job {self._job!r})"
 
     def report(self) -> None:
-        """Replace the group.
+        """Replace the group; where this tells the end of another process, the metrics of the same names.
 
         Raises:
             RetryLater: the Pushgateway is away.
             Refused: it does not take the metrics.
         """
-        self._request(push_to_gateway, registry=CollectorRegistry())
+        if not self._has_group:  # which suffix the process that has ended had is not known
+            return
+        push = pushadd_to_gateway if self._tells_end else push_to_gateway
+        self._request(push, registry=CollectorRegistry())
         self._pushed = True
 
     def close(self) -> None:
@@ -123,7 +128,7 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         self, url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
     ) -> Callable[[], None]:
         """Send this reporter's own exposition in place of that of the client's registry, which is empty."""
-        body = self.render() if method == "PUT" else data
+        body = data if method == "DELETE" else self.render()
         request = Request(url, body, {"Content-Type": CONTENT_TYPE}, method=method)
         return partial(_open, self._authorized(request), self._timeout_s)
 

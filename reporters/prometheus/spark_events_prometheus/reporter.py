@@ -115,7 +115,8 @@ class PrometheusReporter(SeriesReporter):
         self._ports = config.get(PORT)
         self._config = config
         self._linger_ms = config.get(LINGER) if can_hand_over() else 0
-        self._awaits_scrape = config.get(LINGER_UNSCRAPED)
+        # Who has scraped the process that has ended is not known to the one that tells its end.
+        self._awaits_scrape = config.get(LINGER_UNSCRAPED) or config.tells_end
         self._authentication = authentication_from(config)
         self._tls = tls_from(config)
         self._server: MetricsServer | None = None

@@ -21,7 +21,6 @@ from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_ST
 from spark_events.runtime.filters import NamesAlone
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS
-from spark_events.runtime.setup import ReporterSetup
 from spark_events.sources.assembly import Assembly, StartUp, assemble, for_event_logs
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
@@ -29,8 +28,6 @@ from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 _OPEN_WAIT_MS = 10_000
-_INCLUDE_UNSCRAPED = "linger.include-unscraped"
-"""The option of reporters that are scraped: who scraped this application before is not known here."""
 
 
 def main() -> None:
@@ -154,8 +151,17 @@ def _assembled(conf: Mapping[str, str], application: ApplicationInfo) -> Assembl
         ConfigError: one of events or of spans cannot be opened.
     """
     start_up = StartUp(open_within_ms=_OPEN_WAIT_MS)
-    configuration = for_event_logs(read_configuration(conf, application))
-    metrics = _metric_setups(conf, application)
+    whole = read_configuration(conf, application)
+    configuration = for_event_logs(whole)
+    metrics = [
+        replace(
+            setup,
+            config=replace(setup.config, tells_end=True),
+            filter=NamesAlone((STATUS_METRIC,), setup.filter),
+        )
+        for setup in whole.setups
+        if setup.kind is METRICS
+    ]
     if metrics:
         try:
             with_metrics = replace(configuration, setups=[*configuration.setups, *metrics])
@@ -163,23 +169,6 @@ def _assembled(conf: Mapping[str, str], application: ApplicationInfo) -> Assembl
         except ConfigError as error:  # another driver may have the port by now
             logger.warning("the end of the application is told without metrics: %s", error)
     return assemble(conf, application, configuration, start_up) if configuration.setups else None
-
-
-def _metric_setups(conf: Mapping[str, str], application: ApplicationInfo) -> list[ReporterSetup]:
-    """Return the reporters of metrics, which see nothing but statuses, and wait for a scrape."""
-
-    def setups(conf: Mapping[str, str]) -> list[ReporterSetup]:
-        return [each for each in read_configuration(conf, application).setups if each.kind is METRICS]
-
-    awaiting = {
-        f"{METRICS.prefix}{each.name}.{_INCLUDE_UNSCRAPED}": "true"
-        for each in setups(conf)
-        if _INCLUDE_UNSCRAPED in {option.name for option in each.factory.options or ()}
-    }
-    return [
-        replace(each, filter=NamesAlone((STATUS_METRIC,), each.filter))
-        for each in setups({**conf, **awaiting})
-    ]
 
 
 if __name__ == "__main__":
