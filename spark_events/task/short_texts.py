@@ -78,18 +78,30 @@ def _elements(value: Any, longest: int, deeper: int) -> Iterator[str]:
 
 
 def _of_object(value: Any) -> str:
-    name = type(value).__name__
     try:
-        if isinstance(value, _TEXTS):
-            if len(value) > _LONG:
-                return f"<{name} of {len(value)}>"
-        elif isinstance(value, _SEVERAL) and len(value) > _MOST_ELEMENTS and not isinstance(value, range):
-            return f"<{name} of {len(value)}>"
-        elif any(isinstance(part, (*_TEXTS, *_SEVERAL)) and len(part) > _LONG for part in _parts(value)):
-            return f"<{name} with long values>"
-        return repr(value)
+        return said_of_long(value, _MOST_ELEMENTS) or repr(value)
     except Exception as error:  # it is the user's own method
-        return f"<{name}: its repr raised {type(error).__name__}>"
+        return f"<{type(value).__name__}: its repr raised {type(error).__name__}>"
+
+
+def said_of_long(value: Any, most_elements: int = _LONG) -> str:
+    """Return what to say of an object whose own text may be too long; nothing of any other.
+
+    Args:
+        value: the object, of any class but Python's own containers.
+        most_elements: how many elements it may have.
+
+    Raises:
+        Exception: the user's own.
+    """
+    name = type(value).__name__
+    if isinstance(value, _TEXTS):
+        return f"<{name} of {len(value)}>" if len(value) > _LONG else ""
+    if isinstance(value, _SEVERAL) and not isinstance(value, range) and len(value) > most_elements:
+        return f"<{name} of {len(value)}>"
+    if any(isinstance(part, (*_TEXTS, *_SEVERAL)) and len(part) > _LONG for part in _parts(value)):
+        return f"<{name} with long values>"
+    return ""
 
 
 def _parts(value: Any) -> Collection[Any]:

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spark_events.task.short_texts import CONTAINERS, beginning_of
+from spark_events.task.short_texts import CONTAINERS, beginning_of, said_of_long
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 MOST_ATTRIBUTES = 50
 _WRITTEN_BY_PYTHON = frozenset({*CONTAINERS, int} - {str})
+_NUMBERS = frozenset({float, bool, complex})
 ERROR_TEXT_S = 0.5
 """How long a task waits for the text of an exception that one of its spans tells."""
 _LARGEST = 2**63 - 1
@@ -51,11 +52,24 @@ def call_within(work: Callable[[], None], within_s: float) -> None:
 def text_of(value: Any) -> str:
     """Return the text of whatever the user's code has given, cut to its longest length."""
     try:
-        text = beginning_of(value, LONGEST_TEXT) if type(value) in _WRITTEN_BY_PYTHON else str(value)
+        text = value if type(value) is str else _text_of(value)
         # Half a character, as in a file name of another encoding, is not text that can be sent.
         return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
     except Exception as error:  # it is the user's own method
         return f"<its str raised {type(error).__name__}>"
+
+
+def _text_of(value: Any) -> str:
+    """Return the text of a value, or its beginning, without the work that all of a long one takes."""
+    of_type = type(value)
+    if of_type in _WRITTEN_BY_PYTHON:
+        return beginning_of(value, LONGEST_TEXT)
+    if of_type in _NUMBERS:
+        return str(value)
+    if isinstance(value, BaseException) and getattr(of_type, "__str__", None) is BaseException.__str__:
+        args = value.args  # as Python does
+        return text_of(args[0] if len(args) == 1 else args) if args else ""
+    return said_of_long(value) or str(value)
 
 
 def attributes_of(given: dict[str, Any]) -> dict[str, Value]:

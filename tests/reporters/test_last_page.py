@@ -46,9 +46,10 @@ print("ended")
 class Served:
     """A reporter with one counter, on a port that is free again at the end of the test."""
 
-    def __init__(self, port: int, options: dict[str, str]) -> None:
+    def __init__(self, port: int, options: dict[str, str], tells_end: bool = False) -> None:
         self.port = port
-        config = ReporterConfig(PREFIX, {"port": str(port), "linger.timeout": "60s", **options})
+        values = {"port": str(port), "linger.timeout": "60s", **options}
+        config = ReporterConfig(PREFIX, values, tells_end=tells_end)
         self.reporter: PrometheusReporter = PrometheusReporterFactory().create(config)
         self.counter = Counter()
         group = ScopeGroup(Registry(()), ("spark",), (), {}, {})
@@ -65,9 +66,9 @@ class Served:
 def serve() -> Iterator[Callable[..., Served]]:
     made: list[Served] = []
 
-    def start(port: int | None = None, **options: str) -> Served:
+    def start(port: int | None = None, tells_end: bool = False, **options: str) -> Served:
         named = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
-        made.append(Served(port or free_port(), named))
+        made.append(Served(port or free_port(), named, tells_end))
         return made[-1]
 
     yield start
@@ -93,6 +94,39 @@ def test_the_end_is_scraped(serve: Callable[..., Served]) -> None:
     assert code_of(served.url.replace("/metrics", "/healthz")) == 404
     assert "spark_rows_total 7.0" in http_get(served.url)
     wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_one_that_nobody_has_scraped(serve: Callable[..., Served]) -> None:
+    """It ends with its driver, unless it is to wait for whoever comes."""
+    served = serve()
+    served.reporter.close()
+    assert not served.listening
+
+    served = serve(linger__include_unscraped="true")
+    served.counter.inc(7)
+    served.reporter.close()
+    for _ in range(2):
+        assert "spark_rows_total 7.0" in http_get(served.url)
+    wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_the_end_of_a_driver_that_was_killed(serve: Callable[..., Served]) -> None:
+    """Another process tells it, at the first port that is free then; the next driver gets the port before."""
+    served = serve(tells_end=True)
+    assert not served.listening
+    taken = serve(served.port)
+    served.reporter.close()
+    assert "spark_rows_total 0.0" in http_get(taken.url)
+    taken.reporter.close()
+    leave(taken.port)
+
+    served = serve(served.port, tells_end=True)
+    served.counter.inc(7)
+    served.reporter.close()
+    url = f"http://127.0.0.1:{served.port}/metrics"
+    assert "spark_rows_total 7.0" in http_get(url)
+    next_driver = serve(served.port)
+    assert "spark_rows_total 0.0" in http_get(next_driver.url)
 
 
 def test_expected_before_it_is_answered() -> None:

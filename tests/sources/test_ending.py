@@ -211,14 +211,15 @@ def test_the_last_word_has_statuses_for_metrics() -> None:
     ]
 
 
-def test_the_last_word_without_metrics_where_they_cannot_be_told() -> None:
+@pytest.mark.parametrize("metrics", ["prometheus", "tests.support.plugins:UnopenedMetricsFactory"])
+def test_the_last_word_where_metrics_cannot_be_told(metrics: str) -> None:
     """Another driver may have the port by now: events are told all the same."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         conf = {
             "spark.events.reporter.all.factory.class": "tests.support.plugins:CollectingFactory",
-            "spark.metrics.reporter.m.factory.class": "prometheus",
+            "spark.metrics.reporter.m.factory.class": metrics,
             "spark.metrics.reporter.m.port": str(other.getsockname()[1]),
         }
         Collecting.instances.clear()

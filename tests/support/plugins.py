@@ -7,6 +7,7 @@ import threading
 from typing import Any, ClassVar
 
 from spark_events.api import (
+    ConfigError,
     Counter,
     Event,
     EventReporter,
@@ -122,6 +123,16 @@ class KeepingMetrics(CollectingMetrics):
 class KeepingMetricsFactory(MetricReporterFactory):
     def create(self, config: ReporterConfig) -> MetricReporter:
         return KeepingMetrics()
+
+
+class Unopened(CollectingMetrics):
+    def open(self) -> None:
+        raise ConfigError("its port is taken")
+
+
+class UnopenedMetricsFactory(MetricReporterFactory):
+    def create(self, config: ReporterConfig) -> MetricReporter:
+        return Unopened()
 
 
 class RaisesInConstructor(EventReporterFactory):

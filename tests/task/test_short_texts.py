@@ -101,6 +101,38 @@ def test_objects_and_what_they_have(value: Any, text: str) -> None:
     assert beginning_of(value, 200) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Counter(range(100_000)), "<Counter of 100000>"),
+        (deque(range(100_000)), "<deque of 100000>"),
+        (dict.fromkeys(range(100_000)).values(), "<dict_values of 100000>"),
+        (Row(body=LONG), "<Row with long values>"),
+        (Counter("aab"), "Counter({'a': 2, 'b': 1})"),
+        (ValueError("no", 5), "('no', 5)"),
+        (ValueError("no"), "no"),
+        (ValueError(), ""),
+        (KeyError("no"), "'no'"),
+        (OSError(2, "No such file"), "[Errno 2] No such file"),
+        (1.5, "1.5"),
+        (True, "True"),
+        (None, "None"),
+    ],
+    ids=lambda value: value if type(value) is str else "",
+)
+def test_texts_of_attributes(value: Any, text: str) -> None:
+    """The same as of ``str``, unless that is too long; a container may have more elements than in a variable."""
+    assert text_of(value) == text
+    assert text == str(value) or text.startswith("<")
+
+
+def test_the_text_of_an_error_with_a_huge_argument() -> None:
+    """Only its first elements are looked at."""
+    Told.asked = 0
+    assert text_of(ValueError([Told()] * 10**5)).startswith("[told, told")
+    assert Told.asked < 2_000
+
+
 def test_what_contains_itself() -> None:
     endless: list[Any] = []
     endless.append(endless)

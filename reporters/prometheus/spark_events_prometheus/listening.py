@@ -22,10 +22,24 @@ def free_port(address: str, port: int) -> int:
     Raises:
         OSError, TypeError, ValueError: it is taken, or the address cannot be listened on.
     """
-    with socket.socket(family_of(address)) as candidate:
-        candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server
-        candidate.bind((address, port))
+    with bound(address, port) as candidate:
         return int(candidate.getsockname()[1])
+
+
+def bound(address: str, port: int) -> socket.socket:
+    """Return a socket that is bound to a port as the server's is.
+
+    Raises:
+        OSError, TypeError, ValueError: it is taken, or the address cannot be listened on.
+    """
+    candidate = socket.socket(family_of(address))
+    try:
+        candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        candidate.bind((address, port))
+    except BaseException:
+        candidate.close()
+        raise
+    return candidate
 
 
 def other_port_may_do(error: Exception) -> bool:

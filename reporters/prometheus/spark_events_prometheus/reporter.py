@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -21,8 +22,8 @@ from spark_events_prometheus.exposition import (
     family_class,
     render,
 )
-from spark_events_prometheus.linger import LEAVES_WITHIN_S, ask_to_leave, can_hand_over
-from spark_events_prometheus.listening import cannot_listen, other_port_may_do
+from spark_events_prometheus.linger import LEAVES_WITHIN_S, ask_to_leave, can_hand_over, hand_over
+from spark_events_prometheus.listening import bound, cannot_listen, other_port_may_do
 from spark_events_prometheus.options import BIND_ADDRESS, LINGER, LINGER_UNSCRAPED, PORT
 from spark_events_prometheus.server import MetricsServer
 
@@ -115,8 +116,7 @@ class PrometheusReporter(SeriesReporter):
         self._ports = config.get(PORT)
         self._config = config
         self._linger_ms = config.get(LINGER) if can_hand_over() else 0
-        # Who has scraped the process that has ended is not known to the one that tells its end.
-        self._awaits_scrape = config.get(LINGER_UNSCRAPED) or config.tells_end
+        self._awaits_scrape = config.get(LINGER_UNSCRAPED)
         self._authentication = authentication_from(config)
         self._tls = tls_from(config)
         self._server: MetricsServer | None = None
@@ -132,9 +132,14 @@ class PrometheusReporter(SeriesReporter):
     def open(self) -> None:
         """Take the first port that is free, or has only the last page of a driver that is gone, and serve.
 
+        Where this tells the end of another process, nothing is served before ``close``: the next driver may
+        need the port.
+
         Raises:
             ConfigError: there is none, or the address cannot be listened on.
         """
+        if self._config.tells_end:
+            return
         for port in self._ports:
             try:
                 self._server = self._serve(port)
@@ -151,6 +156,17 @@ class PrometheusReporter(SeriesReporter):
         if self._server is not None:
             self._server.close(self._linger_ms, self._awaits_scrape)
             self._server = None
+        elif self._config.tells_end and self._linger_ms:
+            self._hand_over_end()
+
+    def _hand_over_end(self) -> None:
+        """Let a process of its own serve the end, whoever scrapes it: that is not known to this process."""
+        for port in self._ports:
+            with contextlib.suppress(OSError, TypeError, ValueError), bound(self._address, port) as server:
+                server.listen()
+                hand_over(server, self.render(), (), self._authentication, self._tls, self._linger_ms)
+                return
+        logger.warning("the end is not served: no port of %s is free", self._config.key(PORT.name))
 
     def _serve(self, port: int) -> MetricsServer:
         def start() -> MetricsServer:
