@@ -39,6 +39,8 @@ spark.read.csv(at("days"), header=True)
 # What is written is not what made its views, nor one of two queries that are joined.
 spark.sql(f"CREATE TEMPORARY VIEW viewed USING parquet OPTIONS (path '{at('orders')}')")
 spark.table("viewed").write.parquet(at("of_view"))
+spark.sql("SELECT id FROM viewed").createOrReplaceTempView("viewed_again")
+spark.table("viewed_again").write.parquet(at("of_temporary"))
 spark.sql("SELECT id FROM viewed").crossJoin(spark.sql("SELECT 1 AS one")).write.parquet(at("of_two"))
 spark.sql("SELECT id FROM viewed WHERE id > 1").write.parquet(at("of_query"))
 

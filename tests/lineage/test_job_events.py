@@ -62,6 +62,7 @@ def test_a_statement_is_told_once_and_with_what_it_wrote(shop: Shop) -> None:
     ("name", "statement"),
     [
         ("of_view", ""),
+        ("of_temporary", ""),
         ("of_two", ""),
         ("of_query", "SELECT id FROM viewed WHERE id > 1"),
     ],

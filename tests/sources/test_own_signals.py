@@ -107,6 +107,15 @@ def test_labels_in_a_mapping() -> None:
     )
 
 
+def test_too_many_labels() -> None:
+    """Each scrape has them all."""
+    own, before = signals(), counts()["metric"]
+    labels = {f"l{number}": number for number in range(100)}
+    own.counter("rows", labels).inc()
+    assert counts()["metric"] - before == 1
+    assert own.counter("rows", labels) is not own.counter("rows", labels)
+
+
 def test_a_gauge_that_is_set_and_read() -> None:
     """In whatever order and at whatever places: what was given last counts."""
     own = signals()

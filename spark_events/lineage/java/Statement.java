@@ -226,7 +226,7 @@ public class Statement {
         return text == null && query != null ? textOf(query) : text;
     }
 
-    /** A node with several children, or a source, has the texts of others, such as the one that made a view. */
+    /** Below several children, views and sources are the texts of others, such as the one that made a view. */
     private static String textOf(Object node) {
         for (int i = 0; i < MOST_NODES_FOR_TEXT; i++) {
             List children = Reflect.list(Reflect.get(node, "children"));
@@ -236,7 +236,7 @@ public class Statement {
             if (text != null && Reflect.get(origin, "objectType") == null && !isSource) {
                 return Reflect.text(text);
             }
-            if (children.size() != 1) {
+            if (children.size() != 1 || Reflect.isA(node, "View")) {
                 return null;
             }
             node = children.get(0);

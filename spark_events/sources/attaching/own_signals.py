@@ -35,7 +35,7 @@ from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.attaching.timed_reading import TimedReading
-from spark_events.task.values import labels_of
+from spark_events.task.values import MOST_ATTRIBUTES, labels_of
 
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
@@ -144,7 +144,11 @@ class OwnSignals(Uninterrupted[_Registered]):
                 self._group.add_span(span)
 
     def _metric(self, name: str, labels: dict[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
-        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in labels_of(labels).items()))
+        given = labels_of(labels)
+        if len(given) > MOST_ATTRIBUTES:
+            drop("metric", f"Attachment.{of_type.__name__}", name, f"has more than {MOST_ATTRIBUTES} labels")
+            return make()
+        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in given.items()))
         key = of_type.__name__, _name_of(name), pairs
         if isinstance(made := self._made.get(key), of_type):
             return made
