@@ -161,7 +161,7 @@ class PrometheusReporter(SeriesReporter):
 
     def _hand_over_end(self) -> None:
         """Let a process of its own serve the end, whoever scrapes it: that is not known to this process."""
-        for port in self._ports:
+        for port in filter(None, self._ports):  # any free one is where nobody looks
             with contextlib.suppress(OSError, TypeError, ValueError), bound(self._address, port) as server:
                 server.listen()
                 hand_over(server, self.render(), (), self._authentication, self._tls, self._linger_ms)
