@@ -13,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from spark_events_prometheus.linger import ask_to_leave
+
 from tests.support.applications import App, AppRun, cli
 from tests.support.file_log import Event, file_events, of_name, statuses, whole_lines
 from tests.support.paths import APPS
-from tests.support.waiting import free_port, wait_until
+from tests.support.waiting import free_port, is_listening, wait_until
 
 ATTACH, RUN = "attach", "spark-events run"
 PYTHON, JVM, LAUNCHED, GROUP = "Python", "JVM", "launched", "group"
@@ -232,6 +234,11 @@ class Ends:
             return {}
         found = re.findall(r'^spark_(application|query)_status\{.*status="(\w+)"\} 1\.0', page, re.MULTILINE)
         return dict(found)
+
+    def free_port(self) -> None:
+        """Let whatever serves the end leave."""
+        if ask_to_leave("127.0.0.1", self._port, 0):
+            wait_until(lambda: not is_listening("127.0.0.1", self._port), "the port is free")
 
     @property
     def spans(self) -> list[Event]:

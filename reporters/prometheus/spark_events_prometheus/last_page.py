@@ -38,7 +38,8 @@ class Page:
         salt, admitted: the HMAC-SHA256, in hex, of each header ``Authorization`` that is answered; if there
             is none, everybody is.
         tls: the files of certificate, key, and authorities of clients or None; None for plain HTTP.
-        addresses: from which it was scraped before; if there are none, it waits for whoever comes.
+        addresses: from which it was scraped before; if there are none, it
+            is served to whoever comes, until the time is over or the next driver needs the port.
         linger_s: how long to serve it at most, in seconds.
         metrics: the page itself.
         own_names_only: whether only requests to ``localhost`` or to IP addresses are answered.
@@ -71,7 +72,11 @@ class Page:
     @property
     def done(self) -> bool:
         """Whether all have had it, or the time is over."""
-        return time.monotonic() > self._until_s or min(self._scrapes.values(), default=0) >= self._enough
+        if time.monotonic() > self._until_s:
+            return True
+        if self._is_for_all and self._enough == ENOUGH:
+            return False  # others than those who came may be the ones that collect it
+        return min(self._scrapes.values(), default=0) >= self._enough
 
     def serve(self, connection: Any, address: str) -> None:
         """Answer one request, and close the connection."""
