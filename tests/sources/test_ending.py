@@ -16,6 +16,7 @@ from spark_events.listeners.spark_records import (
     APPLICATION_EXIT,
     END_CAUSE,
     EXECUTOR_REMOVED,
+    INTERACTIVE,
 )
 from spark_events.sources.driver.ending.last_word import Rest, ending_of, tell
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
@@ -198,15 +199,16 @@ def test_two_marks_of_one_signal(python_first: bool) -> None:
 
 
 def test_the_last_word_has_statuses_for_metrics() -> None:
-    """And nothing else: counters would begin again from 0."""
+    """And whether it was a notebook, of which alerts ask; counters would begin again from 0."""
     conf = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:KeepingMetricsFactory"}
-    known = [application_start(), query_started(1_000), batch_begins(2_000, 1)]
+    known = [application_start(**{INTERACTIVE: True}), query_started(1_000), batch_begins(2_000, 1)]
     tell({"conf": conf, "close_timeout_ms": 5_000}, known, [], by_signal("SIGTERM"), T0 + 60_000)
     values = KeepingMetrics.values
 
-    assert {name.rpartition(".")[2] for name in values} == {"status"}
+    assert {name.rpartition(".")[2] for name in values} == {"status", "interactive"}
     assert [name for name, value in sorted(values.items()) if value] == [
         "app.FAILED.status",
+        "app.interactive",
         "app.query.orders.FAILED.status",
     ]
 

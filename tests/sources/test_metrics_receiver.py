@@ -15,7 +15,7 @@ from spark_events.sources.driver import metrics_receiver
 from spark_events.sources.driver.executor_sources import open_executor_sources
 from spark_events.sources.driver.metrics_receiver import MetricsReceiver
 from spark_events.spark.metrics_sink import DRIVER_SINK
-from tests.support.waiting import wait_until
+from tests.support.waiting import free_port, wait_until
 
 PREFIX = "token.app-1"
 LOCALHOST = "127.0.0.1"
@@ -185,9 +185,7 @@ def test_an_address_of_ipv6() -> None:
 
 def test_all_addresses_are_a_last_resort(caplog: pytest.LogCaptureFixture) -> None:
     """Executors may know this driver by another machine's address, but then it is said."""
-    with socket.create_server((LOCALHOST, 0)) as free:
-        port = free.getsockname()[1]
-    conf = {f"{DRIVER_SINK}port": str(port), "spark.driver.bindAddress": "192.0.2.1"}
+    conf = {f"{DRIVER_SINK}port": str(free_port()), "spark.driver.bindAddress": "192.0.2.1"}
     sources = open_executor_sources(conf, "app-1", "app", Registry(()))
     assert sources is not None
     assert "cannot listen on 192.0.2.1 for metrics of executors" in caplog.text

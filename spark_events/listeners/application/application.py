@@ -136,7 +136,7 @@ def register_interactive(context: ListenerContext, record: ApplicationStartRecor
         interactive = int(bool(record[INTERACTIVE]))
         described = "1 if the program is typed, in a Python prompt or a notebook; 0 otherwise."
         gauge = Gauge(lambda: interactive, description=described)
-        context.scopes.application().register("interactive", gauge)
+        context.scopes.application().register(INTERACTIVE_METRIC, gauge)
 
 
 def application_of(record: ApplicationStartRecord) -> ApplicationInfo:
@@ -150,6 +150,8 @@ def application_info(name: object, app_id: object, attempt_id: object = "") -> A
     return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))
 
 
+INTERACTIVE_METRIC = "interactive"
+"""The name of the metric that tells notebooks, whose ends nobody wants to be alerted of."""
 KILLED = "the driver was killed"
 ENDED_BY = "the driver was ended by"
 CTRL_C = "SIGINT"

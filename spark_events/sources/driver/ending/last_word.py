@@ -13,7 +13,7 @@ import orjson
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.api.event import now_ms
-from spark_events.listeners.application.application import application_of
+from spark_events.listeners.application.application import INTERACTIVE_METRIC, application_of
 from spark_events.listeners.application.job_status import STATUS_METRIC
 from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.record_types import ApplicationStartRecord
@@ -111,7 +111,8 @@ def tell(
 ) -> None:
     """Report an end to the reporters that an application has configured.
 
-    To those of metrics, the last statuses alone: all else would begin again from 0.
+    To those of metrics, the last statuses alone, and whether it was a notebook, of which alerts ask: all else
+    would begin again from 0.
 
     Args:
         head: of the testament that the application's own process left.
@@ -157,7 +158,7 @@ def _assembled(conf: Mapping[str, str], application: ApplicationInfo) -> Assembl
         replace(
             setup,
             config=replace(setup.config, tells_end=True),
-            filter=NamesAlone((STATUS_METRIC,), setup.filter),
+            filter=NamesAlone((STATUS_METRIC, INTERACTIVE_METRIC), setup.filter),
         )
         for setup in whole.setups
         if setup.kind is METRICS
