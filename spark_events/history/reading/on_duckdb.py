@@ -180,7 +180,8 @@ class DuckDb(DuckDbTables):
             self.damaged.update(filter(self._is_damaged, (*files.json, *files.parquet)))
             rest = self._undamaged(all_files)
             if rest == files or not (rest.json or rest.parquet):
-                raise _unreadable(paths, error) from error
+                damaged = [name for name in (*all_files.json, *all_files.parquet) if name in self.damaged]
+                raise _unreadable(damaged[:1] or paths, error) from error
             try:
                 done = self._read_long_lines_too(rest, read)
             except (duckdb.Error, StorageError) as again:
