@@ -143,7 +143,7 @@ class Registry:
         self._close_limits()
 
     def withdraw_metrics(self) -> None:
-        """Do the same, and announce no more; events and spans go on."""
+        """Remove its series from all metric reporters, and announce no more; events and spans go on."""
         self.root.withdraw_metrics()
         self._close_limits()
         self._limits = {}

@@ -109,9 +109,11 @@ def _written(report: TaskReport, error: BaseException) -> bytes:
     now_ns = time.time_ns()
     values = report.values(failed_by=error)
     cut_to_fit(values)
-    failure = {"type": name_of(type(error).__name__), "message": ""}
-    with suppress(Exception):  # the user's own class may do anything; the rest of the report is worth sending
+    try:
         failure = _failure(error, report.link)
+    except Exception as problem:  # the user's own class may do anything; the rest is worth sending
+        said = f"<looking at it raised {type(problem).__name__}>"
+        failure = {"type": name_of(type(error).__name__), "message": said}
     values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **failure}
     written = json.dumps(values).encode()
     for what, kind in (("metrics", "series"), ("spans", "spans"), ("events", "events")):

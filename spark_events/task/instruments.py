@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from spark_events.task.current import current_report, drop_value, finite_of, leave_out, say_once
 from spark_events.task.driver_link import VARIABLE
 from spark_events.task.report import MOST_SERIES, Key
-from spark_events.task.values import NOT_GIVEN, labels_of, name_of, taken
+from spark_events.task.values import NOT_GIVEN, name_of, taken, unpacked
 
 MOST_VALUES = 5_000
 _LARGEST = 2**63 - 1
@@ -181,7 +181,9 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     """Return the metric of a type, a name and labels: in a process the same one each time."""
     if type(name) is not str:
         name = name_of(name)
-    pairs = tuple((key, name_of(value)) for key, value in labels_of(labels).items())
+    if "labels" in labels:
+        labels = unpacked(labels)
+    pairs = tuple((key, name_of(value)) for key, value in labels.items())
     asked = (of_type, name, pairs)
     made = _made.get(asked)
     if made is None:

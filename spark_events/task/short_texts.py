@@ -7,6 +7,7 @@ a task waits for such a text would not hold.
 from __future__ import annotations
 
 from collections.abc import Collection, ItemsView, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -26,7 +27,8 @@ _DEEPEST = 20
 _MOST_ELEMENTS = 20
 _LONG = 65_536
 """An object that has a longer text or container is not asked for its text: its class may write all of it."""
-_MOST_BITS = 8_192
+MOST_BITS = 8_192
+"""Of a number whose digits are written."""
 
 
 def beginning_of(value: Any, longest: int) -> str:
@@ -50,7 +52,7 @@ def _pieces(value: Any, longest: int, deeper: int) -> Iterator[str]:
         yield from _elements(value, longest, deeper)
     elif of_type in _TEXTS:
         yield repr(value[:longest])
-    elif of_type is int and value.bit_length() > _MOST_BITS:
+    elif of_type is int and value.bit_length() > MOST_BITS:
         yield f"<int of {value.bit_length()} bits>"  # its digits take long, and Python refuses most
     else:
         yield _of_object(value)
@@ -65,13 +67,15 @@ def _elements(value: Any, longest: int, deeper: int) -> Iterator[str]:
     if not deeper:
         yield "..."  # it may contain itself
     else:
-        for position, element in enumerate(islice(value, longest)):
+        entries = value.items() if type(value) is dict else zip(value)
+        # Copied in one call of C: another thread may be changing it.
+        for position, entry in enumerate(list(islice(entries, longest))):
             if position:
                 yield ", "
-            yield from _pieces(element, longest, deeper - 1)
-            if type(value) is dict:
-                yield ": "
-                yield from _pieces(value[element], longest, deeper - 1)
+            for place, item in enumerate(entry):
+                if place:
+                    yield ": "
+                yield from _pieces(item, longest, deeper - 1)
         if type(value) is tuple and len(value) == 1:
             yield ","
     yield end
@@ -94,6 +98,8 @@ def said_of_long(value: Any, most_elements: int = _LONG) -> str:
     Raises:
         Exception: the user's own.
     """
+    if not _may_be_long(type(value)):  # type: ignore[arg-type] # mypy does not know that types are hashable
+        return ""
     name = type(value).__name__
     if isinstance(value, _TEXTS):
         return f"<{name} of {len(value)}>" if len(value) > _LONG else ""
@@ -102,6 +108,13 @@ def said_of_long(value: Any, most_elements: int = _LONG) -> str:
     if any(isinstance(part, (*_TEXTS, *_SEVERAL)) and len(part) > _LONG for part in _parts(value)):
         return f"<{name} with long values>"
     return ""
+
+
+@lru_cache(256)
+def _may_be_long(of_type: type) -> bool:
+    """Return whether objects of a type have elements or attributes; numbers and times, say, have none."""
+    has_attributes = of_type.__dictoffset__ != 0 or bool(getattr(of_type, "__slots__", ()))
+    return has_attributes or issubclass(of_type, (*_TEXTS, *_SEVERAL, BaseException))
 
 
 def _parts(value: Any) -> Collection[Any]:

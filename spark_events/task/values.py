@@ -6,13 +6,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spark_events.task.short_texts import CONTAINERS, beginning_of, said_of_long
+from spark_events.task.short_texts import CONTAINERS, MOST_BITS, beginning_of, said_of_long
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 MOST_ATTRIBUTES = 50
-_WRITTEN_BY_PYTHON = frozenset({*CONTAINERS, int} - {str})
-_NUMBERS = frozenset({float, bool, complex})
 ERROR_TEXT_S = 0.5
 """How long a task waits for the text of an exception that one of its spans tells."""
 _LARGEST = 2**63 - 1
@@ -62,11 +60,11 @@ def text_of(value: Any) -> str:
 def _text_of(value: Any) -> str:
     """Return the text of a value, or its beginning, without the work that all of a long one takes."""
     of_type = type(value)
-    if of_type in _WRITTEN_BY_PYTHON:
-        return beginning_of(value, LONGEST_TEXT)
-    if of_type in _NUMBERS:
+    if of_type is int and value.bit_length() <= MOST_BITS:  # the commonest label that is no text
         return str(value)
-    if isinstance(value, BaseException) and getattr(of_type, "__str__", None) is BaseException.__str__:
+    if of_type in CONTAINERS or of_type is int:
+        return beginning_of(value, LONGEST_TEXT)
+    if isinstance(value, BaseException) and of_type.__str__ is BaseException.__str__:  # type: ignore[comparison-overlap]
         args = value.args  # as Python does
         return text_of(args[0] if len(args) == 1 else args) if args else ""
     return said_of_long(value) or str(value)
@@ -113,13 +111,11 @@ def taken(given: Any, name: str, named: dict[str, Any], default: Any = "") -> An
     return named.pop(name, default) if given is NOT_GIVEN else given
 
 
-def labels_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return labels with those that are in a mapping ``labels``, as other libraries have it.
+def unpacked(given: dict[str, Any]) -> dict[str, Any]:
+    """Return labels one of which is ``labels``, with those in it, as other libraries have it.
 
     Like ``labels={"reason": "old"}``; what is no mapping that can be read is a label of that name.
     """
-    if "labels" not in given:
-        return given
     labels = given["labels"]
     try:
         if not isinstance(labels, Mapping):

@@ -129,6 +129,31 @@ def test_the_end_of_a_driver_that_was_killed(serve: Callable[..., Served]) -> No
     assert "spark_rows_total 0.0" in http_get(next_driver.url)
 
 
+@pytest.mark.parametrize(
+    ("port", "starts", "why"),
+    [("0", True, "port 0 is another one each time"), ("", True, "in use"), ("", False, "no process today")],
+)
+def test_why_the_end_of_a_killed_driver_is_not_served(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, port: str, starts: bool, why: str
+) -> None:
+    """Only what is so is said: a port may be free, and no process can be started."""
+
+    def popen(*_: Any, **__: Any) -> Any:
+        raise OSError("no process today")
+
+    if not starts:
+        monkeypatch.setattr(linger.subprocess, "Popen", popen)
+    with socket.socket() as other:
+        taken = port or str(free_port())
+        if starts and not port:
+            other.bind(("127.0.0.1", int(taken)))
+            other.listen()
+        config = ReporterConfig(PREFIX, {"port": taken}, tells_end=True)
+        PrometheusReporterFactory().create(config).close()
+    assert f"{PREFIX}port: the end is not served: " in caplog.text
+    assert why in caplog.text
+
+
 def test_expected_before_it_is_answered() -> None:
     """However soon a driver closes after its page has arrived, the same server is waited for."""
     everyone = ServerAuthentication("metrics", None, {})

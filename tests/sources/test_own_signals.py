@@ -107,13 +107,19 @@ def test_labels_in_a_mapping() -> None:
     )
 
 
-def test_too_many_labels() -> None:
-    """Each scrape has them all."""
-    own, before = signals(), counts()["metric"]
+@pytest.mark.parametrize("call", ["counter", "gauge", "histogram"])
+def test_too_many_labels(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Each scrape has them all. The log names the call as the user wrote it."""
+    monkeypatch.setattr("spark_events.api.wrong_values._counts", {"metric": 0})
+    own = signals()
     labels = {f"l{number}": number for number in range(100)}
-    own.counter("rows", labels).inc()
-    assert counts()["metric"] - before == 1
-    assert own.counter("rows", labels) is not own.counter("rows", labels)
+    given = (None, labels) if call == "gauge" else (labels,)
+    assert getattr(own, call)("rows", *given) is not getattr(own, call)("rows", *given)
+    assert counts()["metric"] == 2
+    (record,) = caplog.records
+    assert record.message.startswith(f"Attachment.{call}: what was given (dict) has more than 50 labels;")
 
 
 def test_a_gauge_that_is_set_and_read() -> None:

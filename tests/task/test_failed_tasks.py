@@ -27,6 +27,7 @@ from spark_events.sources.driver.tasks.task_reports import TaskReports, _Dropped
 from spark_events.task import failed_tasks, values
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.report import MOST_BYTES, TaskReport
+from spark_events.task.values import text_of
 from tests.support.task_context import TaskContextOfOneTask
 from tests.support.waiting import free_port, wait_until
 
@@ -523,4 +524,7 @@ def test_exceptions_of_odd_classes(
     fail_like_pyspark(error := make())
     wait_until(lambda: received, "the report has arrived")
     assert received[0]["failed"]["type"].endswith(type(error).__name__)
+    assert received[0]["failed"]["message"] == (
+        "<looking at it raised RuntimeError>" if make is HiddenError else text_of(error)
+    )
     assert len(received[0]["events"]) == 1

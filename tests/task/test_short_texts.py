@@ -133,6 +133,38 @@ def test_the_text_of_an_error_with_a_huge_argument() -> None:
     assert Told.asked < 2_000
 
 
+class Moody:
+    """Can be hashed once, and changes what it is in when it is asked for its text."""
+
+    def __init__(self, container: Any) -> None:
+        self._container, self._hashed = container, False
+
+    def __hash__(self) -> int:
+        if self._hashed:
+            raise TypeError("not again")
+        self._hashed = True
+        return 1
+
+    def __repr__(self) -> str:
+        if isinstance(self._container, dict):
+            self._container["more"] = 1
+        else:
+            self._container.add("more")
+        return "moody"
+
+
+@pytest.mark.parametrize("of", [dict, set])
+def test_what_changes_meanwhile(of: Any) -> None:
+    """As another thread may do; and nothing is looked up by keys."""
+    container: Any = of()
+    if of is dict:
+        container |= {Moody(container): 7, "last": 8}
+        assert text_of(container) == "{moody: 7, 'last': 8}"
+    else:
+        container |= {Moody(container)}
+        assert text_of(container) == "{moody}"
+
+
 def test_what_contains_itself() -> None:
     endless: list[Any] = []
     endless.append(endless)

@@ -17,6 +17,7 @@ from typing import Any
 
 ENOUGH = 2
 """Scrapes from each address: two servers may share one, and rules may be evaluated more rarely than that."""
+_ANYBODY = ""
 LEAVE = b"GET /leave?within="
 LEAVING = b"leaving\n"
 _CLIENT_TIMEOUT_S = 10.0
@@ -38,8 +39,8 @@ class Page:
         salt, admitted: the HMAC-SHA256, in hex, of each header ``Authorization`` that is answered; if there
             is none, everybody is.
         tls: the files of certificate, key, and authorities of clients or None; None for plain HTTP.
-        addresses: from which it was scraped before; if there are none, it
-            is served to whoever comes, until the time is over or the next driver needs the port.
+        addresses: from which it was scraped before; if there are none, it is served to all who come, until
+            the time is over or the next driver needs the port.
         linger_s: how long to serve it at most, in seconds.
         metrics: the page itself.
         own_names_only: whether only requests to ``localhost`` or to IP addresses are answered.
@@ -61,9 +62,9 @@ class Page:
         self._salt, self._admitted = salt, admitted
         self._metrics = metrics
         self._own_names_only = own_names_only
-        self._scrapes = dict.fromkeys(addresses, 0)
-        self._is_for_all = not addresses
-        self._enough = ENOUGH
+        self._scrapes = dict.fromkeys(addresses or [_ANYBODY], 0)
+        # Others than those who come first may be the ones that collect it.
+        self._enough: float = ENOUGH if addresses else float("inf")
         self._until_s = time.monotonic() + linger_s
         self._tls: Any = None
         if tls is not None:
@@ -72,11 +73,7 @@ class Page:
     @property
     def done(self) -> bool:
         """Whether all have had it, or the time is over."""
-        if time.monotonic() > self._until_s:
-            return True
-        if self._is_for_all and self._enough == ENOUGH:
-            return False  # others than those who came may be the ones that collect it
-        return min(self._scrapes.values(), default=0) >= self._enough
+        return time.monotonic() > self._until_s or min(self._scrapes.values()) >= self._enough
 
     def serve(self, connection: Any, address: str) -> None:
         """Answer one request, and close the connection."""
@@ -114,8 +111,9 @@ class Page:
             _send(connection, "401 Unauthorized", "text/plain", b"", self._challenge)
         else:
             _send(connection, "200 OK", self._content_type, self._metrics)
-            if self._is_for_all or address in self._scrapes:
-                self._scrapes[address] = self._scrapes.get(address, 0) + 1
+            whose = address if address in self._scrapes else _ANYBODY
+            if whose in self._scrapes:
+                self._scrapes[whose] += 1
 
     def _leave_within(self, seconds: float) -> None:
         """Make room for another driver: one scrape is enough now, and there is less time for it."""

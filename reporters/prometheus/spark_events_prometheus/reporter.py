@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -161,12 +160,16 @@ class PrometheusReporter(SeriesReporter):
 
     def _hand_over_end(self) -> None:
         """Let a process of its own serve the end, whoever scrapes it: that is not known to this process."""
-        for port in filter(None, self._ports):  # any free one is where nobody looks
-            with contextlib.suppress(OSError, TypeError, ValueError), bound(self._address, port) as server:
-                server.listen()
-                hand_over(server, self.render(), (), self._authentication, self._tls, self._linger_ms)
-                return
-        logger.warning("the end is not served: no port of %s is free", self._config.key(PORT.name))
+        why: object = "port 0 is another one each time"
+        for port in filter(None, self._ports):
+            try:
+                with bound(self._address, port) as server:
+                    server.listen()
+                    hand_over(server, self.render(), (), self._authentication, self._tls, self._linger_ms)
+                    return
+            except (OSError, TypeError, ValueError) as error:  # taken; or no process can be started
+                why = error
+        logger.warning("%s: the end is not served: %s", self._config.key(PORT.name), why)
 
     def _serve(self, port: int) -> MetricsServer:
         def start() -> MetricsServer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -269,7 +270,7 @@ _HAS_NO_END = {".zst": zstandard_has_no_end, ".gz": gzip_has_no_end}
 
 def _is_cut(name: str) -> bool:
     """Return whether DuckDB reads a file without a word that ends in the middle."""
-    has_no_end = _HAS_NO_END.get(name[name.rfind(".") :])
+    has_no_end = _HAS_NO_END.get(os.path.splitext(name)[1])
     if has_no_end is None:
         return False
     file_system, path = open_file_system(name, name)

@@ -9,8 +9,6 @@ from typing import IO
 _FRAME = 0xFD2FB528
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _OF_ONE_BYTE_REPEATED = 1
-
-
 _GZIP = 16 + zlib.MAX_WBITS
 _AT_ONCE = 1 << 16
 """Bytes that are unpacked at once; what comes of them is at most a thousand times as long."""

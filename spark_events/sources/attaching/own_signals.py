@@ -35,7 +35,7 @@ from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.attaching.timed_reading import TimedReading
-from spark_events.task.values import MOST_ATTRIBUTES, labels_of
+from spark_events.task.values import MOST_ATTRIBUTES, unpacked
 
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
@@ -109,7 +109,7 @@ class OwnSignals(Uninterrupted[_Registered]):
         if callable(read):
             gauge.read_by(read)
         elif read is not None:
-            drop("metric", "Attachment.gauge", read, "is not a function that returns the value; use set()")
+            drop("metric", _METHODS[DriverGauge], read, "is not a function that returns the value; use set()")
         return gauge
 
     def histogram(self, name: str, labels: dict[str, Any]) -> Histogram:
@@ -144,11 +144,12 @@ class OwnSignals(Uninterrupted[_Registered]):
                 self._group.add_span(span)
 
     def _metric(self, name: str, labels: dict[str, Any], of_type: type[M], make: Callable[[], M]) -> M:
-        given = labels_of(labels)
-        if len(given) > MOST_ATTRIBUTES:
-            drop("metric", f"Attachment.{of_type.__name__}", name, f"has more than {MOST_ATTRIBUTES} labels")
+        if "labels" in labels:
+            labels = unpacked(labels)
+        if len(labels) > MOST_ATTRIBUTES:
+            drop("metric", _METHODS[of_type], labels, f"has more than {MOST_ATTRIBUTES} labels")
             return make()
-        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in given.items()))
+        pairs = tuple(sorted((_name_of(key), _name_of(value)) for key, value in labels.items()))
         key = of_type.__name__, _name_of(name), pairs
         if isinstance(made := self._made.get(key), of_type):
             return made
@@ -192,6 +193,12 @@ class OwnSignals(Uninterrupted[_Registered]):
         return self._series.child(components=components, variables=variables)
 
 
+_METHODS: dict[type[Metric], str] = {
+    Counter: "Attachment.counter",
+    DriverGauge: "Attachment.gauge",
+    Histogram: "Attachment.histogram",
+}
+"""As the user calls them."""
 _COUNTED = "Counted by the driver's own code."
 _SET = "Set by the driver's own code."
 _READ = "Read from the driver's own code."

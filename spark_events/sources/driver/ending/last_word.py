@@ -167,7 +167,7 @@ def _assembled(conf: Mapping[str, str], application: ApplicationInfo) -> Assembl
         try:
             with_metrics = replace(configuration, setups=[*configuration.setups, *metrics])
             return assemble(conf, application, with_metrics, start_up)
-        except ConfigError as error:  # another driver may have the port by now
+        except ConfigError as error:  # events can be told all the same
             logger.warning("the end of the application is told without metrics: %s", error)
     return assemble(conf, application, configuration, start_up) if configuration.setups else None
 
