@@ -32,6 +32,7 @@ from spark_events.api.testing import (
     SpanReporterConformance,
 )
 
+pytestmark = pytest.mark.usefixtures("own_temporary_folder")
 AWAY = {"exporter.endpoint": "http://127.0.0.1:1", "exporter.timeout": "2s"}
 AWAY_OVER_HTTP = {**AWAY, "exporter.protocol": "http"}
 
