@@ -66,6 +66,29 @@ if how == "handled":
         raise ValueError("somebody handles this")
     except ValueError:
         spark.stop()
+if how == "shown-and-left":
+    try:
+        raise ValueError("somebody shows this")
+    except ValueError as error:
+        sys.excepthook(type(error), error, None)
+    sys.exit(0)
+if how == "stop-exit-3":
+    spark.stop()
+    sys.exit(3)
+if how == "stop-os-exit-3":
+    spark.stop()
+    os._exit(3)
+if how == "stop-raise":
+    spark.stop()
+    raise ValueError("nobody handles this")
+if how == "stop-later-exit-3":
+    folder = Path(spark.conf.get("spark.events.reporter.file.path") or "")
+    spark.stop()
+    while not any(
+        "application 'ending' RUNNING -> FINISHED" in file.read_text() for file in folder.glob("*")
+    ):
+        time.sleep(0.05)
+    sys.exit(3)
 if how == "no-stop":
     sys.exit(0)
 if how == "exit-3":
@@ -86,6 +109,8 @@ if how == "two-sessions":
     if "--attach" in sys.argv:
         spark_events.attach(spark)
     spark.range(3).write.format("noop").mode("overwrite").save()
+    spark.stop()
+    sys.exit(3)
 if how == "kill-jvm":
     events = Path(spark.conf.get("spark.events.reporter.file.path") or "")
     while not any('"FINISHED"' in file.read_text() for file in events.glob("*")):

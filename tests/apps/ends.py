@@ -52,6 +52,10 @@ if how == "return":
 elif how == "stop":
     query.stop()
     spark.stop()
+elif how.startswith("stop-exit:"):
+    query.stop()
+    spark.stop()
+    sys.exit(int(how.partition(":")[2]))
 elif how == "raise":
     raise KeyError("customer")
 elif how.startswith("sys.exit:"):

@@ -65,9 +65,7 @@ def test_end(tmp_path: Path, way: Way, started: str) -> None:
 
 def assert_served(ends: Ends, told: Told) -> None:
     """Assert that Prometheus sees the end."""
-    of_query = "CANCELED" if told.status == "FINISHED" else told.status
-    expected = {"application": told.status, "query": of_query}
-    wait_until(lambda: ends.statuses_served() == expected, f"{expected} is served")
+    wait_until(lambda: ends.statuses_served() == told.statuses, f"{told.statuses} is served")
     ends.free_port()
 
 
@@ -81,12 +79,9 @@ CONF = {"metaspace": {"spark.driver.extraJavaOptions": "-XX:MaxMetaspaceSize=220
 
 def assert_told(events: list[Event], told: Told) -> None:
     """Assert that the end of the application and of its query is told so."""
-    for kind in ("application", "query"):
+    for kind, status in told.statuses.items():
         changes = of_name(events, "JobStatusChangeEvent", job_kind=kind)
         last = changes[-1]["attributes"]
-        status = told.status
-        if kind == "query" and status == "FINISHED":
-            status = "CANCELED"
         assert last["newJobStatus"] == status, changes[-1]
         assert last.get("outcome") == ("assumed" if told.assumed else None)
         failures = of_name(events, "JobFailureEvent", job_kind=kind)

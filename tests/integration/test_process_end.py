@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.applications import App, cli
+from tests.support.endings import ended
 from tests.support.event_log_reading import read
 from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.paths import APPS
@@ -44,12 +45,14 @@ SAMPLE = [
     ("attach", "own-hook", 1, "FAILED", "ValueError"),
     ("attach", "no-stop", 0, "FINISHED", None),
     ("attach", "children", 0, "FINISHED", None),  # forked ones, which end on their own
+    ("attach", "stop-exit-3", 3, "FAILED", None),
 ]
 REST = [
     ("run", "atexit", 1, "FAILED", "ValueError"),
     ("attach", "atexit-exit-3", 3, "FAILED", None),
     ("attach", "atexit-exit-0", 0, "FINISHED", None),
     ("attach", "shown", 0, "FINISHED", None),
+    ("attach", "shown-and-left", 0, "FINISHED", None),
     ("run", "own-hook", 1, "FAILED", "ValueError"),
     ("run", "finally", 1, "FAILED", "ValueError"),
     ("run", "no-stop", 0, "FINISHED", None),
@@ -57,6 +60,13 @@ REST = [
     ("attach", "finally-exit-3", 3, "FAILED", None),
     ("attach", "slowly", 1, "FAILED", "ValueError"),
     ("attach", "handled", 0, "FINISHED", None),
+    ("run", "stop-exit-3", 3, "FAILED", None),
+    ("attach", "stop-os-exit-3", 3, "FAILED", None),
+    ("run", "stop-os-exit-3", 3, "FAILED", None),
+    ("attach", "stop-raise", 1, "FAILED", "ValueError"),
+    ("run", "stop-raise", 1, "FAILED", "ValueError"),
+    ("attach", "stop-later-exit-3", 3, "FINISHED", None),
+    ("run", "stop-later-exit-3", 3, "FINISHED", None),
 ]
 extended = pytest.mark.extended
 thorough = pytest.mark.thorough
@@ -66,14 +76,16 @@ CASES = [
 ]
 STOPPED_UNSEEN = ("slowly",)
 """The program stops Spark past PySpark, so the log has no mark."""
-HANDLED_LATER = ("handled",)
-"""The log's mark is of an exception that the program then handles."""
+KNOWN_LATER = ("handled", "stop-exit-3", "stop-os-exit-3", "stop-raise")
+"""What the program does once it has stopped Spark comes too late for the log."""
 
 
 @pytest.mark.parametrize(("way", "how", "code", "status", "exception"), CASES)
 def test_end(tmp_path: Path, way: str, how: str, code: int, status: str, exception: str | None) -> None:
     """The last event says how it ended, and why."""
     run = App(command_for(way, how), conf_for(tmp_path), tmp_path).end()
+    # The JVM tells it where Python could not.
+    wait_until(lambda: ended(file_events(tmp_path / "events")), "the end is told")
     events = file_events(tmp_path / "events")
 
     assert run.code == code, run.err[-3000:]
@@ -87,7 +99,7 @@ def test_end(tmp_path: Path, way: str, how: str, code: int, status: str, excepti
         assert "spark_events" not in run.err.split("Traceback")[-1]
     if how in STOPPED_UNSEEN:
         assert_the_log_cannot_know(tmp_path / "logs")
-    elif how not in HANDLED_LATER:
+    elif how not in KNOWN_LATER:
         assert_the_log_says_it_too(tmp_path / "logs", events)
 
 
@@ -158,16 +170,17 @@ def test_an_exception_at_the_prompt_is_no_failure(tmp_path: Path, way: str) -> N
 
 @pytest.mark.parametrize("way", [pytest.param("attach", marks=thorough), pytest.param("run", marks=extended)])
 def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
-    """After ``spark.stop()`` a new session is a new application, with files of its own."""
+    """After ``spark.stop()`` a new session is a new application, with files and an end of its own."""
     run = App(command_for(way, "two-sessions"), conf_for(tmp_path), tmp_path).end()
     events = file_events(tmp_path / "events")
     names = [
         e["attributes"]["app_name"] for e in of_name(events, "JobStatusChangeEvent", job_kind="application")
     ]
 
-    assert run.code == 0, run.err[-3000:]
+    assert run.code == 3, run.err[-3000:]
     assert names == ["ending"] * 3 + ["ending-2"] * 3
-    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"] * 2
+    begin = ["CREATED", "RUNNING"]
+    assert statuses(events, "application") == [*begin, "FINISHED", *begin, "FAILED"]
     assert len(list((tmp_path / "events").iterdir())) == 2
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any, cast
+
 import pytest
 
+from spark_events.listeners.record_fields import EXIT_CODE
+from spark_events.listeners.spark_records import APPLICATION_END
 from spark_events.sources.driver.ending.application_end import (
     ApplicationEnd,
     EndFacts,
@@ -13,6 +18,8 @@ from spark_events.sources.driver.ending.application_end import (
     conclude,
     question,
 )
+from spark_events.sources.driver.ending.end_inquiry import EndInquiry
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.ending import Ending
 
 OF_SPARK, OF_PROCESS, OF_JVM = {"Event": "spark"}, {"Event": "process"}, {"Event": "jvm"}
@@ -105,15 +112,37 @@ EXITED = Ending(3)
             Question.NOTHING,
             Ending(exception="Spark stopped its SparkContext by itself: removed\n\tat a"),
         ),
-        (JvmCause(), EndFacts(raising_at_stop=False, of_program=RAISED), Question.NOTHING, Ending()),
+        (JvmCause(), EndFacts(), Question.PROGRAM, Ending()),
         (JvmCause(), EndFacts(of_program=RAISED), Question.PROGRAM, RAISED),
-        (JvmCause(), EndFacts(of_program=EXITED, is_raising=True), Question.PROGRAM, EXITED),
-        (JvmCause(), EndFacts(of_program=EXITED), Question.PROGRAM, Ending()),
+        (JvmCause(), EndFacts(of_program=EXITED), Question.PROGRAM, EXITED),
     ],
 )
 def test_what_is_asked_and_concluded(
     cause: JvmCause, facts: EndFacts, asked: Question, ending: Ending
 ) -> None:
-    """The exit code of a program that had already stopped Spark in good order is not its application's."""
+    """A program that stops Spark in good order, and then returns an exit code, has failed."""
     assert question(cause, facts) is asked
     assert conclude(cause, facts) == ending
+
+
+class _Stopped:
+    """A driver whose SparkContext has stopped."""
+
+    stopped = True
+
+    def __init__(self, has_successor: bool) -> None:
+        self.has_successor = has_successor
+
+
+@pytest.mark.parametrize(("has_successor", "code"), [(False, 3), (True, 0)])
+def test_an_exit_code_is_the_last_application_s(
+    monkeypatch: pytest.MonkeyPatch, has_successor: bool, code: int
+) -> None:
+    """Of several in one process, the others had ended before."""
+    known = threading.Event()
+    known.set()
+    monkeypatch.setattr(PROCESS_EXIT, "known", known)
+    monkeypatch.setattr(PROCESS_EXIT, "code", 3)
+    inquiry = EndInquiry(cast(Any, _Stopped(has_successor)), cast(Any, None), None, threading.Event())
+
+    assert inquiry.complete({"Event": APPLICATION_END, EXIT_CODE: 0})[EXIT_CODE] == code

@@ -35,6 +35,7 @@ class Told:
         code, signal: the attributes ``exitCode`` and ``exitSignal``.
         says: a part of the failure's message.
         exception: the attribute ``exception.type``, if the case is about that.
+        query: the last status of its query, if that is not the application's own.
         assumed: whether the event says that it is a guess.
     """
 
@@ -43,7 +44,14 @@ class Told:
     signal: str | None = None
     says: str = ""
     exception: str | None = None
+    query: str = ""
     assumed: bool = False
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """The last ones of the application and of its query."""
+        of_query = self.query or ("CANCELED" if self.status == "FINISHED" else self.status)
+        return {"application": self.status, "query": of_query}
 
     @property
     def cell(self) -> str:
@@ -90,6 +98,7 @@ def _alike(told: Told) -> dict[str, Told]:
 _FINISHED = Told("FINISHED")
 _RAISED = Told("FAILED", 1, says=KEY_ERROR, exception="KeyError")
 _CODE = Told("FAILED", 3, says="exit code 3")
+_CODE_AFTER_STOP = Told("FAILED", 3, says="exit code 3", query="CANCELED")
 _TERM = Told("FAILED", 143, "SIGTERM", "the driver was ended by SIGTERM (exit code 143)")
 _KILL = Told("FAILED", 137, "SIGKILL", "the driver was killed by SIGKILL (exit code 137)")
 _NO_WORD = Told("FAILED", says="the driver's Python ended without a word", assumed=True)
@@ -105,6 +114,7 @@ _NOBODY = {ATTACH: None, RUN: None}
 WAYS = (
     Way("the program returns", "return", _alike(_FINISHED), _alike(_FINISHED)),
     Way("`spark.stop()`", "stop", _alike(_FINISHED), _alike(_FINISHED)),
+    Way("`spark.stop()`, then `sys.exit(n)`", "stop-exit:3", _alike(_CODE_AFTER_STOP), _alike(_FINISHED)),
     Way(
         "an unhandled exception",
         "raise",

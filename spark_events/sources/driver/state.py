@@ -74,6 +74,12 @@ class DriverState:
         """Whether ``SparkContext.stop`` has returned."""
         return self._python_context._jsc is None
 
+    @property
+    def has_successor(self) -> bool:
+        """Whether the program has begun to start another SparkContext."""
+        active = type(self._python_context)._active_spark_context
+        return active is not None and active is not self._python_context
+
     def application_start(self) -> Record:
         """Return the ApplicationStart that was posted before anybody could attach."""
         return {

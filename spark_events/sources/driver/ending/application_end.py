@@ -6,7 +6,7 @@ Neither waits, looks at a clock or asks anybody: ``DriverSource`` and ``EndInqui
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -102,7 +102,7 @@ class Question(Enum):
     """Whether the signal has reached Python as well."""
     JVM_STATUS = "jvm status"
     PROGRAM = "program"
-    """How the program ends that has stopped Spark; a ``finally`` may hide an exception."""
+    """How the program ends that has stopped Spark: it may raise just then, or return an exit code at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,6 @@ class EndFacts:
 
     Attributes:
         is_kernel: whether this process is a kernel of Jupyter that is asked to end.
-        is_raising: whether an exception carried the main thread to where it stopped Spark.
-        raising_at_stop: the same as seen when it did so; None if that was not seen.
         of_program: how the program ended, as far as it is known.
         raised: the exception that nobody handled, as Python prints it; None for none.
         jvm_status: of the JVM, as ``subprocess`` has it; None if unknown.
@@ -120,8 +118,6 @@ class EndFacts:
     """
 
     is_kernel: bool = False
-    is_raising: bool = False
-    raising_at_stop: bool | None = None
     of_program: Ending = field(default_factory=Ending)
     raised: str | None = None
     jvm_status: int | None = None
@@ -134,9 +130,7 @@ def question(cause: JvmCause, facts: EndFacts) -> Question:
         return Question.INTERRUPT if cause.signal == "SIGINT" and not facts.is_kernel else Question.NOTHING
     if cause.by == "exit":
         return Question.JVM_STATUS
-    if cause.by == "spark" or facts.raising_at_stop is False:
-        return Question.NOTHING
-    return Question.PROGRAM
+    return Question.NOTHING if cause.by == "spark" else Question.PROGRAM
 
 
 def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
@@ -149,8 +143,4 @@ def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
         said = cause.said or facts.said
         why = f"{_BY_ITSELF}: {said}" if said else _BY_ITSELF
         return Ending(exception=f"{why}{cause.frames}")
-    if facts.raising_at_stop is False:
-        return Ending()
-    if facts.is_raising or facts.of_program.exception:
-        return facts.of_program
-    return replace(facts.of_program, exit_code=None, exit_signal=None)
+    return facts.of_program

@@ -21,13 +21,15 @@ from spark_events.sources.driver.ending.application_end import (
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, ending_by
 from spark_events.sources.driver.ending.witness import Witness
 from spark_events.sources.driver.state import DriverState
-from spark_events.sources.ending import by_signal, of_lost_jvm
+from spark_events.sources.ending import Ending, by_signal, of_lost_jvm
 from spark_events.sources.interactive import kernel_is_shutting_down
 
 Record = dict[str, Any]
 _STOP_WAIT_S = 30.0
-_EXIT_WAIT_S = 2.0
-_LATE_EXIT_WAIT_S = 0.2
+_RAISING_WAIT_S = 2.0
+"""How long a program that raised when it stopped Spark has until its process ends of that."""
+_EXIT_WAIT_S = 1.0
+"""How long any other has: ``sys.exit(main())``, where ``main`` stops Spark and returns an exit code."""
 _EXIT_LOOK_EVERY_S = 0.02
 _JVM_WAIT_S = 10.0
 _LOST_JVM_WAIT_S = 5.0
@@ -84,12 +86,7 @@ class EndInquiry:
 
     def _answered(self, cause: JvmCause) -> EndFacts:
         """Return what is known once what may become known has been waited for."""
-        at_first = EndFacts(
-            is_kernel=kernel_is_shutting_down(),
-            is_raising=PROCESS_EXIT.main_thread_is_raising(),
-            raising_at_stop=PROCESS_EXIT.raising_at_stop,
-            said=self._said,
-        )
+        at_first = EndFacts(is_kernel=kernel_is_shutting_down(), said=self._said)
         jvm_status = None
         open_question = question(cause, at_first)
         if open_question is Question.INTERRUPT:
@@ -97,11 +94,11 @@ class EndInquiry:
         elif open_question is Question.JVM_STATUS:
             self._release_jvm()
             jvm_status = self._status_of_jvm(_JVM_WAIT_S)
-        elif open_question is Question.PROGRAM and (at_first.is_raising or self._driver.stopped):
-            self._await_exit(_EXIT_WAIT_S if at_first.is_raising else _LATE_EXIT_WAIT_S)
-        return replace(
-            at_first, of_program=PROCESS_EXIT.ending, raised=PROCESS_EXIT.raised, jvm_status=jvm_status
-        )
+        elif open_question is Question.PROGRAM:
+            self._await_program()
+        # What comes after the start of another SparkContext is the end of that one.
+        of_program = Ending() if self._driver.has_successor else PROCESS_EXIT.ending
+        return replace(at_first, of_program=of_program, raised=PROCESS_EXIT.raised, jvm_status=jvm_status)
 
     def _status_of_jvm(self, wait_s: float) -> int | None:
         return self._witness.status_of_jvm(wait_s) if self._witness is not None else None
@@ -113,17 +110,19 @@ class EndInquiry:
         except Exception as error:  # py4j's: it may be gone already, or have no memory left
             logger.debug("could not tell the bridge not to wait: %r", error)
 
-    def _await_exit(self, wait_s: float) -> None:
+    def _await_program(self) -> None:
         """Wait until it is known how the process ends, or it goes on after Spark has stopped.
 
-        Args:
-            wait_s: how long to wait once Spark has stopped, in seconds: a program that caught the exception
-                may go on for days; and if this thread was late, there may have been no exception.
+        A program that caught its exception may go on for days, and so may one that has merely stopped Spark.
         """
+        is_raising = PROCESS_EXIT.main_thread_is_raising()
+        if not is_raising and PROCESS_EXIT.raising_at_stop is None and not self._driver.stopped:
+            return  # it is not Python that stops Spark
+        wait_s = _RAISING_WAIT_S if is_raising else _EXIT_WAIT_S
         until = time.monotonic() + _STOP_WAIT_S
         while not PROCESS_EXIT.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
             now = time.monotonic()
             if self._driver.stopped:
                 until = min(until, now + wait_s)
-            if now > until:
+            if now > until or self._driver.has_successor:
                 return

@@ -106,7 +106,8 @@ class ProcessExit:
         previous = sys.excepthook
 
         def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-            self.note_unhandled(error, trace)
+            if is_over():  # or else a program shows what it has handled
+                self.note_unhandled(error, trace)
             previous(kind, error, trace)
 
         replace_function(sys, "excepthook", hook)

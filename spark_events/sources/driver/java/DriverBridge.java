@@ -51,6 +51,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final LinkedHashMap jobs = new LinkedHashMap();
     private final ArrayDeque endedJobs = new ArrayDeque();
     private volatile LastWord lastWord = null;
+    private volatile boolean stopped = false;
     private long gatheredAt = 0;
     private long changedAt = 0;
 
@@ -92,7 +93,14 @@ public class DriverBridge extends SparkListener implements Consumer {
     /** Lets the end be told where Python cannot: see {@code LastWord}, whose arguments these are. */
     public void prepareLastWord(LiveListenerBus bus, long python, String[] command,
             String pythonPath, String words, String rest) throws IOException {
-        lastWord = new LastWord(bus, python, command, pythonPath, words, rest, delivered, errors);
+        Runnable atShutdown = new Runnable() {
+            public void run() {
+                if (stopped) { // else Spark stops now, and waits in onApplicationEnd
+                    awaitDelivery();
+                }
+            }
+        };
+        lastWord = new LastWord(bus, python, command, pythonPath, words, rest, delivered, errors, atShutdown);
     }
 
     /** Takes changes of what has to be known to tell the end: see {@code LastWord}. */
@@ -121,12 +129,16 @@ public class DriverBridge extends SparkListener implements Consumer {
         Map cause = addEnd(event, inShutdown);
         if (!inShutdown) {
             // On Kubernetes, spark-submit stops Spark once the driver's Python is over, and ends this JVM only then.
-            if (cause != null && EndCause.PYTHON.equals(cause.get("by")) && delivered.getCount() > 0) {
-                spokeForPython();
-            }
+            boolean pythonIsOver = cause != null && EndCause.PYTHON.equals(cause.get("by"));
+            boolean told = pythonIsOver && delivered.getCount() > 0 && spokeForPython();
+            stopped = !told;
             return;
         }
-        // Nobody else waits for Python now, and this JVM would take it along.
+        awaitDelivery();
+    }
+
+    /** Nobody else waits for Python once this JVM shuts down, which would take it along. */
+    private void awaitDelivery() {
         long until = System.currentTimeMillis() + shutdownWaitMs;
         try {
             while (System.currentTimeMillis() < until && !delivered.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {

@@ -35,6 +35,7 @@ public class LastWord implements Runnable {
     private final CountDownLatch delivered;
     private final SchedulerErrors errors;
     private final String rest;
+    private final Runnable atShutdown;
     // What runs, by what it is: JSON of the records that tell it, and of the configuration first.
     private final LinkedHashMap testament = new LinkedHashMap();
     private Map cause = null;
@@ -46,9 +47,11 @@ public class LastWord implements Runnable {
      * @param words a file in which the driver's Python leaves a word when it ends abruptly; null for none.
      * @param rest a file for what Python did not handle any more, for whoever tells the end; null for none.
      * @param errors may know how Python ended.
+     * @param atShutdown called when this JVM shuts down, once the event log is marked.
      */
     public LastWord(LiveListenerBus bus, long python, String[] command, String pythonPath,
-            String words, String rest, CountDownLatch delivered, SchedulerErrors errors) throws IOException {
+            String words, String rest, CountDownLatch delivered, SchedulerErrors errors,
+            Runnable atShutdown) throws IOException {
         this.bus = bus;
         this.python = python;
         this.command = command;
@@ -57,6 +60,7 @@ public class LastWord implements Runnable {
         this.rest = rest;
         this.delivered = delivered;
         this.errors = errors;
+        this.atShutdown = atShutdown;
         org.apache.hadoop.util.ShutdownHookManager.get().addShutdownHook(this, PRIORITY);
     }
 
@@ -101,6 +105,7 @@ public class LastWord implements Runnable {
         } catch (Throwable error) {
             // The event log then cannot say how it ended.
         }
+        atShutdown.run();
     }
 
     /** Returns who ends the application, once that is known: as soon as this JVM shuts down. */
