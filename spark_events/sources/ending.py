@@ -18,6 +18,7 @@ from spark_events.listeners.spark_records import (
     QUERY_TERMINATED,
 )
 
+_BY_ITSELF = "Spark stopped its SparkContext by itself"
 _SIGNALLED = 128
 OUT_OF_MEMORY = 52
 """The exit code of a JVM of Spark's whose memory was full (``SparkExitCode.OOM``)."""
@@ -86,6 +87,16 @@ def by_exit_code(code: int, exception: str | None = None) -> Ending:
 def by_status(status: int, exception: str | None = None) -> Ending:
     """Return the ending with a status of ``subprocess``: an exit code, or a signal's negative number."""
     return by_exit_code(_SIGNALLED - status if status < 0 else status, exception)
+
+
+def by_spark_itself(said: str, exit_code: int | None = None) -> Ending:
+    """Return the ending of an application that Spark has stopped.
+
+    Args:
+        said: why, as Spark gives the reason, maybe with frames; empty if unknown.
+        exit_code: that Spark gives.
+    """
+    return Ending(exit_code, exception=f"{_BY_ITSELF}: {said}" if said else _BY_ITSELF)
 
 
 def of_lost_jvm(status: int | None, frames: str = "", said: str = "") -> Ending:

@@ -13,10 +13,18 @@ def is_interactive() -> bool:
     return file is None or str(file).startswith("<")  # <stdin>, say
 
 
+def is_kernel() -> bool:
+    """Return whether this process is a kernel of Jupyter."""
+    return _kernel() is not None
+
+
 def kernel_is_shutting_down() -> bool:
     """Return whether this process is a kernel of Jupyter that is asked to end: it then ends its JVM first."""
+    return getattr(_kernel(), "_shutdown_message", None) is not None
+
+
+def _kernel() -> object | None:
     application = getattr(sys.modules.get("ipykernel.kernelapp"), "IPKernelApp", None)
     if application is None or not application.initialized():
-        return False
-    kernel = getattr(application.instance(), "kernel", None)
-    return getattr(kernel, "_shutdown_message", None) is not None
+        return None
+    return getattr(application.instance(), "kernel", None)

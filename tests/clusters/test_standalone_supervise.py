@@ -17,6 +17,8 @@ from spark_events.sources.event_log.follow import Follower
 from spark_events.sources.event_log.reading.log_positions import LogPositions
 from spark_events.spark.conf import spark_home, spark_submit_program
 from tests.support.applications import App, AppRun, cli, reported
+from tests.support.endings import ended
+from tests.support.executors import replay
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.paths import APPS
 from tests.support.plugins import Collecting
@@ -24,6 +26,27 @@ from tests.support.spark_cluster import SparkCluster, running_spark_cluster
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(600)]
+
+
+# The jar only has to be one.
+OF_PYTHON = (
+    "--class",
+    "org.apache.spark.deploy.PythonRunner",
+    *map(str, (spark_home() or Path()).glob("jars/spark-tags_*.jar")),
+)
+
+
+def conf_for(folder: Path) -> dict[str, str]:
+    return {
+        **events_and_spans(folder / "events"),
+        "spark.pyspark.driver.python": f"{cli()[0]}-python",
+        "spark.events.heartbeat.interval": "1s",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": str(folder),
+        "spark.driver.memory": "512m",
+        "spark.executor.memory": "512m",
+        "spark.cores.max": "2",
+    }
 
 
 class Story:
@@ -37,18 +60,9 @@ class Story:
     def __init__(self, folder: Path, cluster: SparkCluster) -> None:
         self.folder, self._events = folder, folder / "events"
         go = folder / "go"
-        conf = {
-            **events_and_spans(self._events),
-            "spark.pyspark.driver.python": f"{cli()[0]}-python",
-            "spark.events.heartbeat.interval": "1s",
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": str(folder),
-            "spark.driver.memory": "512m",
-            "spark.executor.memory": "512m",
-            "spark.cores.max": "2",
-        }
         app = [str(APPS / "watched_orders.py"), "", str(folder / "state"), str(go)]
-        self.run: AppRun = App(supervised(cluster.master, *app), conf, folder).end()
+        submit = in_cluster_mode(cluster.master, "--supervise", *OF_PYTHON, *app)
+        self.run: AppRun = App(submit, conf_for(folder), folder).end()
         wait_until(lambda: self._checkpoints(1), "the query runs")
         (driver,) = cluster.drivers()
         os.kill(driver, signal.SIGKILL)
@@ -71,11 +85,9 @@ class Story:
         return len(of) == driver and len(of_name(of[-1], "CheckpointEvent")) > 1
 
 
-def supervised(master: str, *app: str) -> list[str]:
-    """Return the command line that docs/deploy/standalone.md has; the jar only has to be one."""
-    jar = next((spark_home() or Path()).glob("jars/spark-tags_*.jar"))
-    ways = ["--master", master, "--deploy-mode", "cluster", "--supervise"]
-    return [spark_submit_program(), *ways, "--class", "org.apache.spark.deploy.PythonRunner", str(jar), *app]
+def in_cluster_mode(master: str, *words: str) -> list[str]:
+    """Return the command line that docs/deploy/standalone.md has."""
+    return [spark_submit_program(), "--master", master, "--deploy-mode", "cluster", *words]
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +143,21 @@ def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
     assert [of[-1] for of in told("query")] == ["FAILED", "CANCELED"]
     follower.stop()
     follower.run()
+
+
+def test_a_driver_whose_worker_dies(java: str, tmp_path: Path) -> None:
+    """Spark ends the JVM, not the program: it is FAILED, and its query with it, live and in its event log."""
+    events = tmp_path / "events"
+    app = [str(APPS / "watched_orders.py"), "", str(tmp_path / "state"), str(tmp_path / "go")]
+    with running_spark_cluster(cores=6) as cluster:
+        App(in_cluster_mode(cluster.master, *OF_PYTHON, *app), conf_for(tmp_path), tmp_path).end()
+        wait_until(lambda: of_name(file_events(events), "CheckpointEvent"), "the query runs")
+        cluster.kill_worker(0)
+        wait_until(lambda: ended(file_events(events)), "the end is told")
+        wait_until(lambda: not list(tmp_path.glob("*.inprogress")), "the log has its end")
+    (log,) = tmp_path.glob("*app-*")
+    for told in (file_events(events), replay(log, tmp_path / "replayed")):
+        assert statuses(told, "application")[-1] == statuses(told, "query")[-1] == "FAILED"
+        (failure,) = of_name(told, "JobFailureEvent", job_kind="application")
+        assert "Lost connection to worker rpc endpoint" in failure["attributes"]["exception.message"]
+        assert failure["attributes"]["failureLabel.type"] == "SYSTEM"

@@ -12,6 +12,7 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 
 from tests.support.endings import ended
+from tests.support.event_log_reading import read
 from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.paths import REPO
 from tests.support.spark import _BASE_CONF
@@ -54,7 +55,10 @@ class Notebook:
             **_BASE_CONF,
             "spark.events.reporter.file.factory.class": "file_log",
             "spark.events.reporter.file.path": str(folder / "events"),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": (folder / "logs").as_uri(),
         }
+        (folder / "logs").mkdir()
         environment = {**os.environ, "PYTHONPATH": str(REPO), "PYSPARK_PYTHON": sys.executable}
         self.manager: KernelManager
         self.manager, self.client = start_new_kernel(env=environment, cwd=str(folder))
@@ -98,6 +102,16 @@ def interrupt(notebook: Notebook) -> None:
     notebook.manager.interrupt_kernel()
 
 
+def logged(notebook: Notebook) -> tuple[str, str | None]:
+    """Return the last status of the application that its event log tells, and by which signal it ended."""
+    logs = notebook.folder / "logs"
+    wait_until(lambda: not list(logs.rglob("*.inprogress")), "the log has its end", 30)
+    (log,) = logs.glob("[!.]*")
+    of_application = [event for event in read(log).events if event.attributes["job_kind"] == "application"]
+    last = of_application[-1].attributes
+    return str(last["newJobStatus"]), last.get("exitSignal")
+
+
 CELLS = {
     "an unhandled exception": lambda notebook: notebook.run("raise ValueError('in a cell')"),
     "sys.exit": lambda notebook: notebook.run("sys.exit(3)"),
@@ -119,6 +133,7 @@ def test_what_ends_a_cell_ends_no_application(notebook: Notebook, how: str) -> N
     wait_until(lambda: ended(notebook.events), "its end is told", 30)
     assert statuses(notebook.events, "application")[-1] == "FINISHED"
     assert not of_name(notebook.events, "JobFailureEvent")
+    assert logged(notebook) == ("FINISHED", None)
 
 
 def kill(whom: str, number: signal.Signals) -> Callable[[Notebook], None]:
@@ -157,3 +172,5 @@ def test_end(notebook: Notebook, how: str) -> None:
 
     assert last["newJobStatus"] == status
     assert (last.get("exitCode"), last.get("exitSignal"), last.get("outcome")) == (code, name, outcome)
+    if name == "SIGTERM":
+        assert logged(notebook) == ("FAILED", name)

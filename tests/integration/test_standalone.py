@@ -246,3 +246,5 @@ def test_an_application_that_its_master_gives_up(java: str, tmp_path: Path, app:
 
     assert (last["newJobStatus"], last.get("outcome")) == ("FAILED", None)
     assert "Master removed our application: FAILED" in failure["attributes"]["exception.message"]
+    died = of_name(events, "ExecutorLostEvent")
+    assert len([event for event in died if "before it registered" in event["body"]]) > 1

@@ -56,6 +56,26 @@ def test_executors() -> None:
     feed.end()
 
 
+def test_those_that_die_before_they_register() -> None:
+    """Each is told once, however often Spark says it, and whether or not others live."""
+    feed = Feed()(r.application_start(), r.executor("Added", 1, "7"))
+    died = [lost(10 * n, str(n), "Command exited with code 1") for n in range(5)]
+    feed(*died, *died, lost(60, "driver", "shutdown"), r.executor("Added", 70, "8"))
+    feed(lost(80, "8", "Command exited with code 1"))
+
+    assert feed.gauge("app.removed.exited.executorsRemoved") == 6
+    assert of(feed, "app.", "executors", "executorsAdded") == {"executors": 1, "executorsAdded": 2}
+    events = [event for event in feed.end() if event.name == "ExecutorLostEvent"]
+    bodies = [str(event.body) for event in events]
+    assert len(events) == 6
+    assert bodies[0] == (
+        "Executor 0 is gone: exit code 1, ended by an error; its log has it; "
+        "it died before it registered with the driver"
+    )
+    assert "it lived for 10 ms" in bodies[-1]
+    assert "lifetimeMs" not in events[0].attributes
+
+
 @pytest.mark.parametrize(
     ("reason", "expected"),
     [

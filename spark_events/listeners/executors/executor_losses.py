@@ -33,7 +33,7 @@ class LostExecutor:
     Attributes:
         reason: why, in one word.
         sentence: why, as Spark says it; empty where it says nothing.
-        lifetime_ms: how long it lived; None where that is not known.
+        lifetime_ms: how long it lived; None if it died before it registered with the driver.
         running_tasks: how many tasks it ran when it went; None where that is not known.
         stages: whose tasks they were.
         shuffle_bytes: what its tasks had written for shuffles; without a shuffle service, that is lost.
@@ -113,6 +113,8 @@ def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
     parts = [f"Executor {lost.id}{where} is gone: {why}"]
     if lost.lifetime_ms is not None:
         parts.append(f"it lived for {duration(lost.lifetime_ms)}")
+    else:
+        parts.append("it died before it registered with the driver")
     if lost.running_tasks:
         parts.append(f"it ran {lost.running_tasks} task" + ("s" if lost.running_tasks > 1 else ""))
     heap = lost.peaks.get(_HEAP)

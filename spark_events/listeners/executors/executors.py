@@ -49,6 +49,8 @@ from spark_events.runtime.scope import ScopeGroup
 
 DRIVER = "driver"
 DRIVER_HOST = "spark.driver.host"
+_MOST_GONE = 10_000
+"""How many of the last executors that have gone are remembered: what is said of one again comes soon."""
 
 
 @dataclass(slots=True)
@@ -56,7 +58,8 @@ class Executor:
     """One executor that lives, or the driver.
 
     Attributes:
-        added_ms: when it was added, in ms since the epoch; None for a driver that runs no tasks.
+        added_ms: when it was added, in ms since the epoch; None for a driver that runs no tasks, and for an
+            executor that died before it registered.
         profile: the number of its resource profile; 0 is what the configuration says.
         gauges: what it measured last.
         peaks: the highest of each so far.
@@ -89,6 +92,7 @@ class ExecutorListener:
         self._context = context
         self._has_metrics = has_metrics
         self._executors: dict[str, Executor] = {}
+        self._gone: dict[str, None] = {}
         self._driver: Executor | None = None
         self._driver_host = ""
         self._conf: dict[str, str] | None = None
@@ -188,13 +192,18 @@ class ExecutorListener:
         self._tasks_of_removed = record
 
     def on_removed(self, record: ExecutorRemovedRecord, time_ms: int) -> None:
-        """Handle ExecutorRemoved."""
-        executor = self._executors.pop(str(record[EXECUTOR_ID]), None)
+        """Handle ExecutorRemoved, of which there may be several; one may die before it registers."""
+        executor_id = str(record[EXECUTOR_ID])
+        executor = self._executors.pop(executor_id, None)
         if executor is None:
-            return
+            if executor_id == DRIVER or executor_id in self._gone:
+                return
+            executor = Executor(executor_id, "", 0, None)
+        self._remember_gone(executor_id)
         tasks, self._tasks_of_removed = self._tasks_of_removed, {}
-        self._series.ended(executor.id, time_ms)
-        self._shown -= executor.series is not None
+        if executor.series is not None:
+            self._series.ended(executor.id, time_ms)
+            self._shown -= 1
         sentence = str(record.get("Removed Reason") or "")
         self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
         reason = reason_class(sentence)
@@ -213,6 +222,11 @@ class ExecutorListener:
         self._series.tick(now_ms)
 
     # -----------------------------------------------------------------------------------------------------
+
+    def _remember_gone(self, executor_id: str) -> None:
+        self._gone[executor_id] = None
+        if len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def _known(self, executor_id: str) -> Executor | None:
         """Return an executor that lives, or the driver; None for one that is gone."""

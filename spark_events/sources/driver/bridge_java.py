@@ -17,6 +17,7 @@ JAVA = JavaUnit(
         "ApplicationExit",
         "EndCause",
         "SchedulerErrors",
+        "MasterEnd",
         "LastWord",
         "RecordTexts",
         "RecordQueue",

@@ -261,6 +261,7 @@ class DriverSource:
             if last:
                 self._await_bus()
             records = self._bridge.drain(_BATCH, 0 if last else _WAIT_MS)
+            self._marks.leave_if_kernel_ends(self._bridge)
             self._poll(self._parts.before)
             self._hand_over(records)
             if self._end.is_late(time.monotonic()):

@@ -6,14 +6,13 @@ Neither waits, looks at a clock or asks anybody: ``DriverSource`` and ``EndInqui
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from spark_events.sources.ending import Ending, by_signal, of_lost_jvm
+from spark_events.sources.ending import Ending, by_signal, by_spark_itself, of_lost_jvm
 
 Record = dict[str, Any]
-_BY_ITSELF = "Spark stopped its SparkContext by itself"
 
 
 class EndState(Enum):
@@ -85,7 +84,7 @@ class JvmCause:
         by: ``signal``, ``exit`` for the JVM's own, ``spark``, or anything else for the program.
         signal: the signal's name.
         frames: of the thread in the JVM that ended it.
-        said: what Spark has logged of the cluster just before it stopped by itself.
+        said: what Spark has logged of the cluster just before it stopped, or ended the JVM, by itself.
     """
 
     by: str = ""
@@ -137,10 +136,11 @@ def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
     """Return how the application ended."""
     if cause.by == "signal":
         return Ending() if facts.is_kernel else by_signal(cause.signal, facts.raised)
+    if cause.by == "exit" and cause.said:
+        return Ending(exception=f"the driver's JVM is gone: {cause.said}{cause.frames}")
     if cause.by == "exit":
         return of_lost_jvm(facts.jvm_status, cause.frames, facts.said)
     if cause.by == "spark":
-        said = cause.said or facts.said
-        why = f"{_BY_ITSELF}: {said}" if said else _BY_ITSELF
-        return Ending(exception=f"{why}{cause.frames}")
+        ending = by_spark_itself(cause.said or facts.said)
+        return replace(ending, exception=f"{ending.exception}{cause.frames}")
     return facts.of_program

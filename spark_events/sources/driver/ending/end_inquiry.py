@@ -82,6 +82,9 @@ class EndInquiry:
 
     def of_lost_jvm(self, time_ms: int) -> Record:
         """Return the end of an application whose JVM is gone, at a time in ms since the epoch."""
+        by_master = self._witness.end_by_master(_LOST_JVM_WAIT_S) if self._witness is not None else None
+        if by_master is not None:
+            return by_master.record(time_ms)
         return of_lost_jvm(self._status_of_jvm(_LOST_JVM_WAIT_S), said=self._said).record(time_ms)
 
     def _answered(self, cause: JvmCause) -> EndFacts:

@@ -23,7 +23,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS
 from spark_events.sources.assembly import Assembly, StartUp, assemble, for_event_logs
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.ending import Ending, by_exit_code, by_signal
+from spark_events.sources.ending import Ending, by_exit_code, by_signal, by_spark_itself
 from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
@@ -98,6 +98,8 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
         return by_signal("SIGTERM")
     if cause.get("by") == "signal":
         return by_signal(str(cause["signal"]))
+    if cause.get("by") == "spark":
+        return by_spark_itself(str(cause.get("said") or ""), cause.get("exitCode"))
     if code := end.get(EXIT_CODE) or cause.get("exitCode"):  # of Python: Kubernetes' spark-submit, or YARN's
         return by_exit_code(int(code))
     return Ending(

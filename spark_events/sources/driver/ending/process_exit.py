@@ -22,6 +22,7 @@ from spark_events.jvm.janino import new
 from spark_events.listeners.failures.python_errors import TRACEBACK
 from spark_events.listeners.long_texts import cut
 from spark_events.runtime.log_once import logger
+from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_java import JAVA
 from spark_events.sources.driver.ending.program_end import (
     MAIN_THREAD,
@@ -30,6 +31,7 @@ from spark_events.sources.driver.ending.program_end import (
     is_over,
 )
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
+from spark_events.sources.interactive import kernel_is_shutting_down
 from spark_events.task.replaced_functions import replace_function
 
 INTERRUPTED = 130
@@ -170,6 +172,7 @@ class ExitMarks:
     def __init__(self, spark_context: Any) -> None:
         self._context = spark_context
         self._class: Any = JAVA.load(spark_context._jvm, "ApplicationExit")
+        self._kernel_ends = False
 
     def leave_at_stop(self) -> bool:
         """Mark a ``SparkContext.stop``, and return whether the program is raising, or has failed before."""
@@ -181,6 +184,17 @@ class ExitMarks:
         ending = ending_by(raised_here())
         self.leave(ending)
         return ending != Ending(0)
+
+    def leave_if_kernel_ends(self, bridge: DriverBridge) -> None:
+        """Mark the end if this process is a kernel of Jupyter that is shut down, and tell the JVM.
+
+        The kernel ends the JVM by SIGTERM, which would count as a failure in the event log.
+        """
+        if self._kernel_ends or not kernel_is_shutting_down():
+            return
+        self._kernel_ends = True
+        self.leave(Ending(0))
+        bridge.java.kernelEnds()
 
     def leave(self, ending: Ending) -> None:
         """Leave a mark; the last one before the application's end counts."""

@@ -15,8 +15,11 @@ from typing import Any, Protocol
 
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
+from spark_events.sources.driver.ending.master_end import MasterEndFile
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.ending.supervisor_link import path_of_socket, send, short_path
+from spark_events.sources.ending import Ending
+from spark_events.sources.interactive import is_kernel
 from spark_events.spark.own_python import command_of
 
 LAST_WORD = "spark_events.sources.driver.ending.last_word"
@@ -43,6 +46,9 @@ class Witness(Protocol):
     def status_of_jvm(self, wait_s: float) -> int | None:
         """Return the status of the JVM, as ``subprocess`` has it, once it has ended; None if unknown."""
 
+    def end_by_master(self, wait_s: float) -> Ending | None:
+        """Return the end that YARN's ApplicationMaster gave the application; None for none."""
+
 
 class JvmWitness:
     """The driver's JVM, which starts another Python if this one ends without a word.
@@ -62,6 +68,9 @@ class JvmWitness:
             bridge.prepare_last_word(os.getpid(), command, python_path, path, None)
         finally:
             os.unlink(path)  # the JVM has opened it
+        if is_kernel():
+            bridge.java.awaitKernel()
+        self._master_end = MasterEndFile(bridge) if self._process is None else None
         PROCESS_EXIT.leave_word_in(descriptor)
 
     def tell(self, changed: Changes) -> None:
@@ -77,6 +86,8 @@ class JvmWitness:
     def ended(self) -> None:
         """Need no word any more; the bridge itself learns of the end."""
         PROCESS_EXIT.leave_word_in(None)
+        if self._master_end is not None:
+            self._master_end.close()
 
     def status_of_jvm(self, wait_s: float) -> int | None:
         """Wait for the JVM if it is a child of this process, as it is in plain Python."""
@@ -86,6 +97,10 @@ class JvmWitness:
             return self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
             return None
+
+    def end_by_master(self, wait_s: float) -> Ending | None:
+        """Wait for the word of an ApplicationMaster in the JVM, while the JVM lives."""
+        return self._master_end.read(wait_s) if self._master_end is not None else None
 
 
 class SupervisorWitness:
@@ -128,6 +143,9 @@ class SupervisorWitness:
         except OSError:
             return None
         return int(said) if said else -signal.SIGKILL
+
+    def end_by_master(self, wait_s: float) -> Ending | None:
+        """Return None: in client mode, the ApplicationMaster is elsewhere."""
 
     def _send(self, message: Mapping[str, Any]) -> None:
         with self._lock:

@@ -108,6 +108,21 @@ public class DriverBridge extends SparkListener implements Consumer {
         lastWord.change(changes);
     }
 
+    /** See {@code LastWord}. */
+    public void writeMasterEndTo(String path) throws IOException {
+        lastWord.writeMasterEndTo(path);
+    }
+
+    /** See {@code LastWord}. */
+    public void awaitKernel() {
+        lastWord.awaitKernel();
+    }
+
+    /** See {@code LastWord}. */
+    public void kernelEnds() {
+        lastWord.kernelEnds();
+    }
+
     /** Says that Python has delivered everything: nothing has to wait for it any longer, and it fetches no more. */
     public void finish() {
         delivered.countDown();
@@ -339,8 +354,11 @@ public class DriverBridge extends SparkListener implements Consumer {
             if (cause == null) {
                 cause = EndCause.of(inShutdown);
             }
-            if (EndCause.SPARK.equals(cause.get("by"))) {
+            if (EndCause.SPARK.equals(cause.get("by")) && !cause.containsKey("said")) {
                 cause.put("said", errors.recent());
+            }
+            if (EndCause.EXIT.equals(cause.get("by"))) {
+                cause.put("said", errors.ofWorker());
             }
             if (EndCause.PYTHON.equals(cause.get("by")) && errors.exitCode() != null) {
                 cause.put("exitCode", errors.exitCode());

@@ -20,6 +20,8 @@ public class EndCause {
     /** The driver's Python is over: this JVM, its child or its parent, ends as well. */
     public static final String PYTHON = "python";
 
+    // Ends a driver in a standalone cluster whose worker has gone.
+    private static final String WORKER_WATCHER = "org.apache.spark.deploy.worker.WorkerWatcher";
     private static final int MOST_FRAMES = 20;
 
     /** Returns the cause as {@code by}, with {@code signal}, {@code thread} and {@code frames} where they tell more. */
@@ -85,6 +87,9 @@ public class EndCause {
             String name = frames[index].getClassName();
             if (name.startsWith("py4j.")) {
                 return false; // Python called it
+            }
+            if (name.equals(WORKER_WATCHER)) {
+                return false; // Python runs on
             }
             ends = ends || name.startsWith("org.apache.spark.api.python.PythonGatewayServer")
                 || name.startsWith("org.apache.spark.deploy.");

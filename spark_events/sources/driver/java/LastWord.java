@@ -2,6 +2,7 @@ package io.sparkevents;
 
 import java.io.File;
 import java.io.FileInputStream;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -23,6 +24,11 @@ public class LastWord implements Runnable {
     // Before Spark stops its context, which it does at 40, so that a mark comes before the end in its event log.
     private static final int PRIORITY = 100;
     private static final int MOST_WORDS = 16384;
+    private static final long KERNEL_MS = 2000;
+    private static final long GONE_MS = 1000;
+    private static final long GONE_LOOK_MS = 20;
+    // As ending.py has it.
+    private static final String STOPPED = "Spark stopped its SparkContext by itself: ";
     // As last_word.py has it.
     private static final String ENDED
         = "the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash";
@@ -36,6 +42,9 @@ public class LastWord implements Runnable {
     private final SchedulerErrors errors;
     private final String rest;
     private final Runnable atShutdown;
+    // Set once a kernel of Jupyter that ends its JVM by a signal has said so; null where the driver is none.
+    private volatile CountDownLatch kernelEnds = null;
+    private OutputStream masterEnd = null;
     // What runs, by what it is: JSON of the records that tell it, and of the configuration first.
     private final LinkedHashMap testament = new LinkedHashMap();
     private Map cause = null;
@@ -98,14 +107,39 @@ public class LastWord implements Runnable {
         }
         cause = EndCause.of(true);
         try {
+            MasterEnd.addTo(cause);
+            if (masterEnd != null && cause.containsKey("exitCode")) {
+                masterEnd.write((cause.get("exitCode") + "\n" + cause.get("said")).getBytes(StandardCharsets.UTF_8));
+            }
             ApplicationExit mark = mark();
-            if (mark != null) {
+            if (mark != null && !kernelEnded()) {
                 bus.post(mark);
             }
         } catch (Throwable error) {
             // The event log then cannot say how it ended.
         }
         atShutdown.run();
+    }
+
+    /** Has the end that YARN's ApplicationMaster gives the application written to a file for Python, which it cuts off. */
+    void writeMasterEndTo(String path) throws IOException {
+        masterEnd = new FileOutputStream(path);
+    }
+
+    /** Called where the driver is a kernel of Jupyter: when it is shut down, it ends its JVM by SIGTERM. */
+    void awaitKernel() {
+        kernelEnds = new CountDownLatch(1);
+    }
+
+    /** Called when that kernel is shut down, and has marked the end in the event log. */
+    void kernelEnds() {
+        kernelEnds.countDown();
+    }
+
+    /** Tells whether the signal that ends this JVM is the kernel's; waits for its word, which comes at once or never. */
+    private boolean kernelEnded() throws InterruptedException {
+        boolean bySignal = EndCause.SIGNAL.equals(cause.get("by"));
+        return kernelEnds != null && bySignal && kernelEnds.await(KERNEL_MS, TimeUnit.MILLISECONDS);
     }
 
     /** Returns who ends the application, once that is known: as soon as this JVM shuts down. */
@@ -164,10 +198,15 @@ public class LastWord implements Runnable {
             return new ApplicationExit(null, (String) cause.get("signal"), null, false);
         }
         if (EndCause.EXIT.equals(by)) {
-            String text = "the driver's JVM was ended from within" + cause.get("frames");
+            String of = errors.ofWorker();
+            String text = of.isEmpty() ? "the driver's JVM was ended from within" : "the driver's JVM is gone: " + of;
+            text += cause.get("frames");
             return new ApplicationExit(null, null, text, false);
         }
-        if (!pythonIsGone()) {
+        if (EndCause.SPARK.equals(by)) {
+            return new ApplicationExit((Integer) cause.get("exitCode"), null, STOPPED + cause.get("said"), false);
+        }
+        if (!pythonIsGoneSoon()) {
             return null;
         }
         String last = lastWords();
@@ -179,6 +218,23 @@ public class LastWord implements Runnable {
         }
         Integer code = errors.exitCode();
         return code == null ? new ApplicationExit(null, null, ENDED, true) : new ApplicationExit(code, null, null, false);
+    }
+
+    /** Tells the same where Python has closed its end of the pipe: it may take a moment until it is gone. */
+    private boolean pythonIsGoneSoon() {
+        long until = System.currentTimeMillis() + GONE_MS;
+        boolean isOver = EndCause.PYTHON.equals(cause.get("by"));
+        boolean gone = pythonIsGone();
+        while (isOver && !gone && System.currentTimeMillis() < until) {
+            try {
+                Thread.sleep(GONE_LOOK_MS);
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+            gone = pythonIsGone();
+        }
+        return gone;
     }
 
     /** Returns what the driver's Python left: "exit" and a code, a stack where SIGTERM found it, or nothing. */

@@ -16,6 +16,8 @@ import org.apache.spark.scheduler.SparkListener;
  */
 public class SchedulerErrors implements InvocationHandler {
     private static final String LOGGERS = "org.apache.spark.scheduler.cluster.";
+    // In a standalone cluster's cluster mode: that the driver's worker has gone, with which the driver goes.
+    private static final String WORKER_WATCHER = "org.apache.spark.deploy.worker.WorkerWatcher";
     // In YARN's cluster mode: how the driver's Python ended.
     private static final String APPLICATION_MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster";
     private static final Pattern EXITED = Pattern.compile("User application exited with status (\\d{1,3})");
@@ -28,6 +30,7 @@ public class SchedulerErrors implements InvocationHandler {
     private Object root = null;
     private volatile String said = "";
     private volatile long saidAt = 0;
+    private volatile String saidOfWorker = "";
     private volatile Integer exitCode = null;
 
     /** Listens, where Spark logs with Log4j. */
@@ -68,6 +71,11 @@ public class SchedulerErrors implements InvocationHandler {
         return System.currentTimeMillis() - saidAt < RECENT_MS ? said : "";
     }
 
+    /** Returns why the driver goes with its worker; an empty text if it does not. */
+    String ofWorker() {
+        return saidOfWorker;
+    }
+
     /** Returns the exit code of the driver's Python, where its cluster says it; otherwise null. */
     Integer exitCode() {
         return exitCode;
@@ -98,6 +106,10 @@ public class SchedulerErrors implements InvocationHandler {
             if (APPLICATION_MASTER.equals(logger)) {
                 Matcher exited = EXITED.matcher(text(event, type));
                 exitCode = exited.find() ? Integer.valueOf(exited.group(1)) : exitCode;
+                return;
+            }
+            if (WORKER_WATCHER.equals(logger)) {
+                saidOfWorker = text(event, type);
                 return;
             }
             // YARN's task scheduler is in this package, too: what it says is of executors and tasks.
