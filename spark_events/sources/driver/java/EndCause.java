@@ -88,7 +88,7 @@ public class EndCause {
             if (name.startsWith("py4j.")) {
                 return false; // Python called it
             }
-            if (name.equals(WORKER_WATCHER)) {
+            if (name.startsWith(WORKER_WATCHER)) {
                 return false; // Python runs on
             }
             ends = ends || name.startsWith("org.apache.spark.api.python.PythonGatewayServer")
