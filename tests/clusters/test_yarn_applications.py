@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.applications import App, AppRun, cli
+from tests.support.endings import ended
 from tests.support.executors import replay
 from tests.support.file_log import Event, events_and_spans, file_events, of_name, statuses
 from tests.support.paths import APPS, REPO
@@ -115,3 +118,32 @@ def test_one_that_yarn_kills(yarn: YarnCluster, tmp_path: Path) -> None:
     assert statuses(file_events(events), "application") == ["CREATED", "RUNNING", "FAILED"]
     (failure,) = of_name(file_events(events), "JobFailureEvent", job_kind="application")
     assert failure["attributes"]["exitSignal"] == "SIGTERM"
+
+
+def test_one_that_its_master_gives_up(yarn: YarnCluster, tmp_path: Path) -> None:
+    """Too many of its executors fail: the driver's Python and the event log have the reason and the exit code."""
+    (logs := tmp_path / "logs").mkdir()
+    most = ("spark.executor.maxNumFailures=1", "spark.yarn.max.executor.failures=1")
+    log = ("spark.eventLog.enabled=true", f"spark.eventLog.dir={logs.as_uri()}")
+    conf = [word for setting in (*most, *log) for word in ("--conf", setting)]
+    query = [str(APPS / "watched_orders.py"), str(tmp_path / "state"), str(tmp_path / "go")]
+    app = submitted(yarn, tmp_path, *CLUSTER, *conf, *query)
+    events = tmp_path / "events"
+    app.wait_for(lambda: of_name(file_events(events), "CheckpointEvent"), "its query runs")
+    application = file_events(events)[0]["attributes"]["app_id"]
+
+    def is_given_up() -> bool:
+        for executor in yarn.executors(application).values():
+            with suppress(ProcessLookupError):
+                os.kill(executor, signal.SIGKILL)
+        return ended(file_events(events))
+
+    app.wait_for(is_given_up, "its end is told")
+    assert app.end().code == 1
+    wait_until(lambda: not list(logs.rglob("*.inprogress")), "the log has its end")
+    for told in (file_events(events), replay(logs, tmp_path / "replayed")):
+        assert statuses(told, "application")[-1] == statuses(told, "query")[-1] == "FAILED"
+        (failure,) = of_name(told, "JobFailureEvent", job_kind="application")
+        assert failure["attributes"]["exitCode"] == 11
+        assert "Max number of executor failures (1) reached" in failure["attributes"]["exception.message"]
+        assert failure["attributes"]["failureLabel.type"] == "SYSTEM"
