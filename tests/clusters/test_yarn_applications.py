@@ -146,4 +146,3 @@ def test_one_that_its_master_gives_up(yarn: YarnCluster, tmp_path: Path) -> None
         (failure,) = of_name(told, "JobFailureEvent", job_kind="application")
         assert failure["attributes"]["exitCode"] == 11
         assert "Max number of executor failures (1) reached" in failure["attributes"]["exception.message"]
-        assert failure["attributes"]["failureLabel.type"] == "SYSTEM"
