@@ -24,6 +24,7 @@ from spark_events.cli.terminal.console import (
     FAILED,
     NOTHING_TO_READ,
     USAGE,
+    open_what_is_closed,
     print_error,
     print_whatever_the_encoding,
     say,
@@ -158,12 +159,16 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def main() -> None:
     """Run the command line; an error of the user's is one message and an exit code of its kind."""
+    open_what_is_closed()
     print_whatever_the_encoding()
     try:
         app()
     except OSError as error:
         if error.filename is not None:
             print_error(f"{os.fsdecode(error.filename)}: {error.strerror}")
+            sys.exit(FAILED)
+        if _is_nowhere():
+            print_error("the working folder is gone: it was removed; change to another one")
             sys.exit(FAILED)
         if error.errno not in _DISK_FULL:  # else it is the output
             raise
@@ -174,6 +179,15 @@ def main() -> None:
         for problem in error.problems:
             print_error(problem)
         sys.exit(_exit_code(error))
+
+
+def _is_nowhere() -> bool:
+    """Return whether the folder in which the command runs was removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _exit_code(error: ConfigError) -> int:

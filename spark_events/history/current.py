@@ -120,7 +120,7 @@ def of_endpoint(url: str, token: str | None = None) -> list[Current]:
     text, headers = _fetched(url, token)
     try:
         samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
-    except ValueError as error:
+    except Exception as error:  # the parser's, which may stumble over anything
         raise ConfigError(f"{shown}: serves no metrics in Prometheus' format: {error}") from error
     page = _Page(samples)
     if not page.statuses:

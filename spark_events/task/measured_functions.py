@@ -6,13 +6,13 @@ import copy
 import functools
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from types import FunctionType
-from typing import Any, ParamSpec, TypeVar
+from types import FunctionType, GeneratorType
+from typing import Any, ParamSpec, TypeVar, cast
 
 from spark_events.task.current import say_once
-from spark_events.task.instruments import metrics
+from spark_events.task.instruments import TaskHistogram, metrics
 from spark_events.task.values import name_of
 
 _TIMED_ONE_IN = 100
@@ -28,8 +28,9 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
 
     The counters ``udf_calls`` and ``udf_exceptions``, and the histogram ``udf_processing_time`` (in s), have
     the function's name as the label ``udf``. It may stand below ``@udf`` or above it. As in FLIP-485, most
-    calls are not timed, because that would cost more than many functions. A UDTF is returned as it is, with a
-    warning: its method ``eval`` can be measured.
+    calls are not timed, because that would cost more than many functions. Of a generator, the time is that of
+    all its steps, in which it may wait for its input. A UDTF is returned as it is, with a warning: its method
+    ``eval`` can be measured.
 
     Example::
 
@@ -41,6 +42,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     if type(function).__name__ == _TABLE_FUNCTION:
         say_once("task.measured", _NO_TABLES)
         return function
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(measured(function.__func__))
     udf = _udf_of(function)
     if udf is not None:
         return _measured_udf(udf)  # type: ignore[no-any-return]
@@ -67,13 +70,19 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         try:
             returned = function(*arguments, **named)
         except Exception as error:
-            exceptions.inc()
-            with suppress(Exception):  # a class of the user's may have slots, say
-                error.__spark_events_call__ = name, called  # type: ignore[attr-defined]
+            note(error, called)
             raise
+        if type(returned) is GeneratorType:  # which has not begun to run
+            timed = times if began else None
+            return _measured_run(cast(Any, returned), timed, functools.partial(note, call=called))  # type: ignore[no-any-return]
         if began:
             times.update(time.perf_counter() - began)
         return returned
+
+    def note(error: Exception, call: int) -> None:
+        exceptions.inc()
+        with suppress(Exception):  # a class of the user's may have slots, say
+            error.__spark_events_call__ = name, call  # type: ignore[attr-defined]
 
     if "__name__" not in named_as:
         wrapper.__name__ = type(function).__name__  # as PySpark names a UDF, and its column
@@ -82,6 +91,56 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         # applyInPandas counts the parameters, and looks no further than at this function.
         wrapper.__signature__ = _shape_of(function)  # type: ignore[attr-defined]
     return wrapper
+
+
+def _measured_run(
+    generator: Generator[Any, Any, Any], times: TaskHistogram | None, note: Callable[[Exception], None]
+) -> Any:
+    """Run a generator as ``yield from`` does.
+
+    Args:
+        times: takes how long all of its steps took together, in s; None does not measure that.
+        note: called with what it raises.
+    """
+    try:
+        if times is None:
+            return (yield from generator)
+        timed = _Timed(generator)
+        try:
+            returned = yield from timed
+        except GeneratorExit:  # nobody wants the rest
+            times.update(timed.spent_s)
+            raise
+        times.update(timed.spent_s)
+        return returned
+    except Exception as error:
+        note(error)
+        raise
+
+
+class _Timed(Generator[Any, Any, Any]):
+    """A generator that knows how long its steps took, without what happens between them.
+
+    Attributes:
+        spent_s: how long, in s.
+    """
+
+    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
+        self._generator = generator
+        self.spent_s = 0.0
+
+    def send(self, value: Any) -> Any:
+        return self._step(self._generator.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._step(self._generator.throw, *error)
+
+    def _step(self, resume: Callable[..., Any], *arguments: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return resume(*arguments)
+        finally:
+            self.spent_s += time.perf_counter() - began
 
 
 def _readable(function: object, names: Sequence[str]) -> list[str]:

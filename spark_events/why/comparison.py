@@ -16,7 +16,7 @@ _TITLES = {
     "executorRunTime": "run time of tasks",
     "executorCpuTime": "CPU time of tasks",
     "jvmGcTime": "garbage collection in tasks",
-    "inputBytes": "read from sources, by tasks (misses Parquet)",
+    "inputBytes": "read from sources and caches, by tasks (misses Parquet)",
     "outputBytes": "written to sinks",
     "shuffleReadBytes": "read from shuffles",
     "shuffleWriteBytes": "written for shuffles",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -788,3 +789,25 @@ def test_a_folder_that_is_sparks_own(path: str, of_spark: dict[str, str], key: s
 
     assert result.problems == []
     assert [f"({key})" in warning for warning in warnings] == ([True] if key else [])
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", ">&- <&- 2>&-"])
+@pytest.mark.parametrize("words", ["show {} --json", "show {}", "init --folder {0} --output {0}/x.conf"])
+def test_standard_streams_that_are_closed(tmp_path: Path, words: str, closed: str) -> None:
+    """As a service may have them: what is written there is lost, and nothing else."""
+    event = {"eventName": "E", "timeUnixNano": "1", "body": "b", "attributes": {"app_name": "a"}}
+    (tmp_path / "a.events.000001.jsonl").write_text(json.dumps(event) + "\n")
+    command = f"exec {shlex.join(cli(*words.format(tmp_path).split()))} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
+    words = shlex.join(cli("init", "--folder", "events"))
+    command = ["sh", "-c", f"mkdir gone && cd gone && rmdir ../gone && exec {words}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "the working folder is gone: it was removed; change to another one" in done.stderr

@@ -301,8 +301,9 @@ def test_a_page_of_what_has_ended(raw_endpoint: Callable[[bytes, bool], str]) ->
             b"HTTP/1.1 302 x\r\nLocation: ftp://127.0.0.1/x\r\n\r\n",
             "cannot be reached: unknown url type: ftp",
         ),
+        (OK + b'\r\nspark_up{app_id="a", =_app_name="b"} 1\n', "no metrics in Prometheus' format"),
     ],
-    ids=["garbage", "ssh", "chunk", "headers", "incomplete", "ftp"],
+    ids=["garbage", "ssh", "chunk", "headers", "incomplete", "ftp", "page"],
 )
 def test_answers_that_are_none(raw_endpoint: Callable[[bytes, bool], str], answer: bytes, said: str) -> None:
     """They are no word about what is up."""

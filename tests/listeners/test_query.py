@@ -251,6 +251,18 @@ def test_state_that_cannot_be_read_or_written(
     assert "app.json, so restarts are counted from 0" in caplog.text
 
 
+def test_a_state_file_that_is_too_large(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever may write there does not fill the driver's memory; what is written here is never that large."""
+    (tmp_path / "app.json").touch()
+    os.truncate(tmp_path / "app.json", 1 << 43)
+    counts = RestartCounts(tmp_path, "app")
+    assert "app.json, so restarts are counted from 0: it is larger than 8 MiB" in caplog.text
+    for number in range(10):
+        counts.restarted(f"query-{number}", f"{number}" * 1_000_000)
+    assert RestartCounts(tmp_path, "app").count("9" * 1_000_000) == 1
+    assert (tmp_path / "app.json").stat().st_size <= 8 << 20
+
+
 def test_a_file_of_somebody_else_in_the_place_of_the_counts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

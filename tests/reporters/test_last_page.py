@@ -227,6 +227,23 @@ def test_it_says_that_it_leaves_before_it_does(monkeypatch: pytest.MonkeyPatch) 
     assert (done, page.done) == ([False, False], True)
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may act as another user")
+def test_another_user_does_not_make_it_leave_at_once() -> None:
+    """Whose driver needs the port gets it after five seconds, whatever it asks for."""
+    page = last_page.Page("text/plain", "", "", [], None, ["127.0.0.1"], 60, b"")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        child = os.fork()
+        if child == 0:
+            os.setuid(12_345)
+            with socket.create_connection(server.getsockname()) as asking:
+                asking.sendall(last_page.LEAVE + b"0 HTTP/1.0\r\n\r\n")
+                asking.recv(9)
+            os._exit(0)
+        page.serve(server.accept()[0], "127.0.0.1")
+        os.waitpid(child, 0)
+    assert not page.done
+
+
 def test_no_browser_makes_it_leave() -> None:
     """A page of the web may send a browser there, whose requests have a header ``Host``; a driver's has none."""
     page = last_page.Page("text/plain", "", "", [], None, ["127.0.0.1"], 60, b"")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.sql_runner.deploy.launch import submit_command
+from spark_events.sql_runner.deploy.launch import submit_command, tail
 from spark_events.sql_runner.deploy.placement import Placement
 
 OURS = f"spark.pyspark.driver.python={sys.executable}"
@@ -40,3 +40,14 @@ def test_which_python_the_driver_has(
     placement = Placement(master="yarn", options=[word.format(tmp_path) for word in options], conf=conf)
     command = submit_command("/store", "session-default", placement, {}, single=False)
     assert (OURS in command) == is_ours
+
+
+@pytest.mark.parametrize("size", [0, 10, 1 << 40])
+def test_the_end_of_a_log(tmp_path: Path, size: int) -> None:
+    """Of months of deployments, only the end is read."""
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        file.truncate(size)
+        file.seek(size)
+        file.write("Tür zu".encode())
+    assert tail(log).endswith("Tür zu")

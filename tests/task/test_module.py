@@ -7,6 +7,8 @@ import os
 import pickle
 import subprocess
 import sys
+import time
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -353,6 +355,75 @@ def test_a_measured_function(worker: Worker) -> None:
         price("many")
     sent = {name: (labels, value) for _, name, labels, value in worker.end_task()["metrics"]}
     assert sent["udf_exceptions"][1] == sent["udf_calls"][1] == 1
+
+
+def test_a_measured_generator(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run counts and not its call: how long its steps took, without what happens between them."""
+    clock = iter(range(1, 1_000))
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+
+    @task.measured
+    def split(text: str) -> Iterator[str]:
+        for word in text.split():
+            if word == "bad":
+                raise ValueError("no such word")
+            yield word
+
+    for _ in range(3):  # of which one is timed
+        assert list(split("a b c")) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="no such word") as raised:
+        list(split("a bad"))
+    assert raised.value.__spark_events_call__ == ("split", 4)  # type: ignore[attr-defined]
+    split("never run")
+    sent = {name: value for _, name, _, value in worker.end_task()["metrics"]}
+    assert (sent["udf_calls"], sent["udf_exceptions"]) == (5, 1)
+    assert sent["udf_processing_time"] == [4]
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_measured_generator_is_one_all_the_same(worker: Worker, calls: int) -> None:
+    """Timed or not, it takes values and exceptions, returns a value, and is closed."""
+    seen: list[object] = []
+
+    @task.measured
+    def talk() -> Generator[str, str, str]:
+        try:
+            try:
+                seen.append((yield "first"))
+            except KeyError as error:
+                seen.append(error.args[0])
+            seen.append((yield "second"))
+            return "all"
+        finally:
+            seen.append("closed")
+
+    for _ in range(calls - 1):
+        talk()
+    made = talk()
+    assert next(made) == "first"
+    assert made.throw(KeyError("thrown")) == "second"
+    with pytest.raises(StopIteration, match="all"):
+        made.send("sent")
+    left = talk()
+    next(left)
+    left.close()
+    assert seen == ["thrown", "sent", "closed", "closed"]
+
+
+def test_measured_above_a_static_or_a_class_method(worker: Worker) -> None:
+    class Prices:
+        @task.measured
+        @staticmethod
+        def double(price: int) -> int:
+            return 2 * price
+
+        @task.measured
+        @classmethod
+        def named(cls, price: int) -> str:
+            return f"{cls.__name__} {price}"
+
+    assert (Prices.double(2), Prices().double(2), Prices.named(1)) == (4, 4, "Prices 1")
+    assert [value for _, name, _, value in worker.end_task()["metrics"] if name == "udf_calls"] == [2, 1]
 
 
 def use_everything() -> None:

@@ -20,6 +20,8 @@ ENOUGH = 2
 _ANYBODY = ""
 LEAVE = b"GET /leave?within="
 LEAVING = b"leaving\n"
+_STRANGERS_S = 5.0
+"""How long the page stays at least where another user's process needs the port."""
 _CLIENT_TIMEOUT_S = 10.0
 _MOST_CONNECTIONS = 16
 _LONGEST_REQUEST = 16_384
@@ -100,7 +102,9 @@ class Page:
             try:  # first, as the process may end at once
                 _send(connection, "200 OK", "text/plain", LEAVING)
             finally:
-                self._leave_within(float(line.split()[1].partition(b"=")[2]))
+                seconds = float(line.split()[1].partition(b"=")[2])
+                is_own = _is_of_this_user(connection.getpeername())
+                self._leave_within(seconds if is_own else max(seconds, _STRANGERS_S))
         elif not may_scrape:
             return
         elif self._own_names_only and not all(map(is_own_name, hosts)):
@@ -186,6 +190,25 @@ def _send(connection: Any, status: str, content_type: str, body: bytes, challeng
 def _is_here(connection: Any, address: str) -> bool:
     """Return whether a client is on this machine."""
     return address == connection.getsockname()[0] or address.startswith(("127.", "::1", "::ffff:127."))
+
+
+def _is_of_this_user(peer: tuple[Any, ...]) -> bool:
+    """Return whether a client on this machine is a process of this user, or of root.
+
+    Linux lists the user of each socket. Elsewhere, nobody's is known.
+
+    Args:
+        peer: the client's address and port.
+    """
+    import os
+
+    port = f":{peer[1]:04X}"
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError), open(table) as lines:
+            users = {words[7] for words in map(str.split, lines) if words[1].endswith(port)}
+            if users and users <= {"0", str(os.getuid())}:
+                return True
+    return False
 
 
 def _end(connection: socket.socket) -> None:

@@ -41,6 +41,8 @@ STATE_COLORS = {
 """The colors of what applications and queries are in."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
+_STREAMS = 3
+"""How many standard streams there are."""
 _WIDEST = 1_000_000_000
 _LONGEST_MESSAGE, _LONGEST_NAME = 4_000, 2_000
 """In characters. Names that listeners report are shorter, those in files of other programs may not be."""
@@ -62,6 +64,19 @@ err = Console(stderr=True, highlight=False, emoji=False)
 def say(markup: str, console: Console = out) -> None:
     """Print one line, which a terminal may wrap and a file has as it is."""
     console.print(markup, soft_wrap=True)
+
+
+def open_what_is_closed() -> None:
+    """Open standard streams that whoever started this process has closed, to nothing.
+
+    Otherwise, Python has none, and the next file that is opened gets the number of one.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < _STREAMS:
+        pass
+    os.close(descriptor)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def print_whatever_the_encoding() -> None:

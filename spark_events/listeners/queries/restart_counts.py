@@ -14,6 +14,7 @@ from spark_events.listeners.settings import STATE_DIR
 from spark_events.runtime.log_once import logger
 
 _MOST = 10_000
+_MOST_BYTES = 8 << 20
 _LONGEST_NAME = 234
 """A file's name has at most 255 bytes, with what tells the new one apart while it is written."""
 _IMPOSSIBLE = 1 << 53
@@ -76,7 +77,11 @@ class RestartCounts:
         try:
             if not stat.S_ISREG(self._path.stat().st_mode):  # a pipe, say, would never end
                 raise ValueError("it is no file")
-            counts = orjson.loads(self._path.read_bytes())
+            with self._path.open("rb") as file:
+                text = file.read(_MOST_BYTES + 1)  # others may write there, and shall not fill this memory
+            if len(text) > _MOST_BYTES:
+                raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB")
+            counts = orjson.loads(text)
             return {query_id: _counted(by_name) for query_id, by_name in counts.items()}
         except FileNotFoundError:
             return {}
@@ -94,7 +99,9 @@ class RestartCounts:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Drivers in containers that share the folder may have one process id.
             written = self._path.with_suffix(f".{secrets.token_hex(8)}.tmp")
-            written.write_bytes(orjson.dumps(self._counts))
+            while len(text := orjson.dumps(self._counts)) > _MOST_BYTES:  # names may be long
+                del self._counts[next(iter(self._counts))]
+            written.write_bytes(text)
             if self._is_broken:
                 self._keep_aside(self._path)
             written.replace(self._path)

@@ -30,7 +30,7 @@ SUMS = (
         "inputBytes",
         "Input Bytes",
         "By",
-        "Bytes that tasks read from sources, by Spark's own count, which misses most of Parquet.",
+        "Bytes that tasks read from sources and caches, by Spark's own count, which misses most of Parquet.",
     ),
     Sum("outputBytes", "Output Bytes", "By", "Bytes that tasks wrote to sinks."),
     Sum("shuffleReadBytes", "Shuffle Read Bytes", "By", "Bytes that tasks read from shuffles."),

@@ -71,7 +71,9 @@ def submit(
 
 def tail(log: Path) -> str:
     """Return the end of an application's log."""
-    return log.read_bytes()[-_TAIL:].decode(errors="replace")
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+        return file.read(_TAIL).decode(errors="replace")
 
 
 def _has_python(conf: Mapping[str, str], options: Sequence[str]) -> bool:
