@@ -70,7 +70,8 @@ class JvmWitness:
             os.unlink(path)  # the JVM has opened it
         if is_kernel():
             bridge.java.awaitKernel()
-        self._master_end = MasterEndFile(bridge) if self._process is None else None
+        on_yarn = self._process is None and str(spark_context.master) == "yarn"
+        self._master_end = MasterEndFile(bridge) if on_yarn else None
         PROCESS_EXIT.leave_word_in(descriptor)
 
     def tell(self, changed: Changes) -> None:

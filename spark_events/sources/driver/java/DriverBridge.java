@@ -120,7 +120,9 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     /** See {@code LastWord}. */
     public void kernelEnds() {
-        lastWord.kernelEnds();
+        if (lastWord != null) {
+            lastWord.kernelEnds();
+        }
     }
 
     /** Says that Python has delivered everything: nothing has to wait for it any longer, and it fetches no more. */

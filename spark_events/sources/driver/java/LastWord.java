@@ -95,6 +95,9 @@ public class LastWord implements Runnable {
             if (words != null) {
                 words.close();
             }
+            if (masterEnd != null) {
+                masterEnd.close();
+            }
         } catch (Exception alreadyInShutdown) {
             // Then it finds that everything is delivered.
         }
@@ -133,7 +136,9 @@ public class LastWord implements Runnable {
 
     /** Called when that kernel is shut down, and has marked the end in the event log. */
     void kernelEnds() {
-        kernelEnds.countDown();
+        if (kernelEnds != null) {
+            kernelEnds.countDown();
+        }
     }
 
     /** Tells whether the signal that ends this JVM is the kernel's; waits for its word, which comes at once or never. */
