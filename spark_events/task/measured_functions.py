@@ -39,7 +39,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         def to_euros(amount: float, currency: str) -> float:
             return amount * RATES[currency]
     """
-    if type(function).__name__ == _TABLE_FUNCTION:
+    makes_tables = isinstance(function, type) and hasattr(function, "eval")
+    if makes_tables or type(function).__name__ == _TABLE_FUNCTION:
         say_once("task.measured", _NO_TABLES)
         return function
     if isinstance(function, (staticmethod, classmethod)):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from spark_events.task.current import attributes_for, current_report, leave_out, say_once
 from spark_events.task.report import MOST_SPANS, TaskReport
 from spark_events.task.traces import enter_trace, leave_trace, new_span_id
 from spark_events.task.values import NOT_GIVEN, Value, error_of, name_of, taken
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class TaskSpan:
@@ -29,9 +33,48 @@ class TaskSpan:
             say_once("task.span", f"an attribute failed with {type(error).__name__}")
 
 
-@contextmanager
-def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> Iterator[TaskSpan]:
+class SpanOfTask:
+    """A span that is begun by ``with``, or by each call of a function that it decorates.
+
+    It is no ``contextlib.contextmanager``: Spark could not send a function that one of these decorates.
+    """
+
+    def __init__(self, name: str, others: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+        self._name, self._others, self._attributes = name, others, attributes
+        self._opened: _Opened | None = None
+
+    def __enter__(self) -> TaskSpan:
+        leave_out("task.span", self._others)
+        attributes = dict(self._attributes)
+        self._opened = opened = _open(taken(self._name, "name", attributes), attributes)
+        return TaskSpan({} if opened is None else opened.kept["attributes"])
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        if error is not None:
+            opened.kept["error"] = error_of(error)
+        opened.kept["end_ns"] = time.time_ns()
+        with suppress(ValueError):
+            opened.report.open.remove(opened.kept["id"])
+        leave_trace(opened.entered)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorate a function: each of its calls has a span."""
+
+        @functools.wraps(function)
+        def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
+            with SpanOfTask(self._name, self._others, self._attributes):
+                return function(*arguments, **named)
+
+        return wrapper
+
+
+def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> SpanOfTask:
     """Measure a part of a task, as a span below that of its stage, or of the span around it.
+
+    It may decorate a function as well: then each call has a span.
 
     Args:
         name: of the span; it may also be given by name.
@@ -43,26 +86,19 @@ def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> Iterator[
         with task.span("lookup", service="rates"):
             rates = fetch_rates()
     """
-    leave_out("task.span", others)
-    opened = _open(taken(name, "name", attributes), attributes)
-    if opened is None:
-        yield TaskSpan({})
-        return
-    report, kept, entered = opened
-    try:
-        yield TaskSpan(kept["attributes"])
-    except BaseException as error:
-        kept["error"] = error_of(error)
-        raise
-    finally:
-        kept["end_ns"] = time.time_ns()
-        with suppress(ValueError):
-            report.open.remove(kept["id"])
-        leave_trace(entered)
+    return SpanOfTask(name, others, attributes)
 
 
-def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, Any], Any] | None:
-    """Return the report that a new span is of, the span, and the token to leave its trace by.
+class _Opened(NamedTuple):
+    """The report that a span is of, the span, and the token to leave its trace by."""
+
+    report: TaskReport
+    kept: dict[str, Any]
+    entered: Any
+
+
+def _open(name: str, attributes: dict[str, Any]) -> _Opened | None:
+    """Open a span.
 
     None outside a task, beyond the limit, or if it fails; it never raises.
     """
@@ -82,7 +118,7 @@ def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, 
         }
         report.spans.append(kept)
         report.open.append(kept["id"])
-        return report, kept, enter_trace(report.place)
+        return _Opened(report, kept, enter_trace(report.place))
     except Exception as error:
         say_once("task.span", f"it failed with {type(error).__name__}")
         return None

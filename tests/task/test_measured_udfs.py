@@ -136,4 +136,5 @@ def test_a_udtf_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
 
     made = udtf.UserDefinedTableFunction(Twice, "first INT, second INT")
     assert measured(made) is made
+    assert measured(Twice) is Twice
     assert "put it above the method eval" in caplog.text

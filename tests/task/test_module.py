@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 
 from spark_events import task
 from spark_events.task import current, report
@@ -408,6 +409,25 @@ def test_a_measured_generator_is_one_all_the_same(worker: Worker, calls: int) ->
     next(left)
     left.close()
     assert seen == ["thrown", "sent", "closed", "closed"]
+
+
+def test_a_span_that_decorates_a_function(worker: Worker) -> None:
+    """Spark can send the function; each call has a span, with what it raises."""
+
+    @task.span("double", of="numbers")
+    def double(number: int) -> int:
+        if number < 0:
+            raise ValueError("below 0")
+        return 2 * number
+
+    sent = cloudpickle.loads(cloudpickle.dumps(double))
+    assert [sent(1), sent(2)] == [2, 4]
+    with pytest.raises(ValueError, match="below 0"):
+        sent(-1)
+    spans = worker.end_task()["spans"]
+    assert [(span["name"], span["attributes"], "error" in span) for span in spans] == [
+        ("double", {"of": "numbers"}, fails) for fails in (False, False, True)
+    ]
 
 
 def test_measured_above_a_static_or_a_class_method(worker: Worker) -> None:
