@@ -16,7 +16,7 @@ from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.ctas.settings import OF_CTAS, problems_of
 from spark_events.diagnosis.earlier_runs.run_folder import probe_run_folder
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.listeners.settings import STATE_DIR, ListenerSettings, turned_off
+from spark_events.listeners.settings import STATE_DIR, ListenerSettings, turned_off, wrong_switch
 from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.plugins import EVENTS, create_reporter
 from spark_events.runtime.settings import key_of
@@ -68,6 +68,8 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         _check_reporter(setup, connect, reporters, problems)
     if connect:
         problems += _unwritable(configuration.settings)
+    if problem := wrong_switch():
+        problems.append(problem)
     off = turned_off(conf)
     if not configuration.setups and not problems and not off:
         problems.append(

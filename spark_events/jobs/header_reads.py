@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from spark_events.api import LineageDataset, LineageGraph, LineageVertex
+from spark_events.api import (
+    LineageDataset,
+    LineageDatasetFacet,
+    LineageGraph,
+    LineageVertex,
+    SchemaFacet,
+)
 
 _OF_READER = re.compile(r"[\w.]{1,100}\.DataFrameReader\.\w{1,100}\(")
 """The method that was called: a reader runs nothing else. Others are of a DataFrame or a session."""
@@ -32,9 +39,21 @@ def with_folder(graph: LineageGraph, record: Mapping[str, Any]) -> LineageGraph:
 
 
 def _of_folders(source: LineageVertex) -> LineageVertex:
-    return replace(source, datasets=tuple(dict.fromkeys(map(_folder_of, source.datasets))))
+    files_in = Counter(posixpath.dirname(dataset.name) for dataset in source.datasets)
+    folders = {
+        (dataset.namespace, name): replace(dataset, name=name, facets=_without_schema(dataset))
+        for dataset in source.datasets
+        for name in [_name_of(dataset, files_in)]
+    }
+    return replace(source, datasets=tuple(folders.values()))
 
 
-def _folder_of(dataset: LineageDataset) -> LineageDataset:
+def _name_of(dataset: LineageDataset, files_in: Counter[str]) -> str:
     folder, file = posixpath.split(dataset.name)
-    return replace(dataset, name=folder) if folder.strip("/") and _OF_MANY.fullmatch(file) else dataset
+    is_one_of_many = files_in[folder] > 1 or _OF_MANY.fullmatch(file)
+    return folder if folder.strip("/") and is_one_of_many else dataset.name
+
+
+def _without_schema(dataset: LineageDataset) -> Mapping[str, LineageDatasetFacet]:
+    """Return the facets without columns: Spark reads lines of text here, and the data has other columns."""
+    return {name: facet for name, facet in dataset.facets.items() if name != SchemaFacet.name}

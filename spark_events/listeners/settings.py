@@ -26,6 +26,8 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 """Flink's levels of detail, each with all of the one before it."""
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
 ENABLED = "SPARK_EVENTS_ENABLED"
+_ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+"""As environment variables have it; keys of Spark's are true or false."""
 """The environment variable that turns everything off."""
 STATE_DIR = "spark.events.state.dir"
 _SLA = types.at_least(1, types.DURATION)
@@ -53,7 +55,7 @@ class ListenerSettings:
         types.BOOL,
         True,
         "With `false`, nothing is attached, and `spark-events run` is spark-submit alone. The environment "
-        "variable `SPARK_EVENTS_ENABLED=false` does the same.",
+        "variable `SPARK_EVENTS_ENABLED=false` (or `0`, `no`, `off`) does the same.",
     )
     sla_ms: int | None = setting(
         "spark.events.checkpoint.sla",
@@ -309,14 +311,21 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     return settings, errors + wrong_scopes + wrong_thresholds
 
 
+def wrong_switch() -> str:
+    """Return what is wrong with the environment's switch; an empty text if nothing is."""
+    text = os.environ.get(ENABLED, "").strip()
+    if not text or text.lower() in (*_ON, *_OFF):
+        return ""
+    return f"environment variable {ENABLED}: {text!r} is not valid; expected true or false"
+
+
 def turned_off(conf: Mapping[str, str]) -> str:
     """Return what turns everything off, ``spark.events.enabled=false`` say; an empty text for nothing."""
     text = os.environ.get(ENABLED, "").strip()
-    try:
-        if text and not types.BOOL.parse(text):
-            return f"{ENABLED}={text} in the environment"
-    except ValueError:
-        logger.warning("environment variable %s: %r is not valid; expected true or false", ENABLED, text)
+    if text.lower() in _OFF:
+        return f"{ENABLED}={text} in the environment"
+    if problem := wrong_switch():
+        logger.warning("%s", problem)
     option = declared_in(ListenerSettings)["enabled"].option
     try:
         return "" if ReporterConfig("", conf).get(option) else f"{option.name}=false"

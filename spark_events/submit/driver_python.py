@@ -14,10 +14,12 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attaching.attach import attach
 from spark_events.sources.attaching.attachment import Attachment
 from spark_events.sources.attaching.driver_log import tell
+from spark_events.sources.attaching.unstarted import report_unstarted
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.ending.supervisor_link import keep_to_this_process
 from spark_events.spark.own_python import command_of, command_to_import
@@ -82,7 +84,12 @@ def attach_to_each_context() -> None:
 
     @functools.wraps(original)
     def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
+        began_ms = now_ms()
+        try:
+            original(self, *args, **kwargs)
+        except Exception as error:
+            _report_unstarted(self, error, began_ms)
+            raise
         _use_our_python_for_local_workers(self)
         try:
             _say_that_it_reports(attach(self))
@@ -90,6 +97,13 @@ def attach_to_each_context() -> None:
             logger.exception("spark-events could not attach; the application continues without it")
 
     SparkContext.__init__ = initialize
+
+
+def _report_unstarted(context: Any, error: Exception, began_ms: int) -> None:
+    try:
+        report_unstarted(context, error, began_ms)
+    except Exception:  # the program's own exception is what counts
+        logger.exception("that the application could not start cannot be reported")
 
 
 def _say_that_it_reports(attachment: Attachment) -> None:

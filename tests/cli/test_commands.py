@@ -537,15 +537,14 @@ class TestTurnedOff:
         monkeypatch.setenv("PYSPARK_PYTHON", "/opt/py")
         assert plain_command(["a.py"])[0][1:] == ["a.py"]
 
-    @pytest.mark.parametrize("by", ["key", "variable"])
-    def test_check_says_so(self, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("variable", ["", "FALSE", "0", "no", "off"])
+    def test_check_says_so(self, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """With reporters or without any, nothing is wrong."""
-        conf = {"spark.events.enabled": "false"} if by == "key" else {}
-        if by == "variable":
-            monkeypatch.setenv("SPARK_EVENTS_ENABLED", "FALSE")
-        by_what = (
-            "spark.events.enabled=false" if by == "key" else "SPARK_EVENTS_ENABLED=FALSE in the environment"
-        )
+        conf = {} if variable else {"spark.events.enabled": "false"}
+        by_what = "spark.events.enabled=false"
+        if variable:
+            monkeypatch.setenv("SPARK_EVENTS_ENABLED", variable)
+            by_what = f"SPARK_EVENTS_ENABLED={variable} in the environment"
         result = check(conf, False)
 
         assert result.problems == []
@@ -554,6 +553,8 @@ class TestTurnedOff:
     def test_a_wrong_value_turns_nothing_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SPARK_EVENTS_ENABLED", "perhaps")
         assert turned_off({}) == ""
+        said = "environment variable SPARK_EVENTS_ENABLED: 'perhaps' is not valid; expected true or false"
+        assert said in check({}, False).problems
         assert turned_off({"spark.events.enabled": "perhaps"}) == ""
         monkeypatch.setenv("SPARK_EVENTS_ENABLED", "true")
         assert turned_off({"spark.events.enabled": "false"}) == "spark.events.enabled=false"

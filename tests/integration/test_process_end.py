@@ -184,6 +184,20 @@ def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
     assert len(list((tmp_path / "events").iterdir())) == 2
 
 
+def test_a_spark_context_that_cannot_start(tmp_path: Path) -> None:
+    """``run`` reports the application, to which nothing could attach, with the reason."""
+    conf = {**conf_for(tmp_path), "spark.eventLog.dir": (tmp_path / "absent").as_uri()}
+    run = App(command_for("run", "no-stop"), conf, tmp_path).end()
+    events = file_events(tmp_path / "events")
+
+    assert run.code == 1
+    assert statuses(events, "application") == ["CREATED", "FAILED"]
+    (failure,) = of_name(events, "JobFailureEvent", job_kind="application")
+    assert failure["attributes"]["exception.type"] == "java.io.FileNotFoundException"
+    assert failure["attributes"]["app_name"] == "ending"
+    assert "absent does not exist" in failure["body"]
+
+
 def test_run_refuses_cluster_mode(tmp_path: Path) -> None:
     """Where Spark has no Python drivers, it is refused with the way out."""
     command = cli("run", "--master", "spark://m:7077", "--deploy-mode", "cluster", "app.py")

@@ -27,6 +27,7 @@ READER = "org.apache.spark.sql.classic.DataFrameReader"
         ("bucket/dates/7.csv.gz", "bucket/dates"),
         ("/in/dates", "/in/dates"),
         ("/in/orders.csv", "/in/orders.csv"),
+        ("/in/monday.csv /in/sunday.csv", "/in"),
         ("/1.csv", "/1.csv"),
         ("1.csv", "1.csv"),
     ],

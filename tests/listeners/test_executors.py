@@ -61,6 +61,8 @@ def test_those_that_die_before_they_register() -> None:
     feed = Feed()(r.application_start(), r.executor("Added", 1, "7"))
     died = [lost(10 * n, str(n), "Command exited with code 1") for n in range(5)]
     feed(*died, *died, lost(60, "driver", "shutdown"), r.executor("Added", 70, "8"))
+    # Only one that had registered can time out: its loss was told before somebody listened.
+    feed(lost(75, "9", "Executor heartbeat timed out after 126315 ms"))
     feed(lost(80, "8", "Command exited with code 1"))
 
     assert feed.gauge("app.removed.exited.executorsRemoved") == 6

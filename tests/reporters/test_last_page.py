@@ -48,7 +48,8 @@ class Served:
 
     def __init__(self, port: int, options: dict[str, str], tells_end: bool = False) -> None:
         self.port = port
-        values = {"port": str(port), "linger.timeout": "60s", **options}
+        ports = options.pop("ports", str(port))
+        values = {"port": ports, "linger.timeout": "60s", **options}
         config = ReporterConfig(PREFIX, values, tells_end=tells_end)
         self.reporter: PrometheusReporter = PrometheusReporterFactory().create(config)
         self.counter = Counter()
@@ -81,6 +82,16 @@ def serve() -> Iterator[Callable[..., Served]]:
 def leave(port: int) -> None:
     if ask_to_leave("127.0.0.1", port, 0):
         wait_until(lambda: not is_listening("127.0.0.1", port), "the port is free")
+
+
+def test_another_port_of_a_range_is_taken_first(serve: Callable[..., Served]) -> None:
+    """The last page of a driver stays where the next one can serve on the next port at once."""
+    first = serve()
+    http_get(first.url)
+    first.reporter.close()
+    second = serve(first.port, ports=f"{first.port}-{first.port + 50}")
+    assert second.url != first.url
+    assert http_get(first.url)
 
 
 def test_the_end_is_scraped(serve: Callable[..., Served]) -> None:

@@ -101,6 +101,12 @@ EXITED = Ending(3)
             Ending(exception="the driver's JVM is gone, ended from within\n\tat a"),
         ),
         (
+            JvmCause("exit", frames="\n\tat a", said="Max number of executor failures (3) reached"),
+            EndFacts(jvm_status=11),
+            Question.JVM_STATUS,
+            Ending(11, None, "the driver's JVM is gone: Max number of executor failures (3) reached\n\tat a"),
+        ),
+        (
             JvmCause("spark", frames="\n\tat a"),
             EndFacts(said="no block"),
             Question.NOTHING,

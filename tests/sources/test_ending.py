@@ -77,6 +77,8 @@ def test_a_jvm_that_is_gone(
         ("", {"by": "signal", "signal": "SIGHUP"}, 129, "SIGHUP", False),
         ("", {"by": "python", "exitCode": 137}, 137, "SIGKILL", False),
         ("", {"by": "python"}, None, None, True),
+        ("", {"by": "program"}, None, None, True),
+        ("", {"by": "spark", "said": "too many", "exitCode": 11}, 11, None, False),
         ("", {}, None, None, True),
     ],
 )  # fmt: skip
@@ -102,6 +104,16 @@ def test_last_words_where_spark_knows_an_exit_code(
     ending = ending_of(words, {END_CAUSE: cause, EXIT_CODE: 137})
 
     assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, False)
+
+
+def test_who_goes_after_an_orderly_stop_has_not_failed() -> None:
+    """A program may replace itself by another; of one that is killed instead, nobody knows."""
+    stopped, not_stopped = (ending_of("", {END_CAUSE: {"by": by}}) for by in ("program", "python"))
+
+    assert [outcome_of(end.record(1)).status.value for end in (stopped, not_stopped)] == [
+        "FINISHED",
+        "FAILED",
+    ]
 
 
 def test_an_end_without_a_word_claims_no_cause() -> None:

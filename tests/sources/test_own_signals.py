@@ -122,6 +122,21 @@ def test_too_many_labels(
     assert record.message.startswith(f"Attachment.{call}: what was given (dict) has more than 50 labels;")
 
 
+def test_a_gauge_has_the_number_of_the_moment_when_it_was_set() -> None:
+    """An object may compute it, and another one each time: whoever scrapes does not wait for that."""
+
+    class Computed:
+        computed = 0
+
+        def __float__(self) -> float:
+            self.computed += 1
+            return float(self.computed)
+
+    gauge = signals().gauge("depth", None, {})
+    gauge.set(Computed())  # type: ignore[arg-type]
+    assert [gauge.value, gauge.value] == [1.0, 1.0]
+
+
 def test_a_gauge_that_is_set_and_read() -> None:
     """In whatever order and at whatever places: what was given last counts."""
     own = signals()

@@ -23,6 +23,7 @@ class OtherJvm:
 class Context:
     def __init__(self, error: Exception) -> None:
         self._gateway = None
+        self._jsc: object = self
         self._jvm = OtherJvm(error)
 
 
@@ -37,6 +38,14 @@ def test_what_cannot_be_read_there_ends_nothing_else(
     assert list(polled.records()) == []
     assert list(polled.records()) == []
     assert [record.getMessage().partition(": ")[0] for record in caplog.records] == ["no figures"]
+
+
+def test_where_spark_has_stopped_nothing_is_asked(caplog: pytest.LogCaptureFixture) -> None:
+    """Its end is waited for, for a moment; nothing is wrong with it."""
+    context = Context(TypeError("it has stopped"))
+    context._jsc = None
+    assert list(PolledJava(context, "ListenerQueues", 0.0, "", "", OnceLog()).records()) == []
+    assert not caplog.records
 
 
 def test_a_jvm_that_is_gone_is_no_such_thing() -> None:

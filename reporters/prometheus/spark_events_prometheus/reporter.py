@@ -129,7 +129,7 @@ class PrometheusReporter(SeriesReporter):
         return f"{'https' if self._tls else 'http'}://{host}:{self._server.port}/metrics"
 
     def open(self) -> None:
-        """Take the first port that is free, or has only the last page of a driver that is gone, and serve.
+        """Serve on the first port that is free, or else on one that has only the last page of another driver.
 
         Where this tells the end of another process, nothing is served before ``close``: the next driver may
         need the port.
@@ -139,15 +139,16 @@ class PrometheusReporter(SeriesReporter):
         """
         if self._config.tells_end:
             return
-        for port in self._ports:
-            try:
-                self._server = self._serve(port)
-            except (OSError, TypeError, ValueError) as error:  # the last two of what can be no name
-                last_error = error
-                if not other_port_may_do(error):
-                    break
-            else:
-                return
+        for serve in (self._serve, self._serve_after_last_page):
+            for port in self._ports:
+                try:
+                    self._server = serve(port)
+                except (OSError, TypeError, ValueError) as error:  # the last two of what can be no name
+                    last_error = error
+                    if not port or not other_port_may_do(error):
+                        raise cannot_listen(self._config, error) from error
+                else:
+                    return
         raise cannot_listen(self._config, last_error)
 
     def close(self) -> None:
@@ -172,20 +173,16 @@ class PrometheusReporter(SeriesReporter):
         logger.warning("%s: the end is not served: %s", self._config.key(PORT.name), why)
 
     def _serve(self, port: int) -> MetricsServer:
-        def start() -> MetricsServer:
-            return MetricsServer(self._address, port, self.render, self._authentication, self._tls)
+        return MetricsServer(self._address, port, self.render, self._authentication, self._tls)
 
-        try:
-            return start()
-        except OSError as error:
-            if not port or not other_port_may_do(error):
-                raise
+    def _serve_after_last_page(self, port: int) -> MetricsServer:
+        """Serve once what is there has left, if that is the last page of another driver."""
         # What was there may be gone by now, so one attempt is made however it answers.
         leaves = ask_to_leave(self._address, port)
         until_s = time.monotonic() + (2 * LEAVES_WITHIN_S if leaves else 0)
         while True:
             try:
-                return start()
+                return self._serve(port)
             except OSError:
                 if time.monotonic() > until_s:
                     raise

@@ -27,6 +27,7 @@ from spark_events.listeners.spark_records import (
     ATTACHMENT,
     EXIT_SIGNAL,
     INTERACTIVE,
+    NOT_STARTED,
     OUTCOME_ASSUMED,
     RESTARTED,
 )
@@ -85,7 +86,8 @@ class ApplicationListener(Timeless):
         self._start_ms = record.get(ATTACHED, time_ms)
         if ATTACHED not in record:
             self.tracker.change(JobStatus.CREATED, time_ms)
-        self.tracker.change(JobStatus.RUNNING, self._start_ms)
+        if NOT_STARTED not in record:
+            self.tracker.change(JobStatus.RUNNING, self._start_ms)
 
     def on_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd, to which sources add what they know of how it came to that."""

@@ -42,6 +42,8 @@ OF_EXIT_CODES = frozenset((OUT_OF_MEMORY, KILLED, EXITED, OTHER))
 """Reasons that say no more than an exit code and its meaning."""
 REASONS = (*dict.fromkeys(name for name, _ in _REASONS), OTHER)
 """Why an executor may be gone, each in one word."""
+BEFORE_REGISTERING = frozenset((OUT_OF_MEMORY, KILLED, EXITED, "preempted", "evicted", "deleted", OTHER))
+"""Reasons for which an executor may go before it registers with the driver."""
 APPLICATION_ENDED = "application_ended"
 """Not one of Spark's reasons: the executor lived until the application's end."""
 EXPECTED = frozenset(

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from spark_events.api import Counter, Gauge
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.executors.executor_ends import APPLICATION_ENDED, REASONS, reason_class
+from spark_events.listeners.executors.executor_ends import (
+    APPLICATION_ENDED,
+    BEFORE_REGISTERING,
+    REASONS,
+    reason_class,
+)
 from spark_events.listeners.executors.executor_losses import ExecutorLosses, LostExecutor
 from spark_events.listeners.executors.executor_metrics import (
     AllExecutorSeries,
@@ -195,8 +200,10 @@ class ExecutorListener:
         """Handle ExecutorRemoved, of which there may be several; one may die before it registers."""
         executor_id = str(record[EXECUTOR_ID])
         executor = self._executors.pop(executor_id, None)
+        sentence = str(record.get("Removed Reason") or "")
+        reason = reason_class(sentence)
         if executor is None:
-            if executor_id == DRIVER or executor_id in self._gone:
+            if executor_id == DRIVER or executor_id in self._gone or reason not in BEFORE_REGISTERING:
                 return
             executor = Executor(executor_id, "", 0, None)
         self._remember_gone(executor_id)
@@ -204,9 +211,7 @@ class ExecutorListener:
         if executor.series is not None:
             self._series.ended(executor.id, time_ms)
             self._shown -= 1
-        sentence = str(record.get("Removed Reason") or "")
         self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
-        reason = reason_class(sentence)
         self._removed[reason].inc()
         of_it: ExecutorTasksRecord = tasks if tasks.get(EXECUTOR_ID) == executor.id else {}
         self._report_lost(executor, reason, sentence, of_it, time_ms)

@@ -25,7 +25,7 @@ from spark_events.api import (
     SpanBuilder,
 )
 from spark_events.api.toolkit.uninterrupted import Uninterrupted
-from spark_events.api.wrong_values import count_dropped, drop, text_of
+from spark_events.api.wrong_values import count_dropped, drop, finite_of, text_of
 from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
@@ -66,8 +66,10 @@ class DriverGauge(Gauge):
         self._value: Callable[[], Any] = lambda: None
 
     def set(self, value: float) -> None:
-        """Set the value."""
-        self._value = lambda: value
+        """Set the value, as it is now: an object may compute its number each time."""
+        number = finite_of(value)
+        kept = value if number is None else number  # what is none is counted when it is read
+        self._value = lambda: kept
 
     def read_by(self, read: Callable[[], float | int | None]) -> None:
         """Let a function return the value from now on."""

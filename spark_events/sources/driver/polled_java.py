@@ -50,7 +50,7 @@ class PolledJava:
         Raises:
             py4j.protocol.Py4JNetworkError: the JVM is gone.
         """
-        if (now := time.monotonic()) < self._due_s:
+        if (now := time.monotonic()) < self._due_s or self._context._jsc is None:
             return ()
         self._due_s = now + self._every_s
         from py4j.protocol import Py4JJavaError, Py4JNetworkError  # comes with PySpark

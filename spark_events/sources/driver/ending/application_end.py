@@ -136,10 +136,10 @@ def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
     """Return how the application ended."""
     if cause.by == "signal":
         return Ending() if facts.is_kernel else by_signal(cause.signal, facts.raised)
-    if cause.by == "exit" and cause.said:
-        return Ending(exception=f"the driver's JVM is gone: {cause.said}{cause.frames}")
     if cause.by == "exit":
-        return of_lost_jvm(facts.jvm_status, cause.frames, facts.said)
+        ending = of_lost_jvm(facts.jvm_status, cause.frames, facts.said)
+        why = f"the driver's JVM is gone: {cause.said}{cause.frames}"
+        return replace(ending, exception=why) if cause.said else ending
     if cause.by == "spark":
         ending = by_spark_itself(cause.said or facts.said)
         return replace(ending, exception=f"{ending.exception}{cause.frames}")

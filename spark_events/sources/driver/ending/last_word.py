@@ -28,6 +28,8 @@ from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 _OPEN_WAIT_MS = 10_000
+HEAD_CONF, HEAD_TIMEOUT = "conf", "close_timeout_ms"
+"""What the head of a testament has."""
 
 
 def main() -> None:
@@ -102,6 +104,8 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
         return by_spark_itself(str(cause.get("said") or ""), cause.get("exitCode"))
     if code := end.get(EXIT_CODE) or cause.get("exitCode"):  # of Python: Kubernetes' spark-submit, or YARN's
         return by_exit_code(int(code))
+    if cause.get("by") == "program":  # Spark was stopped in good order; another program may run by now
+        return Ending(assumed=True)
     return Ending(
         exception="the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash",
         assumed=True,
@@ -123,10 +127,11 @@ def tell(
         ending: how it ended.
         time_ms: when, in ms since the epoch.
     """
-    starts = [record for record in known if record.get("Event") == APPLICATION_START]
+    records = list(records)
+    starts = [record for record in (*known, *records) if record.get("Event") == APPLICATION_START]
     if not starts:
         return
-    conf, application = head["conf"], application_of(cast(ApplicationStartRecord, starts[0]))
+    conf, application = head[HEAD_CONF], application_of(cast(ApplicationStartRecord, starts[0]))
     try:
         assembly = _assembled(conf, application)
     except ConfigError as error:
@@ -144,7 +149,7 @@ def tell(
         listeners.on_record(record)
     listeners.on_record(ending.record(time_ms))
     listeners.close()
-    registry.close(int(head["close_timeout_ms"]))
+    registry.close(int(head[HEAD_TIMEOUT]))
 
 
 def _assembled(conf: Mapping[str, str], application: ApplicationInfo) -> Assembly | None:

@@ -360,7 +360,7 @@ public class DriverBridge extends SparkListener implements Consumer {
                 cause.put("said", errors.recent());
             }
             if (EndCause.EXIT.equals(cause.get("by"))) {
-                cause.put("said", errors.ofWorker());
+                cause.put("said", errors.ofExit((String) cause.get("frames")));
             }
             if (EndCause.PYTHON.equals(cause.get("by")) && errors.exitCode() != null) {
                 cause.put("exitCode", errors.exitCode());

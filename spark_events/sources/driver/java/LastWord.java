@@ -203,10 +203,10 @@ public class LastWord implements Runnable {
             return new ApplicationExit(null, (String) cause.get("signal"), null, false);
         }
         if (EndCause.EXIT.equals(by)) {
-            String of = errors.ofWorker();
-            String text = of.isEmpty() ? "the driver's JVM was ended from within" : "the driver's JVM is gone: " + of;
-            text += cause.get("frames");
-            return new ApplicationExit(null, null, text, false);
+            String frames = (String) cause.get("frames");
+            String said = errors.ofExit(frames);
+            String how = said.isEmpty() ? "the driver's JVM was ended from within" : "the driver's JVM is gone: " + said;
+            return new ApplicationExit(null, null, how + frames, false);
         }
         if (EndCause.SPARK.equals(by)) {
             return new ApplicationExit((Integer) cause.get("exitCode"), null, STOPPED + cause.get("said"), false);

@@ -71,9 +71,9 @@ public class SchedulerErrors implements InvocationHandler {
         return System.currentTimeMillis() - saidAt < RECENT_MS ? said : "";
     }
 
-    /** Returns why the driver goes with its worker; an empty text if it does not. */
-    String ofWorker() {
-        return saidOfWorker;
+    /** Returns why Spark has ended this JVM, from code with these frames; an empty text if it does not say. */
+    String ofExit(String frames) {
+        return !saidOfWorker.isEmpty() ? saidOfWorker : frames.contains(LOGGERS) ? recent() : "";
     }
 
     /** Returns the exit code of the driver's Python, where its cluster says it; otherwise null. */

@@ -1,0 +1,58 @@
+"""An application whose SparkContext cannot start: it has failed, though nothing could attach to it."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from typing import Any
+
+from spark_events.api.event import now_ms
+from spark_events.listeners.record_fields import APP_ID, APP_NAME, TIMESTAMP
+from spark_events.listeners.settings import turned_off
+from spark_events.listeners.spark_records import APPLICATION_START, NOT_STARTED
+from spark_events.runtime.log_once import logger
+from spark_events.sources.assembly import read_checked
+from spark_events.sources.driver.ending.last_word import HEAD_CONF, HEAD_TIMEOUT, tell
+from spark_events.sources.ending import Ending
+
+
+def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> threading.Thread | None:
+    """Report that an application was created and has failed, in a thread of its own.
+
+    Args:
+        spark_context: PySpark's SparkContext, whose ``__init__`` has failed.
+        error: what it raised.
+        began_ms: when it began, in ms since the epoch.
+
+    Returns:
+        The thread; None if nothing is reported, for the application has no configuration yet.
+    """
+    conf = _conf_of(spark_context)
+    configuration = read_checked(conf, strict=False)
+    if turned_off(conf) or not configuration.setups:
+        return None
+    start = {
+        "Event": APPLICATION_START,
+        APP_NAME: conf.get("spark.app.name"),
+        # Spark may have given it one, which nobody knows but its JVM.
+        APP_ID: f"unstarted-{began_ms}",
+        TIMESTAMP: began_ms,
+        NOT_STARTED: True,
+    }
+    head = {HEAD_CONF: conf, HEAD_TIMEOUT: configuration.settings.close_timeout_ms}
+    ending = Ending(exception="".join(traceback.format_exception(error)))
+
+    def report() -> None:
+        try:
+            tell(head, [], [start], ending, now_ms())
+        except Exception:
+            logger.exception("that the application could not start cannot be reported")
+
+    thread = threading.Thread(target=report, name="spark-events-unstarted")
+    thread.start()  # which the process waits for, within the time that closing may take
+    return thread
+
+
+def _conf_of(spark_context: Any) -> dict[str, str]:
+    conf = getattr(spark_context, "_conf", None)
+    return dict(conf.getAll()) if conf is not None else {}
