@@ -111,12 +111,12 @@ public class LastWord implements Runnable {
         cause = EndCause.of(true);
         try {
             MasterEnd.addTo(cause);
-            if (masterEnd != null && cause.containsKey("exitCode")) {
-                masterEnd.write((cause.get("exitCode") + "\n" + cause.get("said")).getBytes(StandardCharsets.UTF_8));
-            }
             ApplicationExit mark = mark();
             if (mark != null && !kernelEnded()) {
                 bus.post(mark);
+            }
+            if (masterEnd != null && cause.containsKey("exitCode")) {
+                masterEnd.write((cause.get("exitCode") + "\n" + cause.get("said")).getBytes(StandardCharsets.UTF_8));
             }
         } catch (Throwable error) {
             // The event log then cannot say how it ended.
