@@ -102,7 +102,7 @@ def _folder() -> Path | None:
     if given == "off":
         return None
     if given:
-        return Path(given)
+        return Path(given).absolute()  # its maker runs in another folder
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spark-events"
     except RuntimeError:  # nobody knows this user, as in a container, and HOME is not set

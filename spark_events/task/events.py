@@ -7,6 +7,7 @@ import time
 import traceback
 from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 from spark_events.task.current import attributes_for, current_report, drop_value, leave_out, say_once
 from spark_events.task.report import MOST_EVENTS
@@ -101,6 +102,9 @@ class TraceContextFilter(logging.Filter):
         return True
 
 
+_reported: WeakSet[logging.LogRecord] = WeakSet()
+
+
 class EventHandler(logging.Handler):
     """Reports log records of a task as events named ``LogRecord``, which are OTLP log records of a collector.
 
@@ -121,8 +125,11 @@ class EventHandler(logging.Handler):
             self.setLevel(logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report one record."""
+        """Report one record, once: workers are reused, and each task may have added a handler."""
         try:
+            if record in _reported:
+                return
+            _reported.add(record)
             more: dict[str, Any] = {"logger": record.name, "code.file.path": record.pathname}
             more |= {"code.line.number": record.lineno, "code.function.name": record.funcName or ""}
             if record.exc_info and record.exc_info[1] is not None:

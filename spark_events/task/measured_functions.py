@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-import inspect
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import suppress
-from types import FunctionType, GeneratorType
+from types import GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from spark_events.task.current import say_once
+from spark_events.task.decorated import decorated, named_like
 from spark_events.task.instruments import TaskHistogram, metrics
 from spark_events.task.values import name_of
 
 _TIMED_ONE_IN = 100
 _MEASURED = "__spark_events_measured__"
-_TABLE_FUNCTION = "UserDefinedTableFunction"
-_NO_TABLES = "it does not measure a UDTF, whose rows come after its call: put it above the method eval"
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -39,27 +35,16 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         def to_euros(amount: float, currency: str) -> float:
             return amount * RATES[currency]
     """
-    makes_tables = isinstance(function, type) and hasattr(function, "eval")
-    if makes_tables or type(function).__name__ == _TABLE_FUNCTION:
-        say_once("task.measured", _NO_TABLES)
-        return function
-    if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(measured(function.__func__))
-    udf = _udf_of(function)
-    if udf is not None:
-        return _measured_udf(udf)  # type: ignore[no-any-return]
+    return decorated(function, "task.measured", _measured)
+
+
+def _measured(function: Callable[P, R]) -> Callable[P, R]:
     name = _name_of_function(function)
     calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
     exceptions = metrics.counter("udf_exceptions", udf=name)
     until_timed = 0
     called = 0  # in this task: each gets a function of its own
 
-    # What is in another callable object its own pickling may leave out, such as a lock.
-    copied = functools.WRAPPER_UPDATES if isinstance(function, FunctionType) else ()
-
-    named_as = _readable(function, functools.WRAPPER_ASSIGNMENTS)
-
-    @functools.wraps(function, named_as, copied)
     def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
         nonlocal until_timed, called
         calls.inc()
@@ -85,12 +70,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         with suppress(Exception):  # a class of the user's may have slots, say
             error.__spark_events_call__ = name, call  # type: ignore[attr-defined]
 
-    if "__name__" not in named_as:
-        wrapper.__name__ = type(function).__name__  # as PySpark names a UDF, and its column
+    named_like(function, wrapper)
     setattr(wrapper, _MEASURED, True)
-    with suppress(Exception):  # not every function in C has one
-        # applyInPandas counts the parameters, and looks no further than at this function.
-        wrapper.__signature__ = _shape_of(function)  # type: ignore[attr-defined]
     return wrapper
 
 
@@ -144,48 +125,11 @@ class _Timed(Generator[Any, Any, Any]):
             self.spent_s += time.perf_counter() - began
 
 
-def _readable(function: object, names: Sequence[str]) -> list[str]:
-    """Return which attributes an object has; a partial has no name, and a user's class may raise anything."""
-    there = []
-    for name in names:
-        with suppress(Exception):
-            getattr(function, name)
-            there.append(name)
-    return there
-
-
-def _shape_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the parameters of a function, without their defaults: these may be nothing that can be sent."""
-    signature = inspect.signature(function)
-    shaped = [
-        each if each.default is each.empty else each.replace(default=None)
-        for each in signature.parameters.values()
-    ]
-    return signature.replace(parameters=shaped)
-
-
 def _name_of_function(function: Callable[..., Any]) -> str:
     try:
         return name_of(function.__name__)
     except Exception:  # a partial has none
         return type(function).__name__
-
-
-def _udf_of(function: Any) -> Any:
-    """Return the UDF of Spark's that this is, with its wrapper or without; None if it is none."""
-    try:
-        udf = getattr(function, "_unwrapped", function)
-        return udf if hasattr(udf, "evalType") and callable(getattr(udf, "func", None)) else None
-    except Exception:  # of the user's own type
-        return None
-
-
-def _measured_udf(udf: Any) -> Any:
-    """Return a UDF like this one of Spark's, whose function, which workers run, is measured."""
-    ours = copy.copy(udf)
-    ours.func = measured(udf.func)
-    ours._judf_placeholder = None  # what may be there is made of the other function
-    return ours._wrapped() if hasattr(ours, "_wrapped") else ours
 
 
 def is_measured(function: Callable[..., Any]) -> bool:

@@ -46,7 +46,8 @@ class TaskReport:
         span_id: of the task's own span; empty if it has none, or only if it fails.
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
-        crowding: of the kinds that were at their limit, the name that most had by then.
+        crowding: of the kinds that were at their limit, the name that most had by then; empty if that
+            were few.
         delivered: whether the task has succeeded; a worker keeps its report until another task begins.
         entered: the token of OpenTelemetry's context that the task is in; None if there is none.
         in_driver: whether it is not of a task, but of a ``foreachBatch`` function, one of several threads.
@@ -138,7 +139,9 @@ class TaskReport:
             of_names[name] = of_name + 1
             return True
         if kind not in self.crowding:
-            self.crowding[kind] = max(of_names, key=lambda each: of_names[each])
+            busiest = max(of_names, key=lambda each: of_names[each])
+            # Where all names differ, none of them is to blame.
+            self.crowding[kind] = busiest if of_names[busiest] > _OF_EACH_NAME else ""
         self.drop(kind)
         return False
 

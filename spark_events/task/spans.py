@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from types import FunctionType
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 from spark_events.task.current import attributes_for, current_report, leave_out, say_once
+from spark_events.task.decorated import decorated, named_like
 from spark_events.task.report import MOST_SPANS, TaskReport
 from spark_events.task.traces import enter_trace, leave_trace, new_span_id
 from spark_events.task.values import NOT_GIVEN, Value, error_of, name_of, taken
@@ -61,20 +64,39 @@ class SpanOfTask:
         leave_trace(opened.entered)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorate a function: each of its calls has a span."""
+        """Decorate a function: each of its calls has a span, or each run of the generators that it makes."""
+        leave_out("task.span", self._others)
+        if not callable(function) and not isinstance(function, (staticmethod, classmethod)):
+            say_once("task.span", f"it decorates functions, not what is given ({type(function).__name__})")
+            return function
+        plain = attributes_for("task.span", self._attributes)  # what else there is may be nothing to be sent
+        return decorated(function, "task.span", functools.partial(_with_spans, self._name, plain))
 
-        @functools.wraps(function)
-        def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
-            with SpanOfTask(self._name, self._others, self._attributes):
+
+def _with_spans(name: Any, attributes: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.isgeneratorfunction(function):
+
+        def wrapper(*arguments: Any, **named: Any) -> Any:
+            with SpanOfTask(name, (), attributes):
+                return (yield from function(*arguments, **named))
+
+    else:
+
+        def wrapper(*arguments: Any, **named: Any) -> Any:
+            with SpanOfTask(name, (), attributes):
                 return function(*arguments, **named)
 
-        return wrapper
+    return named_like(function, wrapper)  # type: ignore[no-any-return]
 
 
-def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> SpanOfTask:
+@overload
+def span(name: str = ..., /, *others: Any, **attributes: Any) -> SpanOfTask: ...
+@overload
+def span(name: Callable[P, R], /) -> Callable[P, R]: ...
+def span(name: Any = NOT_GIVEN, /, *others: Any, **attributes: Any) -> Any:
     """Measure a part of a task, as a span below that of its stage, or of the span around it.
 
-    It may decorate a function as well: then each call has a span.
+    It may decorate a function as well: then each call has a span, which without a name has the function's.
 
     Args:
         name: of the span; it may also be given by name.
@@ -86,6 +108,9 @@ def span(name: str = NOT_GIVEN, /, *others: Any, **attributes: Any) -> SpanOfTas
         with task.span("lookup", service="rates"):
             rates = fetch_rates()
     """
+    if isinstance(name, (FunctionType, staticmethod, classmethod)):  # ``@task.span`` without a name decorates
+        own = name_of(getattr(name, "__name__", ""))
+        return SpanOfTask(own, others, attributes)(cast(Any, name))
     return SpanOfTask(name, others, attributes)
 
 

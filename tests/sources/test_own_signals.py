@@ -161,15 +161,27 @@ def test_a_gauge_that_is_given_no_function(value: Any) -> None:
 
 def test_there_are_only_so_many_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label that never repeats fills no memory; what is known already goes on, and the rest is counted."""
-    monkeypatch.setattr(own_signals, "_MOST_SERIES", 3)
+    monkeypatch.setattr(own_signals, "_MOST_SERIES", 12)
     own, before = signals(), counts()["series"]
     first = own.counter("orders", {"shop": 0})
-    others = [own.counter("orders", {"shop": number}) for number in range(1, 6)]
+    others = [own.counter("orders", {"shop": number}) for number in range(1, 20)]
 
     others[-1].inc()
     assert own.counter("orders", {"shop": 0}) is first
-    assert len(own._made) == 3
-    assert counts()["series"] - before == 3
+    assert len(own._made) == 12
+    assert counts()["series"] - before == 8
+
+
+def test_metrics_that_come_when_others_have_used_up_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of tasks: each name has some series, up to twice as many in all."""
+    monkeypatch.setattr(own_signals, "_MOST_SERIES", 20)
+    own = signals()
+    for name in "abcd":
+        for number in range(20):
+            own.counter(name, {"file": number})
+
+    made = collections.Counter(name for _, name, _ in own._made)
+    assert made == {"a": 20, "b": 10, "c": 10}
 
 
 def test_one_metric_with_many_labels_takes_nothing_from_others(

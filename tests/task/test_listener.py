@@ -85,10 +85,16 @@ def test_too_many_names_of_events_are_counted() -> None:
     assert feed.gauge("app.task.dropped.events.dropped") == 3
 
 
-def test_what_a_task_dropped_is_counted() -> None:
+def test_what_a_task_dropped_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """And said: of wrong values it is not that there are too many."""
     feed = Feed()(r.application_start(), report(0, 0, dropped={"spans": 4, "values": 2}))
     assert feed.gauge("app.task.dropped.spans.dropped") == 4
     assert feed.gauge("app.task.dropped.values.dropped") == 2
+    said = [record.getMessage() for record in caplog.records]
+    assert [text.partition(":")[0] for text in said] == [
+        "tasks report too many spans; what is beyond the limits is dropped and counted",
+        "tasks report values that are dropped and counted",
+    ]
 
 
 def failed(stage: int, partition: int, attempt: int, **more: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spark_events import task
 from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
 from spark_events.task import current, measured
 from spark_events.task.measured_functions import is_measured
@@ -137,4 +138,5 @@ def test_a_udtf_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     made = udtf.UserDefinedTableFunction(Twice, "first INT, second INT")
     assert measured(made) is made
     assert measured(Twice) is Twice
+    assert task.span("twice")(Twice) is Twice
     assert "put it above the method eval" in caplog.text

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import logging
 import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -430,20 +433,83 @@ def test_a_span_that_decorates_a_function(worker: Worker) -> None:
     ]
 
 
-def test_measured_above_a_static_or_a_class_method(worker: Worker) -> None:
+def test_a_span_of_a_generator(worker: Worker) -> None:
+    """It lasts as long as the generator runs, and has what that raises."""
+
+    @task.span("split")
+    def split(text: str) -> Iterator[str]:
+        yield from text.split()
+        raise ValueError("no more")
+
+    words = split("a b")
+    assert [next(words), next(words)] == ["a", "b"]
+    with pytest.raises(ValueError, match="no more"):
+        next(words)
+    (span,) = worker.end_task()["spans"]
+    assert "no more" in str(span["error"])
+
+
+@pytest.mark.parametrize("decorate", [task.measured, task.span("work")], ids=["measured", "span"])
+def test_above_a_static_or_a_class_method(worker: Worker, decorate: Callable[[Any], Any]) -> None:
     class Prices:
-        @task.measured
+        @decorate
         @staticmethod
         def double(price: int) -> int:
             return 2 * price
 
-        @task.measured
+        @decorate
         @classmethod
         def named(cls, price: int) -> str:
             return f"{cls.__name__} {price}"
 
     assert (Prices.double(2), Prices().double(2), Prices.named(1)) == (4, 4, "Prices 1")
-    assert [value for _, name, _, value in worker.end_task()["metrics"] if name == "udf_calls"] == [2, 1]
+    sent = worker.end_task()
+    calls = [value for _, name, _, value in sent["metrics"] if name == "udf_calls"]
+    assert (calls, len(sent["spans"])) in (([2, 1], 0), ([], 3))
+
+
+def test_what_a_span_of_a_function_has_is_sent_with_it(worker: Worker) -> None:
+    """A lock is none that can be; its text is. The function keeps its parameters, which Spark counts."""
+    lock = threading.Lock()
+
+    @task.span("work", lock=lock)
+    def work(key: int, rows: list[int]) -> int:
+        return key + sum(rows)
+
+    sent = cloudpickle.loads(cloudpickle.dumps(work))
+    assert sent(1, [2]) == 3
+    assert list(inspect.signature(sent).parameters) == ["key", "rows"]
+    (span,) = worker.end_task()["spans"]
+    assert span["attributes"] == {"lock": str(lock)}
+
+
+def test_a_span_without_a_name_has_the_function_s(worker: Worker) -> None:
+    """As ``@task.measured`` is written; the function runs. What is no function is given back."""
+
+    @task.span
+    def save(row: int) -> int:
+        return row
+
+    assert save(3) == 3
+    assert task.span("s")(3) == 3  # type: ignore[arg-type]
+    assert [span["name"] for span in worker.end_task()["spans"]] == ["save"]
+
+
+def test_a_record_is_told_once(worker: Worker) -> None:
+    """Workers are reused, so that each task adds a handler more."""
+    log = logging.getLogger("tests.told.once")
+    for _ in range(3):
+        log.addHandler(task.EventHandler())
+    log.warning("a price is missing")
+    log.warning("a price is missing")
+    assert [event["name"] for event in worker.end_task()["events"]] == ["LogRecord"] * 2
+    log.handlers.clear()
+
+
+def test_where_all_names_differ_none_is_to_blame(worker: Worker) -> None:
+    for number in range(500):
+        task.event(f"E{number}")
+    assert worker.end_task()["crowding"] == {"events": ""}
 
 
 def use_everything() -> None:

@@ -31,7 +31,12 @@ from spark_events.runtime.log_once import logger
 from spark_events.task.local_properties import JOB_GROUP
 
 CLASS_SCOPE = "spark_events.task"
-DROPPED = ("series", "values", "events", "spans")
+VALUES = "values"
+DROPPED = ("series", VALUES, "events", "spans")
+_WRONG_VALUES = (
+    "tasks report values that are dropped and counted: they are no numbers (NaN, say), or more than the "
+    "limits allow (a 51st attribute, say); the executors' logs say which"
+)
 OF_FAILED = "_failed_attempts"
 """What the names of metrics of failed attempts end with."""
 _MOST_SERIES = 10_000
@@ -227,12 +232,11 @@ class TaskReportListener:
             self._warned |= about
             self._warnings += 1
             named = f"{' with other names, such as' if whose else ' named'} {name[:_SHOWN]!r}" if name else ""
-            logger.warning(
-                "tasks report too many %s%s; what is beyond the limits is dropped and counted: "
-                "names and labels are for what has few values",
-                kind,
-                named,
+            too_many = (
+                f"tasks report too many {kind}{named}; what is beyond the limits is dropped and counted: "
+                "names and labels are for what has few values"
             )
+            logger.warning("%s", _WRONG_VALUES if kind == VALUES else too_many)
         self._dropped[kind].inc(number)
 
     def _add_metric(

@@ -40,7 +40,7 @@ from spark_events.task.values import MOST_ATTRIBUTES, unpacked
 _SCOPE = "spark_events.driver"
 BOUNDS = tuple(factor * 10.0**power for power in range(-3, 7) for factor in (1, 2.5, 5))
 """Of the buckets of a histogram, as of those of tasks: 0.001, 0.0025, 0.005 and so on."""
-_MOST_SERIES, _MOST_SERIES_OF_NAME = 10_000, 2_000
+_MOST_SERIES, _MOST_SERIES_OF_NAME, _OF_EACH_NAME = 10_000, 2_000, 10
 """As of tasks: what differs from file to file, say, takes nothing from other metrics."""
 _MOST_WARNINGS = 20
 _TAKEN_LABELS = ("app_name", "app_id")
@@ -158,7 +158,7 @@ class OwnSignals(Uninterrupted[_Registered]):
         if os.getpid() != self._process:
             return make()  # a forked child has no reporters, and another thread may have had the lock
         kin = without_numbers(key[1])
-        if len(self._made) >= _MOST_SERIES or self._series_of[kin] >= _MOST_SERIES_OF_NAME:
+        if not self._has_room(kin):
             self._leave_out(key[1], kin)
             return make()
         metric = make()
@@ -167,6 +167,12 @@ class OwnSignals(Uninterrupted[_Registered]):
             self._series_of[kin] += 1
             self._add((key[1], pairs, metric))
         return cast(M, first)
+
+    def _has_room(self, kin: str) -> bool:
+        """Return whether a metric may have another series: some of each name, up to twice as many in all."""
+        made = len(self._made)
+        most = _MOST_SERIES_OF_NAME if made < _MOST_SERIES else _OF_EACH_NAME
+        return self._series_of[kin] < most and made < 2 * _MOST_SERIES
 
     def _leave_out(self, name: str, kin: str) -> None:
         """Count a series that is beyond the limits; the log names the first such metrics."""
