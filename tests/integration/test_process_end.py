@@ -16,7 +16,7 @@ from tests.support.endings import ended
 from tests.support.event_log_reading import read
 from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.paths import APPS
-from tests.support.waiting import wait_until
+from tests.support.waiting import free_port, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
@@ -186,7 +186,13 @@ def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
 
 def test_a_spark_context_that_cannot_start(tmp_path: Path) -> None:
     """``run`` reports the application, to which nothing could attach, with the reason."""
-    conf = {**conf_for(tmp_path), "spark.eventLog.dir": (tmp_path / "absent").as_uri()}
+    conf = {
+        **conf_for(tmp_path),
+        "spark.eventLog.dir": (tmp_path / "absent").as_uri(),
+        "spark.events.reporter.otlp.factory.class": "otlp",
+        "spark.events.reporter.otlp.exporter.endpoint": f"http://127.0.0.1:{free_port()}",
+        "spark.events.close.timeout": "3s",
+    }
     run = App(command_for("run", "no-stop"), conf, tmp_path).end()
     events = file_events(tmp_path / "events")
 
@@ -196,6 +202,7 @@ def test_a_spark_context_that_cannot_start(tmp_path: Path) -> None:
     assert failure["attributes"]["exception.type"] == "java.io.FileNotFoundException"
     assert failure["attributes"]["app_name"] == "ending"
     assert "absent does not exist" in failure["body"]
+    assert "cannot be told" not in run.err
 
 
 def test_run_refuses_cluster_mode(tmp_path: Path) -> None:

@@ -15,22 +15,24 @@ from spark_events.sources.assembly import read_checked
 from spark_events.sources.driver.ending.last_word import HEAD_CONF, HEAD_TIMEOUT, tell
 from spark_events.sources.ending import Ending
 
+_OPENING_S = 2.0
 
-def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> threading.Thread | None:
-    """Report that an application was created and has failed, in a thread of its own.
+
+def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> None:
+    """Report that an application was created and has failed; nothing if it has no configuration yet.
+
+    It is waited for, within the time that closing may take: the process is likely to end of the error, and
+    once it does, Python starts no more threads.
 
     Args:
         spark_context: PySpark's SparkContext, whose ``__init__`` has failed.
         error: what it raised.
         began_ms: when it began, in ms since the epoch.
-
-    Returns:
-        The thread; None if nothing is reported, for the application has no configuration yet.
     """
     conf = _conf_of(spark_context)
     configuration = read_checked(conf, strict=False)
     if turned_off(conf) or not configuration.setups:
-        return None
+        return
     start = {
         "Event": APPLICATION_START,
         APP_NAME: conf.get("spark.app.name"),
@@ -48,9 +50,9 @@ def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> thr
         except Exception:
             logger.exception("that the application could not start cannot be reported")
 
-    thread = threading.Thread(target=report, name="spark-events-unstarted")
-    thread.start()  # which the process waits for, within the time that closing may take
-    return thread
+    thread = threading.Thread(target=report, name="spark-events-unstarted", daemon=True)
+    thread.start()
+    thread.join(configuration.settings.close_timeout_ms / 1_000 + _OPENING_S)
 
 
 def _conf_of(spark_context: Any) -> dict[str, str]:
