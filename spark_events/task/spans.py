@@ -44,16 +44,17 @@ class SpanOfTask:
 
     def __init__(self, name: str, others: tuple[Any, ...], attributes: dict[str, Any]) -> None:
         self._name, self._others, self._attributes = name, others, attributes
-        self._opened: _Opened | None = None
+        self._opened: list[_Opened | None] = []  # one may be begun again within itself
 
     def __enter__(self) -> TaskSpan:
         leave_out("task.span", self._others)
         attributes = dict(self._attributes)
-        self._opened = opened = _open(taken(self._name, "name", attributes), attributes)
+        opened = _open(taken(self._name, "name", attributes), attributes)
+        self._opened.append(opened)
         return TaskSpan({} if opened is None else opened.kept["attributes"])
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        opened, self._opened = self._opened, None
+        opened = self._opened.pop()
         if opened is None:
             return
         if error is not None:

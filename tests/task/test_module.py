@@ -506,6 +506,16 @@ def test_a_record_is_told_once(worker: Worker) -> None:
     log.handlers.clear()
 
 
+def test_a_span_that_is_begun_again_within_itself(worker: Worker) -> None:
+    """Both are reported, the inner one below the outer one."""
+    span = task.span("step")
+    with span, span:
+        pass
+    outer, inner = worker.end_task()["spans"]
+    assert (outer["parent"], inner["parent"]) == (None, outer["id"])
+    assert outer["end_ns"] >= inner["end_ns"]
+
+
 def test_where_all_names_differ_none_is_to_blame(worker: Worker) -> None:
     for number in range(500):
         task.event(f"E{number}")

@@ -12,6 +12,7 @@ from spark_events.listeners.settings import turned_off
 from spark_events.listeners.spark_records import APPLICATION_START, NOT_STARTED
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import read_checked
+from spark_events.sources.attaching import driver_log
 from spark_events.sources.driver.ending.last_word import HEAD_CONF, HEAD_TIMEOUT, tell
 from spark_events.sources.ending import Ending
 
@@ -29,9 +30,13 @@ def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> Non
         error: what it raised.
         began_ms: when it began, in ms since the epoch.
     """
+    driver_log.install()
     conf = _conf_of(spark_context)
     configuration = read_checked(conf, strict=False)
-    if turned_off(conf) or not configuration.setups:
+    if turned_off(conf):
+        return
+    configuration.log_problems()
+    if not configuration.setups:
         return
     start = {
         "Event": APPLICATION_START,
