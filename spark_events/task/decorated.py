@@ -26,12 +26,14 @@ def decorated(function: F, decorator: str, wrap: Callable[[Any], Any]) -> F:
         decorator: its name, for the log.
         wrap: makes another function of one.
     """
-    makes_tables = isinstance(function, type) and hasattr(function, "eval")
+    # By ``type``: a proxy may not be asked for its class.
+    makes_tables = issubclass(type(function), type) and hasattr(function, "eval")
     if makes_tables or type(function).__name__ == _TABLE_FUNCTION:
         say_once(decorator, _NO_TABLES)
         return function
-    if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(wrap(function.__func__))
+    if type(function) in (staticmethod, classmethod):
+        method: Any = function
+        return type(method)(wrap(method.__func__))  # type: ignore[no-any-return]
     udf = _udf_of(function)
     return wrap(function) if udf is None else _with_function(udf, wrap(udf.func))  # type: ignore[no-any-return]
 

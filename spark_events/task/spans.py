@@ -67,15 +67,22 @@ class SpanOfTask:
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Decorate a function: each of its calls has a span, or each run of the generators that it makes."""
         leave_out("task.span", self._others)
-        if not callable(function) and not isinstance(function, (staticmethod, classmethod)):
+        if not callable(function) and type(function) not in (staticmethod, classmethod):
             say_once("task.span", f"it decorates functions, not what is given ({type(function).__name__})")
             return function
         plain = attributes_for("task.span", self._attributes)  # what else there is may be nothing to be sent
         return decorated(function, "task.span", functools.partial(_with_spans, self._name, plain))
 
 
+def _makes_generators(function: Callable[..., Any]) -> bool:
+    try:
+        return inspect.isgeneratorfunction(function)
+    except Exception:  # a proxy may not be asked for its class
+        return False
+
+
 def _with_spans(name: Any, attributes: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    if inspect.isgeneratorfunction(function):
+    if _makes_generators(function):
 
         def wrapper(*arguments: Any, **named: Any) -> Any:
             with SpanOfTask(name, (), attributes):
@@ -109,7 +116,7 @@ def span(name: Any = NOT_GIVEN, /, *others: Any, **attributes: Any) -> Any:
         with task.span("lookup", service="rates"):
             rates = fetch_rates()
     """
-    if isinstance(name, (FunctionType, staticmethod, classmethod)):  # ``@task.span`` without a name decorates
+    if type(name) in (FunctionType, staticmethod, classmethod):  # ``@task.span`` without a name decorates
         own = name_of(getattr(name, "__name__", ""))
         return SpanOfTask(own, others, attributes)(cast(Any, name))
     return SpanOfTask(name, others, attributes)

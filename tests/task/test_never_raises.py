@@ -135,7 +135,7 @@ def use(value: Any, other: Any) -> None:
         histogram.update(each)
     task.event(value, other, value, attribute=other)
     task.event("E", severity=other)
-    name = "f" if isinstance(value, FunctionType) else value  # a function is decorated
+    name = "f" if type(value) is FunctionType else value  # a function is decorated
     with task.span(name, attribute=other) as span:
         span.set_attribute(other, value)
         task.traceparent()
