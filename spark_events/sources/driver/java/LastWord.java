@@ -45,6 +45,7 @@ public class LastWord implements Runnable {
     // Set once a kernel of Jupyter that ends its JVM by a signal has said so; null where the driver is none.
     private volatile CountDownLatch kernelEnds = null;
     private OutputStream masterEnd = null;
+    private boolean pythonTells = false;
     // What runs, by what it is: JSON of the records that tell it, and of the configuration first.
     private final LinkedHashMap testament = new LinkedHashMap();
     private Map cause = null;
@@ -116,6 +117,7 @@ public class LastWord implements Runnable {
                 bus.post(mark);
             }
             if (masterEnd != null && cause.containsKey("exitCode")) {
+                pythonTells = !pythonIsGone(); // it waits for this, and cannot say that it has told it
                 masterEnd.write((cause.get("exitCode") + "\n" + cause.get("said")).getBytes(StandardCharsets.UTF_8));
             }
         } catch (Throwable error) {
@@ -171,6 +173,9 @@ public class LastWord implements Runnable {
      * @param records that Python did not handle, each after a line feed and its time.
      */
     void speak(String jobs, String records, long waitMs) {
+        if (pythonTells) {
+            return;
+        }
         try {
             if (rest != null) {
                 Files.write(Paths.get(rest), (jobs + "\n" + records).getBytes(StandardCharsets.UTF_8));
