@@ -26,9 +26,9 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 """Flink's levels of detail, each with all of the one before it."""
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
 ENABLED = "SPARK_EVENTS_ENABLED"
+"""The environment variable that turns everything off."""
 _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 """As environment variables have it; keys of Spark's are true or false."""
-"""The environment variable that turns everything off."""
 STATE_DIR = "spark.events.state.dir"
 _SLA = types.at_least(1, types.DURATION)
 _SOURCE_IDLE = types.at_least(1, types.DURATION)

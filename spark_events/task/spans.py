@@ -57,7 +57,7 @@ class SpanOfTask:
         opened = self._opened.pop()
         if opened is None:
             return
-        if error is not None:
+        if error is not None and type(error) is not GeneratorExit:  # of which nobody wants the rest
             opened.kept["error"] = error_of(error)
         opened.kept["end_ns"] = time.time_ns()
         with suppress(ValueError):

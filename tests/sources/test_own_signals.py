@@ -91,6 +91,21 @@ def test_a_span_that_ends_in_another_context(of_spans: Registry) -> None:
     assert (around.parent_span_id, within.parent_span_id) == (of_rows.parent_span_id, around.span_id)
 
 
+def test_a_span_of_a_generator_whose_rest_nobody_wants(of_spans: Registry) -> None:
+    """It is closed; nothing has failed."""
+    own = signals(of_spans)
+
+    def rows() -> Iterator[int]:
+        with own.span("rows", {}):
+            yield 1
+
+    reading = rows()
+    next(reading)
+    reading.close()
+    (span,) = spans_of(of_spans)
+    assert span.error is None
+
+
 def test_long_names_are_cut(of_spans: Registry) -> None:
     taken: list[Event] = []
     signals(Registry((), tap=taken.append)).event("E" * 10**6, "body", "info", {})

@@ -449,6 +449,24 @@ def test_a_span_of_a_generator(worker: Worker) -> None:
     assert "no more" in str(span["error"])
 
 
+def test_a_generator_whose_rest_nobody_wants_has_no_error(worker: Worker) -> None:
+    """As after LIMIT: it is closed, and so is its span, and one within it."""
+
+    @task.span("split")
+    def split(text: str) -> Iterator[str]:
+        with task.span("words"):
+            yield from text.split()
+
+    words = split("a b")
+    next(words)
+    words.close()
+    spans = worker.end_task()["spans"]
+    assert [(span["name"], "error" in span, "end_ns" in span) for span in spans] == [
+        ("split", False, True),
+        ("words", False, True),
+    ]
+
+
 @pytest.mark.parametrize("decorate", [task.measured, task.span("work")], ids=["measured", "span"])
 def test_above_a_static_or_a_class_method(worker: Worker, decorate: Callable[[Any], Any]) -> None:
     class Prices:

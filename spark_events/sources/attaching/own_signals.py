@@ -136,6 +136,8 @@ class OwnSignals(Uninterrupted[_Registered]):
         start_ms = time.time_ns() // 1_000_000
         try:
             yield span
+        except GeneratorExit:  # of a generator of which nobody wants the rest
+            raise
         except BaseException as error:
             span.set_error(with_type(error))
             raise
