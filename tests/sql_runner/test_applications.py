@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.store.layout import APPLICATION
 from spark_events.sql_runner.store.store import Store
+from tests.support.applications import kill_all
 from tests.support.query_shop import Shop
 from tests.support.spark_cluster import SparkCluster
 from tests.support.sql_commands import QUIET, run, tables
@@ -89,8 +88,7 @@ def test_an_application_that_was_killed_is_started_again_from_its_checkpoint(
     shop.order(2)
     assert deploy(shop, "local[2]", shop.manifest(), warm=warm).returncode == 0, _log(shop, "cheap")
     shop.wait_ids(shop.cheap_ids())
-    for pid in _processes(shop):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(_processes(shop))
     wait_until(lambda: not alive(shop, "cheap"), "it is known to be gone")
     assert run(shop, "status", warm=warm).returncode == 1
     shop.order(1)

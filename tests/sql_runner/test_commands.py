@@ -19,7 +19,7 @@ from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
-from tests.support.applications import App, cli, without_jvms_words
+from tests.support.applications import App, cli, kill_all, without_jvms_words
 from tests.support.file_log import file_events, of_name, statuses
 from tests.support.paths import REPO
 from tests.support.query_shop import HOST, Shop
@@ -205,9 +205,7 @@ class TestOneDay:
         shop.order(1)
         shop.wait_ids(shop.cheap_ids(), "other")
         os.killpg(session.app.process.pid, signal.SIGKILL)
-        pids = _driver_pids(shop)
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        kill_all(_driver_pids(shop))
         session.app.process.wait()
         wait_until(lambda: not session.link.is_alive, "it is known to be gone")
         status = run(shop, "status", warm=warm)

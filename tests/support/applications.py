@@ -8,7 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,13 @@ class App:
         """End it and all its children by force."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    """Kill processes; the end of one may have taken the next with it."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _without_ends_of_long_lines(path: Path) -> str:

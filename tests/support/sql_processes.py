@@ -17,7 +17,7 @@ from spark_events.sql_runner.deploy.launch import submit_command
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.store.store import StoreError
-from tests.support.applications import App
+from tests.support.applications import App, kill_all
 from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
@@ -156,9 +156,7 @@ class Session:
         python = [child for child in _children(java) if "application.py" in _command(child)]
         assert python, "the application has its Python"
         victims = {"jvm": [java], "python": python, "both": [java, *python]}[who]
-        for pid in victims:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all(victims)
         self._app.process.wait(60)
         wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in python), "its Python ends")
 

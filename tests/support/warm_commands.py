@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.support.applications import cli
+
+_LONGEST_S = 400
+"""How long a command may take, in a process of its own or in one that is there."""
 
 
 class WarmCommands:
@@ -41,14 +45,21 @@ class WarmCommands:
             arguments: after ``spark-events``.
             cwd: where it runs.
             environment: the whole of it.
+
+        Raises:
+            AssertionError: if it does not end. Its process is killed, and the next command has another.
         """
         process, answers = self._start()
         request = {"arguments": arguments, "cwd": str(cwd), "environment": dict(environment)}
         assert process.stdin is not None
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
-        answer = answers.readline()
-        assert answer, (self._folder / "warm.txt").read_text()[-3_000:]
+        ended, _, _ = select.select([answers], [], [], _LONGEST_S)
+        if not ended:
+            self.close()
+        answer = answers.readline() if ended else ""
+        said = (self._folder / "warm.txt").read_text()[-3_000:]
+        assert answer, f"{' '.join(arguments)}: no end within {_LONGEST_S} s:\n{said}"
         code, out, err = json.loads(answer)
         return subprocess.CompletedProcess(list(arguments), code, out, err)
 
@@ -58,6 +69,7 @@ class WarmCommands:
             self._process.kill()
             self._process.wait()
             self._answers.close()
+            self._process = self._answers = None
 
     def _start(self) -> tuple[subprocess.Popen[str], IO[str]]:
         if self._process is None or self._answers is None:
@@ -91,7 +103,13 @@ def run_command(
     if warm is not None:
         return warm.run(*arguments, cwd=cwd, environment=environment)
     return subprocess.run(
-        cli(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=400, check=False
+        cli(*arguments),
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=_LONGEST_S,
+        check=False,
     )
 
 
