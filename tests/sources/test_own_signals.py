@@ -21,8 +21,8 @@ from tests.support.hostile_values import Proxy, Raising, odd_values
 from tests.support.plugins import CollectingSpansFactory, TextlessError
 
 
-def signals(registry: Registry | None = None) -> OwnSignals:
-    return OwnSignals(registry or Registry(()), ApplicationInfo("shop", "app-1"), ListenerSettings())
+def signals(registry: Registry | None = None, app_id: str = "app-1") -> OwnSignals:
+    return OwnSignals(registry or Registry(()), ApplicationInfo("shop", app_id), ListenerSettings())
 
 
 def reported(value: Any, other: Any) -> list[Event]:
@@ -104,6 +104,19 @@ def test_a_span_of_a_generator_whose_rest_nobody_wants(of_spans: Registry) -> No
     reading.close()
     (span,) = spans_of(of_spans)
     assert span.error is None
+
+
+def test_a_span_within_one_of_an_application_that_has_ended(of_spans: Registry) -> None:
+    """It is below its own application, and one within it below it."""
+    with signals(of_spans, "app-0").span("ended", {}):
+        own = signals(of_spans)
+        with own.span("outer", {}), own.span("inner", {}):
+            pass
+
+    inner, outer, ended = spans_of(of_spans)
+    assert outer.trace_id == inner.trace_id != ended.trace_id
+    assert outer.parent_span_id not in (None, ended.span_id)
+    assert inner.parent_span_id == outer.span_id
 
 
 def test_long_names_are_cut(of_spans: Registry) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spark_events import task
-from spark_events.sources.driver.tasks.users_functions import ForeachBatches
+from spark_events.sources.driver.tasks.foreach_batches import ForeachBatches
 from spark_events.task.driver_link import DriverLink
 from spark_events.task.instruments import MOST_VALUES
 from spark_events.task.report import MOST_BYTES

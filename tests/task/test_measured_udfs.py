@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_events import task
-from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
+from spark_events.sources.driver.tasks.udfs import MeasuredUdfs
 from spark_events.task import current, measured
 from spark_events.task.measured_functions import is_measured
 

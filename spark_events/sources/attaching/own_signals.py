@@ -54,6 +54,7 @@ _Registered = tuple[str, _Pairs, Metric]
 @dataclass
 class _OpenSpan:
     id: str
+    trace_id: str
     ended: bool = False
 
 
@@ -128,8 +129,10 @@ class OwnSignals(Uninterrupted[_Registered]):
         """Measure a block as a span below the application's, or below the one around it."""
         application = self._traces.application
         around = [each for each in _open.get() if not each.ended]
-        opened = _OpenSpan(secrets.token_hex(8))
-        parent = around[-1].id if around else application.span_id
+        opened = _OpenSpan(secrets.token_hex(8), application.trace_id)
+        # A span of an application that has ended meanwhile may be around it.
+        own = [each for each in around if each.trace_id == application.trace_id]
+        parent = own[-1].id if own else application.span_id
         span = Span.builder(_SCOPE, _name_of(name)).set_ids(application.trace_id, opened.id, parent)
         span.set_routine(False).set_attribute("job_kind", "application").set_attributes(attributes)
         _open.set((*around, opened))

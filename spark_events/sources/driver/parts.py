@@ -14,7 +14,7 @@ from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.executor_sources import open_executor_sources
 from spark_events.sources.driver.spark_status import listener_queues, spark_status
 from spark_events.sources.driver.tasks.task_reports import TaskReports
-from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
+from spark_events.sources.driver.tasks.udfs import MeasuredUdfs
 from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats
 

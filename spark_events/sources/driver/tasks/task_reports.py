@@ -19,7 +19,8 @@ from spark_events.runtime.redaction import read_patterns
 from spark_events.runtime.registry import Registry
 from spark_events.sources.driver.tasks import failed_tasks
 from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
-from spark_events.sources.driver.tasks.users_functions import ForeachBatches
+from spark_events.sources.driver.tasks.foreach_batches import ForeachBatches
+from spark_events.sources.driver.tasks.udfs import UdfsOfAttachment
 from spark_events.spark.temporary_folders import TemporaryFolder
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.failed_tasks import MOST_BYTES
@@ -112,6 +113,8 @@ class TaskReports:
         self._environment[VARIABLE] = link.text()
         self._batches = ForeachBatches(link, self._take)
         self._batches.begin()
+        self._udfs = UdfsOfAttachment()
+        self._udfs.begin()
 
     def records(self) -> list[Record]:
         """Return a record for each task that has reported since the last call."""
@@ -127,6 +130,7 @@ class TaskReports:
             self._closed = True
             self._waiting.clear()
         self._batches.end()
+        self._udfs.end()
         if self._receiver is not None:
             self._receiver.close()
 
