@@ -46,11 +46,14 @@ def test_without_plans_or_time_nothing_waits(wait_s: float | None, by_signal: bo
     assert end.release() is None
 
 
-def test_before_spark_s_end_nothing_is_released() -> None:
+def test_plans_that_are_read_before_spark_s_end_hold_nothing_up() -> None:
+    """They come on a queue of the bus of their own, which may be ahead."""
     end = ApplicationEnd(2.0)
 
     assert end.release() is None
     assert end.state is EndState.RUNS
+    assert end.by_spark(OF_SPARK, by_signal=False, now_s=10.0) == OF_SPARK
+    assert end.state is EndState.TOLD
 
 
 def test_what_spark_said_is_better_than_that_its_jvm_is_gone() -> None:

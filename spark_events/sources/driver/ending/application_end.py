@@ -60,7 +60,8 @@ class ApplicationEnd:
         return self.state is EndState.HELD and now_s > self._held_until_s
 
     def release(self) -> Record | None:
-        """Called when nothing is left to wait for."""
+        """Called when nothing is left to wait for, even before Spark's own end has come."""
+        self._plans_wait_s = None
         return self._tell(self._held) if self.state is EndState.HELD else None
 
     def by_process(self, end: Callable[[], Record]) -> Record | None:
