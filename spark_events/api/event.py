@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_events.api.wrong_values import attributes_of, drop, is_a, plain_of, text_of, time_of
+from spark_events.api.wrong_values import attributes_of, beside, drop, is_a, plain_of, text_of, time_of
 
 Scalar = str | int | float | bool
 AttributeValue = Scalar | tuple[Scalar, ...]
@@ -163,7 +163,7 @@ class EventBuilder:
             self._time_ms if self._time_ms >= 0 else now_ms(),
             self._severity,
             self._body,
-            dict(self._attributes),
+            beside(variables, self._attributes),
             variables,
         )
 

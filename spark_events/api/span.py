@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
 from spark_events.api.failure import CodePlace, Failure
-from spark_events.api.wrong_values import attributes_of, drop, is_a, plain_of, text_of, time_of
+from spark_events.api.wrong_values import attributes_of, beside, drop, is_a, plain_of, text_of, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class SpanBuilder:
             self._span,
             trace_id=self._span.trace_id or secrets.token_hex(16),
             span_id=self._span.span_id or secrets.token_hex(8),
-            attributes=dict(self._attributes),
+            attributes=beside(variables, self._attributes),
             variables=variables,
         )
 

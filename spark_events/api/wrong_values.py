@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -110,6 +111,13 @@ def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:
         for key, value in pairs
         if value is not None
     }
+
+
+def beside(variables: Mapping[str, str], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes as they are reported beside variables: one with the name of a variable is renamed."""
+    if attributes.keys().isdisjoint(variables):
+        return dict(attributes)
+    return {f"exported_{key}" if key in variables else key: value for key, value in attributes.items()}
 
 
 def is_a(value: Any, kind: type | tuple[type, ...]) -> bool:

@@ -69,7 +69,8 @@ def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
 def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
     """An application that was attached to before is up again, and its end is not taken for that of before.
 
-    What leaves a block, or carries the program to where it closes its attachment, is a failure.
+    What leaves a block, or carries the program to where it closes its attachment, is a failure; what closes a
+    generator is none.
     """
     ended = run(
         tmp_path,
@@ -86,21 +87,34 @@ def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
         "except OSError:",
         "    attachment = spark_events.attach(spark, conf=conf, strict=True)",
         "    attachment.close()",
+        "def attached():",
+        "    with spark_events.attach(spark, conf=conf, strict=True):",
+        "        yield",
+        "def closing():",
+        "    attachment = spark_events.attach(spark, conf=conf, strict=True)",
+        "    try:",
+        "        yield",
+        "    finally:",
+        "        attachment.close()",
+        "for make in (attached, closing):",
+        "    resource = make()",
+        "    next(resource)",
+        "    resource.close()",
         "attachment = spark_events.attach(spark, conf=conf, strict=True)",
         "spark.range(10).count()",
         "try:",
-        "    raise ValueError('of the fourth')",
+        "    raise ValueError('of the last')",
         "finally:",
         "    attachment.close()",
     ).end()
 
     assert ended.code == 1, ended.err[-3000:]
     events = file_events(tmp_path / "events")
-    ends = ["FINISHED", "FAILED", "FAILED", "FINISHED", "FAILED"]
+    ends = ["FINISHED", "FAILED", "FAILED", "FINISHED", "FINISHED", "FINISHED", "FAILED"]
     each = [status for end in ends for status in ("RUNNING", end)]
     assert statuses(events, "application") == ["CREATED", *each]
     failures = [event["body"] for event in events if event["eventName"] == "JobFailureEvent"]
-    causes = ("ValueError: of a block", "SIGINT (Ctrl-C)", "ValueError: of the fourth")
+    causes = ("ValueError: of a block", "SIGINT (Ctrl-C)", "ValueError: of the last")
     assert [cause in failure for cause, failure in zip(causes, failures, strict=True)] == [True] * 3
     ids = [event["eventId"] for event in events]
     assert len(ids) == len({*ids})

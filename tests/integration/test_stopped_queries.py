@@ -16,12 +16,21 @@ import sys, threading, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 import spark_events
+from spark_events.sources.driver.state import DriverState
 
 base = Path(sys.argv[1])
 files = base / "files"
 files.mkdir()
 for number in range(6):
     (files / f"{number}.json").write_text('{"n": 1}')
+complete, gone = DriverState.complete_query, threading.Event()
+gone.set()
+
+def late(state, record):
+    gone.wait(60)
+    return complete(state, record)
+
+DriverState.complete_query = late
 spark = SparkSession.builder.master("local[1]").appName("bounded").getOrCreate()
 attachment = spark_events.attach(spark, strict=True)
 held, goes_on = threading.Event(), threading.Event()
@@ -52,6 +61,19 @@ for name in ("stopped", "stopped in Java"):
         time.sleep(0.05)
     goes_on.set()
     stopping.join()
+for name, stops in (("gone", False), ("stopped and gone", True)):
+    held.clear(), goes_on.clear(), gone.clear()
+    query = start(name, hold, availableNow=True)
+    held.wait(60)
+    stopping = threading.Thread(target=query.stop if stops else query.awaitTermination)
+    stopping.start()
+    while stops and query.isActive:
+        time.sleep(0.05)
+    goes_on.set()
+    stopping.join()
+    gone.set()
+    while spark.streams.active:
+        time.sleep(0.05)
 spark.stop()
 attachment.wait_closed()
 """
@@ -59,7 +81,7 @@ attachment.wait_closed()
 
 @pytest.mark.extended
 def test_how_they_end(tmp_path: Path) -> None:
-    """Programs stop what has ended, too: it stays FINISHED."""
+    """Programs stop what has ended, too: it stays FINISHED. So does what ends before anybody looks at it."""
     script = tmp_path / "bounded.py"
     script.write_text(PROGRAM)
     log = tmp_path / "log"
@@ -75,5 +97,7 @@ def test_how_they_end(tmp_path: Path) -> None:
         "all": "FINISHED",
         "one": "FINISHED",
         "stopped": "CANCELED",
+        "gone": "FINISHED",
+        "stopped and gone": "CANCELED",
         "stopped in Java": "FINISHED" if has_committed else "CANCELED",
     }

@@ -119,6 +119,34 @@ def test_a_span_within_one_of_an_application_that_has_ended(of_spans: Registry) 
     assert inner.parent_span_id == outer.span_id
 
 
+def test_an_event_is_never_taken_for_one_of_the_framework(caplog: pytest.LogCaptureFixture) -> None:
+    """Reports and alerts go by the names of those, and by whose application they are."""
+    taken: list[Event] = []
+    own = signals(Registry((), tap=taken.append))
+
+    own.event("JobFailureEvent", "", "warn", {"app_name": "billing", "job_kind": "query", "shop": "north"})
+
+    (event,) = taken
+    assert event.name == "exported_JobFailureEvent"
+    assert event.all_attributes["app_name"] == "shop"
+    assert event.attributes == {
+        "exported_app_name": "billing",
+        "job_kind": "application",
+        "shop": "north",
+    }
+    assert "event 'JobFailureEvent' of your own is reported as 'exported_JobFailureEvent'" in caplog.text
+
+
+def test_nor_is_what_a_span_says(of_spans: Registry) -> None:
+    with signals(of_spans).span("load", {"app_id": "b-1"}) as span:
+        span.set_attribute("app_name", "billing")
+
+    (span,) = spans_of(of_spans)
+    attributes = span.all_attributes
+    assert (attributes["app_name"], attributes["exported_app_name"]) == ("shop", "billing")
+    assert (attributes["app_id"], attributes["exported_app_id"]) == ("app-1", "b-1")
+
+
 def test_long_names_are_cut(of_spans: Registry) -> None:
     taken: list[Event] = []
     signals(Registry((), tap=taken.append)).event("E" * 10**6, "body", "info", {})

@@ -76,6 +76,14 @@ def test_the_same_events_of_two_workers_are_two() -> None:
     assert first.class_scope == "spark_events.task"
 
 
+def test_an_event_of_a_task_is_never_taken_for_one_of_the_framework() -> None:
+    event = {**_event("JobFailureEvent"), "attributes": {"app_name": "billing", "job_kind": "query"}}
+    events = Feed()(r.application_start(), report(2, 3, events=[event])).end()
+    (told,) = seen(events, "exported_JobFailureEvent")
+    assert told.all_attributes["app_name"] != "billing"
+    assert told.attributes == {"exported_app_name": "billing", "job_kind": "task"}
+
+
 def _event(name: str) -> dict[str, Any]:
     return {"name": name, "body": "b", "severity": "INFO", "attributes": {}, "time_ns": r.T0 * 1_000_000}
 

@@ -27,6 +27,7 @@ from spark_events.listeners.record_types import ApplicationEndRecord, JobEndReco
 from spark_events.listeners.tasks.failed_tasks import code_of, details_of
 from spark_events.listeners.tasks.looped_names import without_numbers
 from spark_events.listeners.tasks.task_counters import TaskCounters
+from spark_events.runtime.event_names import of_users
 from spark_events.runtime.log_once import logger
 from spark_events.task.local_properties import JOB_GROUP
 
@@ -292,7 +293,7 @@ class TaskReportListener:
             self._drop("events", name=name, whose=whose)
             return
         builder = (
-            Event.builder(CLASS_SCOPE, name)
+            Event.builder(CLASS_SCOPE, of_users(name))
             .set_severity(Severity[event["severity"]])
             .set_body(str(event["body"]) or f"{entity.title}: {name}")
             .set_attributes(event["attributes"])

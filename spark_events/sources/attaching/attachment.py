@@ -22,7 +22,7 @@ from spark_events.sources.attaching import driver_log
 from spark_events.sources.attaching.attach_targets import AttachTarget, Source, target_of
 from spark_events.sources.attaching.own_signals import DriverGauge, OwnSignals
 from spark_events.sources.attaching.unknown_keys import unknown_keys_of_ours
-from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, raised_here
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, failure_of, raised_here
 from spark_events.spark.conf import as_texts
 from spark_events.task.values import NOT_GIVEN, taken
 
@@ -115,7 +115,7 @@ class Attachment:
         return self
 
     def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> None:
-        self._close(raised=raised)
+        self._close(raised=failure_of(raised))
 
     @property
     def ending(self) -> bool:

@@ -31,6 +31,7 @@ from spark_events.listeners.long_texts import LONGEST_NAME
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.tasks.looped_names import without_numbers
+from spark_events.runtime.event_names import of_users
 from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
@@ -121,8 +122,8 @@ class OwnSignals(Uninterrupted[_Registered]):
 
     def event(self, name: str, body: str, severity: Severity | str, attributes: Mapping[str, Any]) -> None:
         """Report an event."""
-        event = Event.builder(_SCOPE, _name_of(name)).set_body(body).set_severity(severity)
-        self._group.add_event(event.set_attribute("job_kind", "application").set_attributes(attributes))
+        event = Event.builder(_SCOPE, of_users(_name_of(name))).set_body(body).set_severity(severity)
+        self._group.add_event(event.set_attributes(attributes).set_attribute("job_kind", "application"))
 
     @contextmanager
     def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[SpanBuilder]:

@@ -165,9 +165,11 @@ class DriverState:
 
     def _query_details(self, record: Record) -> Record:
         active = self._active_queries()
-        query = active.get(self._jvm.java.util.UUID.fromString(record["id"])) if active is not None else None
-        if query is None:
+        if active is None:
             return {}
+        query = active.get(self._jvm.java.util.UUID.fromString(record["id"]))
+        if query is None:  # it has ended already: unless the program has stopped it, it has reached its end
+            return {"bounded": True}
         trigger = query.trigger().toString()
         interval = _INTERVAL.match(trigger)
         return {

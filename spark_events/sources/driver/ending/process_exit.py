@@ -216,7 +216,12 @@ class ExitMarks:
 
 def raised_here() -> BaseException | None:
     """Return what the main thread is raising or handling; None for nothing, and in any other thread."""
-    return sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
+    return failure_of(sys.exc_info()[1]) if threading.current_thread() is threading.main_thread() else None
+
+
+def failure_of(error: BaseException | None) -> BaseException | None:
+    """Return an exception that is raised; None for the one that closes a generator, whose rest nobody wants."""
+    return None if isinstance(error, GeneratorExit) else error
 
 
 def ending_by(error: BaseException | None) -> Ending:
