@@ -247,6 +247,11 @@ StageTasksRecord = TypedDict(
     },
     total=False,
 )
+LateTasksRecord = TypedDict(
+    "LateTasksRecord",
+    {"Stage ID": int, "Stage Attempt ID": int, "Finished": int, "Failed": int},
+    total=False,
+)
 ExecutorMetricsRecord = TypedDict(
     "ExecutorMetricsRecord",
     {"Heartbeats": dict[str, dict[str, int]], "Task Peaks": dict[str, dict[str, int]]},

@@ -50,6 +50,8 @@ TABLE_TRANSITION = "io.sparkevents.ctas.TableTransition"
 
 STAGE_TASKS = "SparkEventsStageTasks"
 """How a stage attempt's tasks stand."""
+LATE_TASKS = "SparkEventsLateTasks"
+"""What tasks have taken that end after their stage attempt, since the last record of it."""
 ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
 """In a STAGE_TASKS: the status of an attempt all of whose tasks run or have finished."""
 THROWN_BY_TASK: Final = "Thrown By Task"

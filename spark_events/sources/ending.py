@@ -27,7 +27,7 @@ _SHELLS_SIGNALS = {
     _SIGNALLED + number: number.name
     for number in (
         signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGBUS,
-        signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM,
+        signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGXCPU,
     )
 }  # fmt: skip
 _OF_SHUTDOWN = re.compile(
@@ -86,7 +86,16 @@ def by_exit_code(code: int, exception: str | None = None) -> Ending:
 
 def by_status(status: int, exception: str | None = None) -> Ending:
     """Return the ending with a status of ``subprocess``: an exit code, or a signal's negative number."""
-    return by_exit_code(_SIGNALLED - status if status < 0 else status, exception)
+    if status >= 0:
+        return by_exit_code(status, exception)
+    return Ending(_SIGNALLED - status, _name_of_signal(-status), exception)
+
+
+def _name_of_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one between the two real-time ones that have a name
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
 
 
 def by_spark_itself(said: str, exit_code: int | None = None) -> Ending:
@@ -117,7 +126,7 @@ def of_lost_jvm(status: int | None, frames: str = "", said: str = "") -> Ending:
         return Ending(ending.exit_code, exception=f"{thrown}\n\tat the driver's JVM (exit code {status})")
     how = f"exit code {ending.exit_code}"
     if ending.exit_signal:
-        how = f"signal {signal.Signals[ending.exit_signal].value}, {how}"
+        how = f"signal {(ending.exit_code or 0) - _SIGNALLED}, {how}"
     elif status in _UNCAUGHT:
         how += ", after an exception that nothing in it caught"
     return Ending(

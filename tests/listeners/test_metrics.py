@@ -10,13 +10,15 @@ from spark_events.api import ApplicationInfo, JobStatus, Metric
 from spark_events.listeners.application.job_status import JobStatusTracker, StatusMetrics
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.queries.query_metrics import backlog
+from spark_events.listeners.record_fields import TIMESTAMP
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, read_settings
-from spark_events.listeners.spark_records import INTERACTIVE
+from spark_events.listeners.spark_records import APPLICATION_DEAD, INTERACTIVE
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.spark_records import (
     T0,
     Feed,
+    application_end,
     application_start,
     batch_begins,
     idle,
@@ -208,6 +210,20 @@ def test_checkpoints() -> None:
     }
     assert age is not None
     assert age > 0
+
+
+@pytest.mark.parametrize(
+    "end", [application_end(900), {"Event": APPLICATION_DEAD, TIMESTAMP: T0 + 900, "Reason": "silent"}]
+)
+def test_a_query_that_ends_with_its_application_does_nothing_any_longer(end: dict[str, Any]) -> None:
+    feed = Feed()(application_start(), query_started(0), batch_begins(100, 0))
+    feed(progress(100, 0, sources=[{"inputRowsPerSecond": 20.0}]), batch_begins(400, 1))
+    before = [feed.gauge(ORDERS + name) for name in ("numberOfInProgressCheckpoints", "inputRate")]
+
+    feed(end)
+
+    after = [feed.gauge(ORDERS + name) for name in ("numberOfInProgressCheckpoints", "inputRate")]
+    assert (before, after) == ([1, 20.0], [0, None])
 
 
 def test_rows_rates_watermark_and_state() -> None:

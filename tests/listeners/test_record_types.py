@@ -30,6 +30,7 @@ OF_CLUSTERS = {"ExecutorRemovedRecord", "ExecutorTasksRecord"}
 IN_NO_LOG = {
     "ApplicationDeadRecord",
     "ExecutorSourcesRecord",
+    "LateTasksRecord",
     "ListenerQueuesRecord",
     "QueryIdleRecord",
     "QueryNotStartedRecord",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,10 @@ JAVA = Path(spark_events.sources.driver.__file__).parent / "java"
         (by_exit_code(200), 200, None),
         (by_status(-9), 137, "SIGKILL"),
         (by_status(-6), 134, "SIGABRT"),
+        (by_status(-10), 138, "SIGUSR1"),
+        (by_status(-(signal.SIGRTMIN + 3)), 128 + signal.SIGRTMIN + 3, "SIGRTMIN+3"),
+        (by_exit_code(138), 138, None),
+        (by_exit_code(152), 152, "SIGXCPU"),
         (by_status(52), 52, None),
         (by_signal("SIGHUP"), 129, "SIGHUP"),
     ],

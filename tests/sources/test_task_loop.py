@@ -398,3 +398,85 @@ def test_a_stage_that_is_cancelled_while_its_first_tasks_run(way: Way) -> None:
     records, _ = read([lines], True, way)
     last = next(record for record in records if record["Event"] == "SparkEventsStageTasks")
     assert (last["Running"], last["First Launch Time"]) == (2, 2_000)
+
+
+@pytest.mark.parametrize("way", [as_it_is, alone, parsed])
+def test_tasks_that_end_after_their_stage(way: Way) -> None:
+    """What they take counts, too. One that Spark stops has not failed; one that has finished has."""
+    info = {"Stage ID": 0, "Stage Attempt ID": 0, "Number of Tasks": 4, "Submission Time": 1_000}
+    ends = [
+        {"Reason": "ExceptionFailure", "Class Name": "E", "Description": "d"},
+        {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"},
+        {"Reason": "Success"},
+        {"Reason": "ExceptionFailure", "Class Name": "E", "Description": "d"},
+    ]
+    started, ended = zip(*(_task(number, reason) for number, reason in enumerate(ends)), strict=True)
+    failed = {**info, "Completion Time": 60_000, "Failure Reason": "Job aborted due to stage failure: d"}
+    lines = [
+        _line({"Event": "SparkListenerStageSubmitted", "Stage Info": info}),
+        *started,
+        ended[0],
+        _line({"Event": "SparkListenerStageCompleted", "Stage Info": failed}),
+        *ended[1:],
+        ended[1],
+    ]
+
+    records, _ = read([lines], True, way)
+
+    last = [record for record in records if record["Event"] == "SparkEventsStageTasks"][-1]
+    late = [record for record in records if record["Event"] == "SparkEventsLateTasks"]
+    told = ("Finished", "Failed", "Executor Run Time")
+    assert [last[field] for field in told] == [0, 1, 1_000]
+    assert [[record[field] for field in told] for record in late] == [
+        [0, 0, 1_001],
+        [1, 0, 1_002],
+        [0, 1, 1_003],
+    ]
+
+
+def _task(number: int, reason: Record) -> tuple[bytes, bytes]:
+    """Return the lines of the start and of the end of a task that runs for 1 s, and so many ms."""
+    info = {
+        "Task ID": number,
+        "Index": number,
+        "Attempt": 0,
+        "Partition ID": number,
+        "Launch Time": 2_000,
+        "Executor ID": "1",
+        "Host": "host",
+        "Locality": "ANY",
+        "Speculative": False,
+        "Getting Result Time": 0,
+        "Finish Time": 0,
+    }
+    task = {"Stage ID": 0, "Stage Attempt ID": 0}
+    end = {
+        **task,
+        "Task Type": "ResultTask",
+        "Task End Reason": reason,
+        "Task Info": {**info, "Finish Time": 4_000},
+        "Task Metrics": _lasting(1_000 + number),
+    }
+    return (
+        _line({"Event": "SparkListenerTaskStart", **task, "Task Info": info}),
+        _line({"Event": "SparkListenerTaskEnd", **end}),
+    )
+
+
+def _lasting(run_ms: int) -> Record:
+    nothing = {"Bytes Read": 0, "Records Read": 0}
+    shuffle = {"Fetch Wait Time": 0, "Remote Bytes Read": 0, "Local Bytes Read": 0, "Total Records Read": 0}
+    return {
+        "Executor Deserialize Time": 0,
+        "Executor Run Time": run_ms,
+        "Executor CPU Time": 0,
+        "JVM GC Time": 0,
+        "Result Serialization Time": 0,
+        "Memory Bytes Spilled": 0,
+        "Disk Bytes Spilled": 0,
+        "Shuffle Read Metrics": shuffle,
+        "Shuffle Write Metrics": {"Shuffle Bytes Written": 0, "Shuffle Write Time": 0},
+        "Input Metrics": nothing,
+        "Output Metrics": {"Bytes Written": 0, "Records Written": 0},
+        "Updated Blocks": [],
+    }

@@ -145,6 +145,7 @@ class QueryListener:
         runs_on = bool(record.get(spark_records.SPARK_RUNS_ON))
         while self._running:
             query, run = self._running.pop(next(iter(self._running)))
+            query.series.stopped(run)
             if outcome.failure is not None:
                 query.fail(run, outcome.failure, time_ms, outcome.attributes, runs_on)
                 self._ended(query, run, time_ms, on_purpose=False)
@@ -158,7 +159,8 @@ class QueryListener:
     def on_application_dead(self, record: ApplicationDeadRecord, time_ms: int) -> None:
         """Called when an unfinished event log is no longer being written: its queries count as dead."""
         occasion = f"dead since {time_ms}"
-        for _, run in list(self._running.values()):
+        for query, run in list(self._running.values()):
+            query.series.stopped(run)
             failure = Failure(str(record["Reason"]))
             self._context.failures.report(
                 failure, run.entity, run.group, time_ms, is_global=True, occasion=occasion

@@ -19,6 +19,7 @@ from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.record_types import (
     ApplicationEndRecord,
     JobEndRecord,
+    LateTasksRecord,
     StageCompletedRecord,
     StageSubmittedRecord,
     StageTasksRecord,
@@ -27,7 +28,7 @@ from spark_events.listeners.settings import AND_STAGES
 from spark_events.listeners.spark_records import ALL_RUNNING, THROWN_BY_TASK
 from spark_events.listeners.work.job import RunningJob, SparkJobListener
 from spark_events.listeners.work.python_work import PythonWork
-from spark_events.listeners.work.work import StageWork
+from spark_events.listeners.work.work import StageWork, late_growth
 
 _MOST_ENDED = 1_000
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
@@ -73,6 +74,7 @@ class StageListener:
         return {
             spark_records.STAGE_SUBMITTED: self.on_submitted,
             spark_records.STAGE_TASKS: self.on_tasks,
+            spark_records.LATE_TASKS: self.on_late_tasks,
             spark_records.STAGE_COMPLETED: self.on_completed,
             spark_records.JOB_END: self.on_job_end,
             spark_records.APPLICATION_END: self.on_application_end,
@@ -168,6 +170,10 @@ class StageListener:
         )
         group = self._context.scopes.stage(stage, number, of_query)
         self._context.emitter.emit(event, entity, group, time_ms, (status, str(record["Change"])), status)
+
+    def on_late_tasks(self, record: LateTasksRecord, time_ms: int) -> None:
+        """Handle what tasks have taken that ended after their stage, which was cancelled or has failed."""
+        self._context.work.grow(late_growth(record))
 
     def place_of(self, stage: int) -> Place | None:
         """Return the place of the span of a running stage; None if it has none."""

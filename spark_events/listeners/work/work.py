@@ -65,6 +65,13 @@ def scanned_files_bytes(record: SQLExecutionEndRecord) -> int:
     return max(0, int((record.get("Files") or {}).get("Read Bytes") or 0))
 
 
+def late_growth(record: Mapping[str, Any]) -> dict[str, int]:
+    """Return by how much each sum and count of an application grows by a record of late tasks."""
+    grown = {summed.name: int(record.get(summed.field) or 0) for summed in SUMS}
+    counts = {"finishedTasks": "Finished", "failedTasks": "Failed"}
+    return grown | {name: int(record.get(field) or 0) for name, field in counts.items()}
+
+
 class StageWork:
     """The tasks of one stage attempt.
 

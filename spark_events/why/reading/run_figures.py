@@ -12,6 +12,7 @@ from spark_events.listeners.issues.application_timeline import ApplicationTimeli
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.record_types import (
     EnvironmentUpdateRecord,
+    LateTasksRecord,
     SQLExecutionEndRecord,
     StageCompletedRecord,
     StageTasksRecord,
@@ -46,6 +47,7 @@ class RunFigures(Timeless):
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.STAGE_TASKS: self.on_stage_tasks,
             spark_records.STAGE_COMPLETED: self.on_stage_completed,
+            spark_records.LATE_TASKS: self.on_late_tasks,
         }
 
     def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
@@ -67,6 +69,11 @@ class RunFigures(Timeless):
     def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
         """Handle StageCompleted."""
         self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
+        self._count("stages", 1)
+
+    def on_late_tasks(self, record: LateTasksRecord, time_ms: int) -> None:
+        """Handle what tasks have taken that ended after their stage, which was cancelled or has failed."""
+        self._add(record)
 
     def end(self, timeline: ApplicationTimeline) -> None:
         """Called after the last record."""
@@ -76,9 +83,8 @@ class RunFigures(Timeless):
     def _add(self, record: Mapping[str, Any]) -> None:
         for summed in SUMS:
             self.sums[summed.name] = self.sums.get(summed.name, 0) + int(record.get(summed.field) or 0)
-        for name, amount in (
-            ("stages", 1),
-            ("tasks", int(record.get("Finished") or 0)),
-            ("failed tasks", int(record.get("Failed") or 0)),
-        ):
-            self.counts[name] = self.counts.get(name, 0) + amount
+        self._count("tasks", int(record.get("Finished") or 0))
+        self._count("failed tasks", int(record.get("Failed") or 0))
+
+    def _count(self, name: str, amount: int) -> None:
+        self.counts[name] = self.counts.get(name, 0) + amount

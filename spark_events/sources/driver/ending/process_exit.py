@@ -220,7 +220,7 @@ def raised_here() -> BaseException | None:
 
 
 def failure_of(error: BaseException | None) -> BaseException | None:
-    """Return an exception that is raised; None for the one that closes a generator, whose rest nobody wants."""
+    """Return what is raised; None for what closes a generator of which nobody wants the rest."""
     return None if isinstance(error, GeneratorExit) else error
 
 

@@ -13,7 +13,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.spark.Resubmitted$;
-import org.apache.spark.Success$;
 import org.apache.spark.scheduler.*;
 import org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate;
@@ -33,10 +32,12 @@ public class DriverBridge extends SparkListener implements Consumer {
     private static final long CHANGES_EVERY_MS = 1000;
     private static final long LOOK_EVERY_MS = 100;
     private static final int MOST_JOBS = 2000;
+    private static final int MOST_LATE = 100;
     private static final long LAST_WORD_MS = 10000;
 
     private final RecordQueue records;
     private final HashMap stages = new HashMap();
+    private final LinkedHashMap lateStages = new LinkedHashMap(); // those that have ended, and of which tasks run on
     private final ExecutorStates executors = new ExecutorStates();
     private final SchedulerErrors errors = new SchedulerErrors();
     private final ExecutionPlans plans;
@@ -228,6 +229,7 @@ public class DriverBridge extends SparkListener implements Consumer {
             if (tasks != null) {
                 long time = info.completionTime().isDefined() ? ((Number) info.completionTime().get()).longValue() : 0L;
                 addMap(tasks.lastRecord(info, time > 0 ? time : System.currentTimeMillis()), true);
+                awaitLateTasks(key(info.stageId(), info.attemptNumber()), tasks);
             }
         }
         addEvent(event);
@@ -252,15 +254,17 @@ public class DriverBridge extends SparkListener implements Consumer {
         gather();
         executors.end(event);
         synchronized (stages) {
-            StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
+            Object key = key(event.stageId(), event.stageAttemptId());
+            StageTasks tasks = (StageTasks) stages.get(key);
             if (tasks == null) {
+                endLateTask(key, event);
                 return;
             }
             TaskInfo info = event.taskInfo();
             tasks.sum(event.taskMetrics());
             boolean ceased = event.reason() == Resubmitted$.MODULE$
                 ? tasks.resubmit(info.index())
-                : tasks.end(event, event.reason() == Success$.MODULE$);
+                : tasks.end(event);
             if (ceased) {
                 addMap(tasks.record("NOT_ALL_RUNNING_OR_FINISHED", info.finishTime()), true);
             }
@@ -298,6 +302,28 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     // -----------------------------------------------------------------------------------------------------------
 
+    private void awaitLateTasks(Object key, StageTasks tasks) {
+        if (tasks.isRunning()) {
+            lateStages.put(key, tasks);
+            if (lateStages.size() > MOST_LATE) {
+                lateStages.remove(lateStages.keySet().iterator().next());
+            }
+        }
+    }
+
+    /** Takes the end of a task whose stage has ended before: that was cancelled, or has failed. */
+    private void endLateTask(Object key, SparkListenerTaskEnd event) {
+        StageTasks tasks = (StageTasks) lateStages.get(key);
+        if (tasks != null) {
+            tasks.sum(event.taskMetrics());
+            tasks.end(event);
+            if (!tasks.isRunning()) {
+                lateStages.remove(key);
+                addMap(tasks.lateRecord(), true);
+            }
+        }
+    }
+
     /**
      * Once a second, adds what executors have measured, and how the tasks of each stage stand of which one has begun or
      * ended since, or lags behind.
@@ -318,6 +344,12 @@ public class DriverBridge extends SparkListener implements Consumer {
                 TaskInfo lagging = tasks.lagging(now, laggingFactor, laggingMs);
                 if (tasks.isChanged() || lagging != null) {
                     addMap(tasks.record(now, lagging), true);
+                }
+            }
+            for (Iterator late = lateStages.values().iterator(); late.hasNext();) {
+                StageTasks tasks = (StageTasks) late.next();
+                if (tasks.isChanged()) {
+                    addMap(tasks.lateRecord(), true);
                 }
             }
         }

@@ -1,12 +1,16 @@
 package io.sparkevents;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import org.apache.spark.ExceptionFailure;
 import org.apache.spark.FetchFailed;
+import org.apache.spark.Success$;
+import org.apache.spark.TaskCommitDenied;
 import org.apache.spark.TaskEndReason;
+import org.apache.spark.TaskKilled;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
@@ -35,6 +39,7 @@ public class StageTasks {
     private int runningNow = 0;
     private int mostRunning = 0;
     private int failures = 0;
+    private int finishedBefore = 0;
     private long firstLaunch = 0;
     private int changes = 0;
     private boolean all = false;
@@ -52,6 +57,11 @@ public class StageTasks {
     /** Tells whether a task has begun or ended since the last record. */
     boolean isChanged() {
         return changed;
+    }
+
+    /** Tells whether a task runs. */
+    boolean isRunning() {
+        return runningNow > 0;
     }
 
     /** Takes a task's start; tells whether now, and not before, all are running or finished. */
@@ -77,7 +87,8 @@ public class StageTasks {
     }
 
     /** Takes a task's end; tells whether by that not all are running or finished any longer. */
-    boolean end(SparkListenerTaskEnd event, boolean succeeded) {
+    boolean end(SparkListenerTaskEnd event) {
+        boolean succeeded = event.reason() == Success$.MODULE$;
         int index = event.taskInfo().index();
         statistics.end(event, succeeded);
         if (!succeeded) {
@@ -92,8 +103,8 @@ public class StageTasks {
         running[index]--;
         if (succeeded) {
             finished.set(index);
-        } else {
-            failures++;
+        } else if (!(event.reason() instanceof TaskKilled || event.reason() instanceof TaskCommitDenied)) {
+            failures++; // by Spark's own count, which has those that it has stopped apart
         }
         return uncover(index);
     }
@@ -177,7 +188,30 @@ public class StageTasks {
         if (info.failureReason().isDefined()) {
             record.put("Thrown By Task", thrown.get(beginning((String) info.failureReason().get())));
         }
+        forgetWhatIsTold();
         return record;
+    }
+
+    /** Returns a record of what its tasks have taken since the last one, or the one before, after their stage has ended. */
+    LinkedHashMap lateRecord() {
+        changed = false;
+        LinkedHashMap record = new LinkedHashMap();
+        record.put("Event", "SparkEventsLateTasks");
+        record.put("Stage ID", stage);
+        record.put("Stage Attempt ID", attempt);
+        record.put("Finished", finished.cardinality() - finishedBefore);
+        record.put("Failed", failures);
+        for (int i = 0; i < SUMS.length; i++) {
+            record.put(SUMS[i], sums[i]);
+        }
+        forgetWhatIsTold();
+        return record;
+    }
+
+    private void forgetWhatIsTold() {
+        finishedBefore = finished.cardinality();
+        failures = 0;
+        Arrays.fill(sums, 0);
     }
 
     private void keepThrown(TaskEndReason reason) {

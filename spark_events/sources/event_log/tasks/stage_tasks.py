@@ -17,7 +17,13 @@ from spark_events.listeners.record_fields import (
     SUBMISSION_TIME,
     TIMESTAMP,
 )
-from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
+from spark_events.listeners.spark_records import (
+    ALL_RUNNING,
+    LATE_TASKS,
+    STAGE_TASKS,
+    THROWN_BY_TASK,
+    stage_attempt,
+)
 from spark_events.listeners.work.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.tasks.task_lines import (
@@ -37,6 +43,10 @@ _MOST_TASKS_HELD = 4_096
 _ENOUGH_LINES = 32
 _END = b"}\n"
 _MOST_THROWN = 8
+_MOST_LATE = 100
+SUCCESS = "Success"
+_STOPPED_BY_SPARK = ("TaskKilled", "TaskCommitDenied")
+"""Reasons of tasks that have not failed, by Spark's own count."""
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognized as that of its task."""
 FINISHED = 0x80
@@ -51,7 +61,7 @@ class StageTasks:
     """
 
     __slots__ = (
-        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_thrown", "_total",
+        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_thrown", "_told", "_total",
         "failed", "finished", "first_launch_ms", "running", "states", "statistics",
     )  # fmt: skip
 
@@ -67,6 +77,7 @@ class StageTasks:
         self.statistics = TaskStatistics()
         self._thrown: dict[str, Record] = {}
         self._reported = (0, 0, 0)
+        self._told: tuple[int, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -94,7 +105,7 @@ class StageTasks:
         self._changes += 1
         return True
 
-    def end(self, index: int, succeeded: bool) -> bool:
+    def end(self, index: int, reason: str | None) -> bool:
         """Called with a task's end; returns whether by that not all are running or finished any longer."""
         tasks = self.states
         if not 0 <= index < len(tasks):
@@ -103,12 +114,13 @@ class StageTasks:
         if not state & RUNNING:
             return False
         self.running -= 1
-        if succeeded:
+        if reason == SUCCESS:
             if not state & FINISHED:
                 self.finished += 1
             tasks[index] = state - 1 | FINISHED
             return False
-        self.failed += 1
+        if reason not in _STOPPED_BY_SPARK:
+            self.failed += 1
         tasks[index] = state - 1
         return self._uncover(index)
 
@@ -139,11 +151,22 @@ class StageTasks:
     def last_record(self, time_ms: int, measured: bool, failure_reason: str | None) -> Record:
         """Return their state at the stage's end; with all that they measured, if that is wanted."""
         record = self.record(None, time_ms)
+        self._told = self._so_far()
         if measured:
             record["Task Statistics"] = self.statistics.record(self._most_running)
         if failure_reason:
             record[THROWN_BY_TASK] = self._thrown.get(failure_reason[:_COMPARED])
         return record
+
+    def late_record(self) -> Record:
+        """Return what its tasks have taken since the last record, after their stage has ended."""
+        told, self._told = self._told, self._so_far()
+        fields = ("Finished", "Failed", *(task_sum.field for task_sum in SUMS))
+        more = {field: now - before for field, now, before in zip(fields, self._told, told, strict=True)}
+        return {"Event": LATE_TASKS, **self._ids, **more}
+
+    def _so_far(self) -> tuple[int, ...]:
+        return (self.finished, self.failed, *self.statistics.sums)
 
     def keep_thrown(self, reason: Mapping[str, Any]) -> None:
         """Called with why a task has failed."""
@@ -187,6 +210,8 @@ class AllStageTasks:
         self.sum_metrics = True
         self.statistics_from_ms = 0
         self.unread = 0
+        # Those that have ended, and of which tasks run on: they were cancelled, or have failed.
+        self._late: dict[bytes, StageTasks] = {}
         self._streaming: set[bytes] = set()
 
     @property
@@ -217,6 +242,10 @@ class AllStageTasks:
             self._read(tasks)
         else:
             tasks.statistics.forget()
+        if tasks.running and self.sum_metrics:
+            self._late[key] = tasks
+            if len(self._late) > _MOST_LATE:
+                del self._late[next(iter(self._late))]
         return tasks.last_record(end_ms, measured, info.get("Failure Reason"))
 
     def changed(self, now_ms: int) -> list[Record]:
@@ -246,7 +275,7 @@ class AllStageTasks:
         """
         head, metrics = self.lines.head_of(line), self.lines.learn_metrics(line)
         info = self.match_end(line, head.length) if head else None
-        if head is None or info is None or not line.endswith(_END):
+        if head is None or info is None or not line.endswith(_END) or head.attempt in self._late:
             return self.on_end(load(line))
         shuffled = b"0"
         if head.writes_shuffle:
@@ -261,7 +290,7 @@ class AllStageTasks:
                 tasks.statistics.keep(info, metrics)
             except UnexpectedForm:
                 return self.on_end(load(line))
-            tasks.end(int(index), True)  # a task that succeeded stays covered
+            tasks.end(int(index), SUCCESS)  # a task that succeeded stays covered
         self._executors.measured_before(executor, line, metrics)
         self._executors.ended(executor, head.attempt, int(shuffled))
         return None
@@ -279,12 +308,12 @@ class AllStageTasks:
         reason = ended.get("Reason")
         self._end_on_executor(record, str(info.get(EXECUTOR_ID) or ""), reason == "ExecutorLostFailure")
         if tasks is None:
-            return None
+            return self._end_late(record, int(info["Index"]), reason)
         index = int(info["Index"])
         tasks.statistics.ended(record, reason)
         if reason in ("ExceptionFailure", "FetchFailed"):
             tasks.keep_thrown(ended)
-        ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
+        ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason)
         return self.record(tasks, NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 
     def record(self, tasks: StageTasks, status: str | None, time_ms: int) -> Record:
@@ -309,6 +338,19 @@ class AllStageTasks:
     def _start(self, tasks: StageTasks, index: int, launched_ms: int) -> Record | None:
         tasks.first_launch_ms = tasks.first_launch_ms or launched_ms
         return self.record(tasks, ALL_RUNNING, launched_ms) if tasks.start(index) else None
+
+    def _end_late(self, record: Record, index: int, reason: str | None) -> Record | None:
+        """Take the end of a task whose stage has ended before."""
+        key = _attempt_of(record)
+        tasks = self._late.get(key)
+        if tasks is None:
+            return None
+        tasks.statistics.ended(record, reason)
+        tasks.end(index, reason)
+        if not tasks.running:
+            del self._late[key]
+        self._read(tasks)
+        return tasks.late_record()
 
     def _read(self, tasks: StageTasks) -> None:
         self.unread += tasks.statistics.read_all()
