@@ -82,28 +82,23 @@ class TaskCounter(TaskMetric):
     kind = "counter"
     __slots__ = ()
 
-    def inc(self, amount: int = 1) -> None:
-        """Add to the count.
-
-        Args:
-            amount: a whole number from 0 on; of others, the fraction is left out. What is negative or no
-                number is dropped.
-        """
+    def inc(self, amount: float = 1) -> None:
+        """Add to the count; an amount that is negative or no number is dropped: use a gauge for that."""
         if type(amount) is not int or not 0 <= amount <= _LARGEST:
             number = finite_of(amount)  # small types of libraries would overflow
             if number is None or not 0 <= number <= _LARGEST:
                 self._drop(amount, "is not a number from 0 to 2^63: for what also shrinks, use a gauge")
                 return
-            amount = int(number)
+            amount = number
         try:
             self._now += amount
         except TypeError:
             self._begin(amount)
 
-    def _sum(self, now: int, more: int) -> int:
+    def _sum(self, now: float, more: float) -> float:
         return now + more
 
-    def _plain(self, now: int) -> int:
+    def _plain(self, now: float) -> float:
         if now > _LARGEST:
             self._drop(now, "is above 2^63 - 1 in one task, which is told in its place")
         return min(now, _LARGEST)

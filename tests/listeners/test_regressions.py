@@ -207,6 +207,12 @@ def test_a_batch_that_will_miss_its_sla() -> None:
     assert "batch 12 will probably complete" in event.body
 
 
+def test_a_batch_that_commits_right_then_is_silent() -> None:
+    """It is like the fast ones after all."""
+    quick = [*BIMODAL, 10 * S + 500]
+    assert will_miss(Feed(checkpoint__sla="130s")(*batches(*quick))) == []
+
+
 def test_a_replay_says_it_at_the_same_time() -> None:
     """There is no clock in a replay: the end of the batch shows that it was still running."""
     took = [*BIMODAL, 75 * S]

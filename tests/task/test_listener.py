@@ -47,6 +47,15 @@ def test_after_its_job_a_stage_is_forgotten() -> None:
     assert feed.gauge("app.task.shop.a.rows") == 20
 
 
+def test_parts_of_one_count() -> None:
+    """In metrics; an event has the nearest whole number."""
+    hours = [("counter", "hours", (), 1.4)]
+    feed = Feed()(r.application_start(), report(0, 0, metrics=hours), report(0, 1, metrics=hours))
+    assert feed.gauge("app.task.hours") == pytest.approx(2.8)
+    (told,) = seen(feed(r.application_end(9)).end(), "TaskCounterEvent")
+    assert told.attributes["count"] == 3
+
+
 def test_of_a_query() -> None:
     feed = Feed()(r.application_start(), r.query_started(0), report(0, 0, run="run-1"))
     assert feed.gauge("app.task.orders.shop.a.rows") == 10

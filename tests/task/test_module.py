@@ -125,6 +125,14 @@ def test_numbers_of_libraries(worker: Worker) -> None:
     assert sent["dropped"] == {"values": 2}
 
 
+def test_parts_of_one_count(worker: Worker) -> None:
+    for _ in range(4):
+        task.counter("hours").inc(0.4)
+    task.counter("hours").inc()
+    ((_, _, _, hours),) = worker.end_task()["metrics"]
+    assert hours == pytest.approx(2.6)
+
+
 def test_a_count_that_no_other_program_can_read(worker: Worker) -> None:
     """Each step may be added; all of them are more than 64 bits have."""
     task.metrics.counter("bytes").inc(2**62)

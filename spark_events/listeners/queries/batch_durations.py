@@ -68,8 +68,11 @@ class BatchDurations:
         self._forecast = None if due_ms is None else _forecast(known, batch, time_ms, due_ms)
 
     def completed(self, run: QueryRun, progress: Mapping[str, Any], time_ms: int) -> None:
-        """Called when a micro-batch has committed: report one that took much longer than those before."""
-        self._warn(run, time_ms)
+        """Called when a micro-batch has committed: report one that took much longer than those before.
+
+        That it ran on is what a replay, which has no clock, learns only now; live, it is known already.
+        """
+        self.tick(run, time_ms)
         phases = {str(name): int(ms) for name, ms in progress["durationMs"].items()}
         batch = _Batch(
             None if self._begun_ms is None else max(0, time_ms - self._begun_ms),
@@ -109,8 +112,8 @@ class BatchDurations:
             .set_severity(Severity.WARN)
             .set_body(
                 f"{run.entity.title}: batch {forecast.batch} will probably complete "
-                f"{duration(late_ms)} too late: {forecast.alike} earlier ones that took more than "
-                f"{duration(running_ms)} took {duration(forecast.expected_ms)} at the median"
+                f"{duration(late_ms)} too late: {forecast.alike} earlier ones that were still running after "
+                f"so long took {duration(forecast.expected_ms)} at the median"
             )
             .set_attribute("checkpointId", forecast.batch)
             .set_attribute("slaMs", self._context.settings.sla_ms_for(run.name))

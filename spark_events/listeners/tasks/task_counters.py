@@ -27,7 +27,7 @@ class _Job:
     def __init__(self, entity: Entity, group: MetricGroup) -> None:
         self.entity = entity
         self.group = group
-        self.growth: dict[tuple[str, Labels], int] = {}
+        self.growth: dict[tuple[str, Labels], float] = {}
 
 
 class TaskCounters:
@@ -47,7 +47,7 @@ class TaskCounters:
         self._warned = False
         self._due_ms: int | None = None
 
-    def grow(self, name: str, labels: Labels, by: int, run_id: str, of_query: Mapping[str, str]) -> None:
+    def grow(self, name: str, labels: Labels, by: float, run_id: str, of_query: Mapping[str, str]) -> None:
         """Called with what a task has counted.
 
         Args:
@@ -104,7 +104,8 @@ class TaskCounters:
         if job is None:
             return
         largest = sorted(job.growth.items(), key=lambda item: (-item[1], item[0]))
-        for (name, labels), by in largest[:_MOST_AT_ONCE]:
+        for (name, labels), grown in largest[:_MOST_AT_ONCE]:
+            by = round(grown)  # in metrics with its fraction
             text = ", ".join(f"{label}={value}" for label, value in labels)
             event = (
                 Event.builder(CLASS_SCOPE, event_names.TASK_COUNTER)

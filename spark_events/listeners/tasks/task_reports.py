@@ -191,7 +191,7 @@ class TaskReportListener:
             labels = tuple((label, text) for label, text in pairs)
             kept = self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""), stage)
             if kept and kind == "counter":
-                self._counters.grow(counted, labels, int(value), run_id, of_query)
+                self._counters.grow(counted, labels, value, run_id, of_query)
         for number, event in enumerate(record["events"]):
             whose = of_query.get("query_name") or str(stage)
             self._emit(event, (*occasion, str(number)), entity, group, whose)
@@ -267,7 +267,7 @@ class TaskReportListener:
             group = self._group(tuple((label, clean(text)) for label, text in labels), query_name)
             metric = self._series[key] = _registered(kind, clean(name), group)
         if isinstance(metric, Counter):
-            metric.inc(int(value))
+            metric.inc(value)
         elif isinstance(metric, Histogram):
             for each in value:
                 metric.update(each)

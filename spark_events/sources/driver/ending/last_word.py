@@ -22,6 +22,7 @@ from spark_events.runtime.filters import NamesAlone
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS
 from spark_events.sources.assembly import Assembly, StartUp, assemble, for_event_logs
+from spark_events.sources.attaching import driver_log
 from spark_events.sources.configuration import read_configuration
 from spark_events.sources.ending import Ending, by_exit_code, by_signal, by_spark_itself
 from spark_events.sources.record_json import load
@@ -38,6 +39,7 @@ def main() -> None:
     The first line is what Python left as its last word, the next are of the testament, its head first.
     After an empty line come the records that Python did not handle any more, each after its time.
     """
+    driver_log.install()
     words, _, text = sys.stdin.buffer.read().partition(b"\n")
     head, _, known = text.partition(b"\n")
     rest = Rest.read(known)
