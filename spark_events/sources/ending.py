@@ -170,14 +170,15 @@ class ExitMark:
     def complete(self, end: Mapping[str, Any]) -> dict[str, Any]:
         """Return an ApplicationEnd with what the last mark adds to it.
 
-        Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows better.
+        Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows it better.
         """
-        if end.get(EXIT_CODE):
-            return {**end, **by_exit_code(end[EXIT_CODE]).fields}
         exit_code, signal = self.record.get("exitCode"), self.record.get("exitSignal")
         exception = self.record.get("exception")
         unknown = exit_code is None and not signal and not exception
         assumed = bool(self.record.get("assumed", unknown))
+        if code := end.get(EXIT_CODE):
+            of_same = not assumed and exit_code in (None, code)
+            return {**end, **by_exit_code(code, exception if of_same else None).fields}
         ending = Ending(exit_code, signal or _SHELLS_SIGNALS.get(exit_code or 0), exception, assumed)
         if signal and not exit_code:
             ending = by_signal(signal, exception)

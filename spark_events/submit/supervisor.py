@@ -115,12 +115,9 @@ class Applications:
             testaments = dict(self._testaments)
         if not testaments:
             return
-        from spark_events.sources.driver.ending.last_word import Rest, tell
-        from spark_events.sources.ending import by_signal, by_status
+        from spark_events.sources.driver.ending.last_word import Rest, ending_by_status, tell
+        from spark_events.sources.ending import by_signal
 
-        ending = by_status(status)
-        if not status and signaled is not None:  # it may end with 0 after a signal
-            ending = by_signal(signaled.name)
         for application, testament in testaments.items():
             head, *known = map(json.loads, testament.values())
             path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
@@ -132,6 +129,9 @@ class Applications:
             if rest:
                 known = [record for record in known if record.get("Event") != "SparkListenerJobStart"]
             end_ms = left.time_ms if left.end else time_ms
+            ending = ending_by_status(status, left.end)
+            if not status and signaled is not None:  # it may end with 0 after a signal
+                ending = by_signal(signaled.name)
             tell(head, [*known, *left.known], left.records, ending, end_ms)
 
     def _await_what_was_sent(self) -> None:

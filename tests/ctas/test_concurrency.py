@@ -15,6 +15,9 @@ from pyspark.errors import AnalysisException
 
 from spark_events import ctas
 from spark_events.ctas import fault_points
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.transaction import State
 from tests.support.races import is_corrupt
 from tests.support.waiting import wait_until
 
@@ -64,6 +67,60 @@ def test_of_two_replacements_the_first_one_wins(
     assert "was replaced while this replacement was written" in str(loser)
     collect()
     assert folders() == ["t"]
+
+
+def test_a_statement_that_waits_for_one_that_fails(
+    spark: Any, folders: Folders, collect: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at the other one while that still commits, and acts once that is over."""
+    ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 0 AS a")
+    commits, is_seen, is_over = threading.Event(), threading.Event(), threading.Event()
+    publish, is_abandoned = JournaledTable._publish, TransactionJournal.is_abandoned
+
+    def failing(table: Any) -> bool:
+        if commits.is_set():
+            return publish(table)
+        commits.set()
+        assert is_seen.wait(60)
+        raise OSError("the metastore is away for a moment")
+
+    def slow(journal: Any, transaction: Any) -> bool:
+        if transaction.state is State.COMMITTING and not is_seen.is_set():
+            is_seen.set()
+            assert is_over.wait(60)
+        return is_abandoned(journal, transaction)
+
+    monkeypatch.setattr(JournaledTable, "_publish", failing)
+    monkeypatch.setattr(TransactionJournal, "is_abandoned", slow)
+
+    def fail() -> None:
+        with pytest.raises(OSError, match="the metastore is away"):
+            ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet AS SELECT 1 AS a")
+        is_over.set()
+
+    def succeed() -> None:
+        assert commits.wait(60)
+        ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet AS SELECT 2 AS a")
+
+    with ThreadPoolExecutor(2) as pool:
+        for each in [pool.submit(fail), pool.submit(succeed)]:
+            each.result()
+    assert spark.table("t").collect() == [(2,)]
+    collect()
+    assert folders() == ["t"]
+
+
+def test_of_two_replacements_of_no_table_the_first_one_wins(spark: Any, folders: Folders) -> None:
+    """Spark's advice, to say OR REPLACE, has been followed."""
+
+    def be_faster(point: str) -> None:
+        if point == "before_catalog":
+            spark.sql("CREATE TABLE t USING parquet AS SELECT 'faster' AS who")
+
+    fault_points.observers.append(be_faster)
+    with pytest.raises(ctas.CommitConflictError, match="was created by another writer"):
+        ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet AS SELECT 'slower' AS who")
+    assert (folders(), spark.table("t").collect()) == (["t"], [("faster",)])
 
 
 def test_if_not_exists_that_is_too_late_is_no_error(spark: Any, folders: Folders) -> None:

@@ -71,7 +71,7 @@ def test_the_late_commit_of_a_driver_that_was_taken_for_dead_fails(
     assert tables(tmp_path) == []
     os.killpg(app.process.pid, signal.SIGCONT)
     out = app.end().out
-    assert f"FencedError: transaction {one['txid']} of spark_catalog.default.t was ended by" in out
+    assert f"FencedError: transaction {one['txid']} of spark_catalog.default.t was taken on by another" in out
     assert out.endswith("not there\n")
     assert tables(tmp_path) == []
 

@@ -19,7 +19,7 @@ from spark_events.listeners.spark_records import (
     EXECUTOR_REMOVED,
     INTERACTIVE,
 )
-from spark_events.sources.driver.ending.last_word import Rest, ending_of, tell
+from spark_events.sources.driver.ending.last_word import Rest, ending_by_status, ending_of, tell
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.plugins import Collecting, KeepingMetrics
 from tests.support.spark_records import T0, application_start, batch_begins, query_started, terminated
@@ -109,6 +109,23 @@ def test_last_words_where_spark_knows_an_exit_code(
     ending = ending_of(words, {END_CAUSE: cause, EXIT_CODE: 137})
 
     assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, False)
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ({"by": "exit", "said": "Max number of executor failures (3) reached", "frames": ""}, True),
+        ({"by": "exit", "said": ""}, False),
+        ({"by": "python", "said": "old"}, False),
+        ({}, False),
+    ],
+)
+def test_a_process_whose_jvm_has_said_why_it_ends(cause: dict[str, str], said: bool) -> None:
+    """Spark on Kubernetes gives up with 11, and logs why."""
+    ending = ending_by_status(11, {END_CAUSE: cause})
+
+    why = "the driver's JVM is gone: Max number of executor failures (3) reached" if said else None
+    assert (ending.exit_code, ending.exit_signal, ending.exception) == (11, None, why)
 
 
 def test_who_goes_after_an_orderly_stop_has_not_failed() -> None:
@@ -201,6 +218,24 @@ def test_an_exit_code_in_a_mark() -> None:
     end = exit_mark.complete({"Event": APPLICATION_END, TIMESTAMP: 1})
 
     assert end == by_exit_code(137).record(1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "kept"),
+    [
+        ({"exitCode": 1}, True),
+        ({}, True),
+        ({"assumed": True}, False),
+        ({"exitCode": 3}, False),
+    ],
+)
+def test_where_spark_knows_an_exit_code_too(mark: dict[str, Any], kept: bool) -> None:
+    """On Kubernetes it says that of the driver's Python: what that has raised is in the mark, if it is of it."""
+    exit_mark = ExitMark()
+    exit_mark.withholds({"Event": APPLICATION_EXIT, "exception": "KeyError: 'customer'", **mark})
+    end = exit_mark.complete({"Event": APPLICATION_END, TIMESTAMP: 1, EXIT_CODE: 1})
+
+    assert end == by_exit_code(1, "KeyError: 'customer'" if kept else None).record(1)
 
 
 @pytest.mark.parametrize("python_first", [True, False])

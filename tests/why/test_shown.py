@@ -67,6 +67,8 @@ def test_cores_that_would_not_help_are_one_sentence() -> None:
     of_four = RunFigures(counts={"cores": 4})
     sentence = "A model: more than its 4 cores would not make this run faster, with the tasks that it has; with 2, it would take 1 min 50 s."
     assert sentence in shown(110, 100, 99, 96, figures=of_four)
+    # The run took 100 s: so long, fewer cores take at least.
+    assert "with 2, it would take 1 min 45 s" in shown(95, 90, 90, 90, figures=of_four)
     for said in (shown(110, 100, 99, 90, figures=of_four), shown(110, 100, 99, 96, figures=None)):
         assert "unlimited" in said
         assert "without the pauses between tasks" in said

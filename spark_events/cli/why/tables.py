@@ -130,8 +130,10 @@ def _without_use(explanation: Explanation) -> str:
     more = [each.time_ms for each in explanation.estimates if each.cores is None or each.cores > own]
     if not of_own or not more or min(more) < _AS_LONG * of_own:
         return ""
+    # With the pauses between its tasks, which the model leaves out: else fewer cores might seem faster.
+    pauses_ms = max(0, explanation.duration_ms - of_own)
     fewer = [
-        f"with {each.cores:,}, it would take {duration(each.time_ms)}"
+        f"with {each.cores:,}, it would take {duration(each.time_ms + pauses_ms)}"
         for each in explanation.estimates
         if each.cores is not None and each.cores < own
     ]

@@ -120,6 +120,14 @@ def dropped_meanwhile(path: TablePath) -> CommitConflictError:
     return CommitConflictError(f"{path} was dropped while its replacement was written; it stays dropped")
 
 
+def created_meanwhile(path: TablePath) -> CommitConflictError:
+    """Return the error for a table that was not there, and that somebody else has created."""
+    return CommitConflictError(
+        f"{path} was created by another writer while its replacement was written; that one stays; run the "
+        "statement again to replace it"
+    )
+
+
 def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError:
     """Return the error for a table that somebody else has replaced."""
     by = f", by {winner}" if winner else ""

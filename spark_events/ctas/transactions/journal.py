@@ -112,9 +112,10 @@ class TransactionJournal:
             winner = self.read(transaction.txid)
             self._stop_renewing(transaction, winner.state)
             raise FencedError(
-                f"transaction {transaction.txid} of {transaction.path} was ended by {winner.owner}, "
-                f"because its driver was silent for longer than spark.events.ctas.lease.duration "
-                f"({self._settings.lease_ms} ms): it is {winner.state.value}"
+                f"transaction {transaction.txid} of {transaction.path} was taken on by another process or "
+                f"session meanwhile, as it is when its driver, {winner.owner}, is gone, or silent for longer "
+                f"than spark.events.ctas.lease.duration ({self._settings.lease_ms} ms): it is "
+                f"{winner.state.value}"
             )
         # Whoever forgets a transaction removes its last entry last: what follows it may be free to write.
         if not self._storage.exists(self._entry(transaction)):
@@ -259,7 +260,8 @@ class TransactionJournal:
         if holder is not None and not holder.state.terminal:
             if not self.is_abandoned(holder):
                 return _Outcome.COMMITTING
-            end(holder)  # a slow catalog takes longer for it than anybody waits for a lock
+            with suppress(FencedError):  # it has come further since it was read
+                end(holder)  # a slow catalog takes longer for it than anybody waits for a lock
             ended = self._latest(holder.txid, self._names())
             is_over = ended is None or ended.state.terminal
             return self._try_lock(prefix, transaction, end, held) if is_over else _Outcome.COMMITTING

@@ -12,7 +12,7 @@ import orjson
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, FencedError
 from spark_events.ctas.fault_points import reached
-from spark_events.ctas.tables.publisher import Publisher
+from spark_events.ctas.tables.publisher import Publisher, created_meanwhile
 from spark_events.ctas.transactions.journal import TransactionJournal
 from spark_events.ctas.transactions.recovery import Recovered
 from spark_events.ctas.transactions.transaction import Level, Purpose, State, Transaction
@@ -148,6 +148,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         be in progress, and making it a second time changes nothing.
 
         Raises:
+            FencedError: it has come further since it was read; nothing was changed.
             CtasError: its catalog does not say whether it was published; nothing was changed.
         """
         from pyspark.errors import AnalysisException
@@ -155,6 +156,8 @@ class JournaledTable(TwoPhaseCatalogTable):
         if self.transaction.state is not State.COMMITTING:
             self.abort(self.transaction.reason or "its driver is gone")
             return
+        # Before the catalog is called: its owner may have ended it, and removed its files, since it was read.
+        self._advance(State.COMMITTING)
         try:
             self.commit()
         except (AnalysisException, CtasError) as error:
@@ -192,6 +195,8 @@ class JournaledTable(TwoPhaseCatalogTable):
                 if _exists_already(error) and self.transaction.purpose is Purpose.CREATE_IF_NOT_EXISTS:
                     self.abort("the table already existed when the commit began")
                     return False
+                if _exists_already(error) and self.transaction.purpose.replaces:
+                    raise created_meanwhile(self.transaction.path) from error
                 raise
             logger.warning("%s is published, despite %s", self.transaction.path, first_line(error))
         return True

@@ -24,7 +24,8 @@ from spark_events.runtime.plugins import METRICS
 from spark_events.sources.assembly import Assembly, StartUp, assemble, for_event_logs
 from spark_events.sources.attaching import driver_log
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.ending import Ending, by_exit_code, by_signal, by_spark_itself
+from spark_events.sources.driver.ending.application_end import EndFacts, JvmCause, conclude
+from spark_events.sources.ending import Ending, by_exit_code, by_signal, by_spark_itself, by_status
 from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
@@ -112,6 +113,20 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
         exception="the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash",
         assumed=True,
     )
+
+
+def ending_by_status(status: int, end: Mapping[str, Any]) -> Ending:
+    """Return how an application ended whose process did, and whose Python has told nothing.
+
+    Args:
+        status: of the process, as ``subprocess`` has it.
+        end: Spark's ApplicationEnd, with why the JVM ended; empty if there was none.
+    """
+    cause = end.get(END_CAUSE) or {}
+    if cause.get("by") == "exit" and cause.get("said"):  # Spark has ended its JVM, and logged why
+        exited = JvmCause(by="exit", frames=str(cause.get("frames") or ""), said=str(cause["said"]))
+        return conclude(exited, EndFacts(jvm_status=status))
+    return by_status(status)
 
 
 def tell(
