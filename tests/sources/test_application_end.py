@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from spark_events.listeners.record_fields import EXIT_CODE
-from spark_events.listeners.spark_records import APPLICATION_END
+from spark_events.listeners.spark_records import APPLICATION_END, END_CAUSE
 from spark_events.sources.driver.ending.application_end import (
     ApplicationEnd,
     EndFacts,
@@ -155,3 +155,31 @@ def test_an_exit_code_is_the_last_application_s(
     inquiry = EndInquiry(cast(Any, _Stopped(has_successor)), cast(Any, None), None, threading.Event())
 
     assert inquiry.complete({"Event": APPLICATION_END, EXIT_CODE: 0})[EXIT_CODE] == code
+
+
+class _LastingJvm:
+    """A JVM that ends a while later, and what it was waited for."""
+
+    def __init__(self) -> None:
+        self.waited_s: list[float] = []
+
+    def status_of_jvm(self, wait_s: float) -> int | None:
+        self.waited_s.append(wait_s)
+        return None
+
+    def finish(self) -> None:
+        """The bridge in it is told."""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_process_that_ends_does_not_wait_long_for_a_jvm_that_ends_itself(ends: bool) -> None:
+    """It is not waited for so long itself, and nobody would tell why Spark has given up."""
+    stopping, jvm = threading.Event(), cast(Any, _LastingJvm())
+    if ends:
+        stopping.set()
+    inquiry = EndInquiry(cast(Any, _Stopped(False)), jvm, jvm, stopping)
+
+    end = inquiry.complete({"Event": APPLICATION_END, END_CAUSE: {"by": "exit", "said": "too many failures"}})
+
+    assert end["Exception"] == "the driver's JVM is gone: too many failures"
+    assert sum(jvm.waited_s) == (3.0 if ends else 10.0)

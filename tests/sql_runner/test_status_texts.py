@@ -7,8 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from spark_events.cli.sql.views import show_status
+from spark_events.cli.sql.views import show_result, show_status
 from spark_events.spark.sql_errors import error_summary
+from spark_events.sql_runner.deploy.decision import Action
+from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.query_row import QueryRow
 
 _IDS = "[id = a170cded-2774-494e-b0d8-c2627b9f723a, runId = 432cc934-90c3-4fd1-8270-1a2bf9a411fc]"
@@ -60,3 +62,16 @@ def test_an_error_has_its_time(state: str, recovered: bool, told: str) -> None:
     show_status([row], Console(file=out, width=200))
 
     assert told in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("savepoint", "said"),
+    [
+        ("savepoints/a/1/s", "ok a version 1: stop with a savepoint, savepoints/a/1/s"),
+        ("", "ok a version 1: stop"),
+    ],
+)
+def test_a_stop_says_whether_it_made_a_savepoint(savepoint: str, said: str) -> None:
+    out = Console(file=io.StringIO(), width=160)
+    show_result(DeployResult("a", Action.STOP, 1, "done", savepoint=savepoint), out)
+    assert out.file.getvalue() == f"{said}\n"  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from rich.table import Table
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.cli.terminal.console import plain, plain_lines, say, show_table
-from spark_events.sql_runner.deploy.decision import WORDS, Action
+from spark_events.sql_runner.deploy.decision import WITHOUT_SAVEPOINT, WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.query_row import QueryRow
@@ -64,8 +64,9 @@ def show_result(result: DeployResult, console: Console) -> None:
     savepoint = f", {result.savepoint}" if result.savepoint else ""
     mark = "[red]failed[/]" if result.failed else "[green]ok[/]"
     text = "" if result.text == "done" else f": {result.text}"
+    words = WORDS if result.savepoint else WITHOUT_SAVEPOINT
     say(
-        f"{mark} {plain(result.name)} version {result.version}: {WORDS[result.action]}"
+        f"{mark} {plain(result.name)} version {result.version}: {words[result.action]}"
         f"{plain(savepoint)}{plain_lines(text)}",
         console,
     )

@@ -33,6 +33,14 @@ WORDS = {
     Action.STOP: "stop with a savepoint",
     Action.FAIL: "error",
 }
+"""What a plan calls them."""
+WITHOUT_SAVEPOINT = {
+    **WORDS,
+    Action.RESTART: "stop, and start from the latest state",
+    Action.REPLACE: "stop, and start the new version with a clean state",
+    Action.STOP: "stop",
+}
+"""What they are called where no savepoint was made: nobody asked for one, or the query did not run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,10 @@ _RAISING_WAIT_S = 2.0
 _EXIT_WAIT_S = 1.0
 """How long any other has: ``sys.exit(main())``, where ``main`` stops Spark and returns an exit code."""
 _EXIT_LOOK_EVERY_S = 0.02
-_JVM_WAIT_S = 10.0
+_JVM_WAIT_S = 3.0
+"""How long at least a JVM that ends itself has, from whose status the exit code comes."""
+_JVM_LONGER_WAIT_S = 7.0
+"""How long it has beyond that while Python runs on: a process that ends does not wait so long for us."""
 _LOST_JVM_WAIT_S = 5.0
 _INTERRUPT_WAIT_S = 0.5
 
@@ -97,6 +100,8 @@ class EndInquiry:
         elif open_question is Question.JVM_STATUS:
             self._release_jvm()
             jvm_status = self._status_of_jvm(_JVM_WAIT_S)
+            if jvm_status is None and not self._stopping.is_set():
+                jvm_status = self._status_of_jvm(_JVM_LONGER_WAIT_S)
         elif open_question is Question.PROGRAM:
             self._await_program()
         # What comes after the start of another SparkContext is the end of that one.
