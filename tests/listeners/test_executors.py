@@ -124,6 +124,30 @@ def test_reasons(reason: str, expected: str) -> None:
     assert reason_class(reason) == expected
 
 
+@pytest.mark.parametrize(
+    ("after_ms", "then", "reason"),
+    [
+        (17, "Executor heartbeat timed out after 13697 ms", "heartbeat_timeout"),
+        (17, "The executor was deleted by a user or the framework", "killed_by_driver"),
+        (6_000, "Executor heartbeat timed out after 13697 ms", "killed_by_driver"),
+        (None, "", "killed_by_driver"),
+    ],
+)
+def test_an_executor_whose_heartbeats_cease_was_not_meant_to_go(
+    after_ms: int | None, then: str, reason: str
+) -> None:
+    """Spark has it killed first, and may say of that before it says why."""
+    feed = Feed()(r.application_start(), r.executor("Added", 0, "1"))
+    feed(lost(5_000, "1", "Executor killed by driver."))
+    if after_ms is not None:
+        feed.tick(5_000 + after_ms)
+        feed(lost(5_000 + after_ms, "1", then))
+    feed.tick(20_000)
+    (event,) = [each for each in feed.end() if each.name == "ExecutorLostEvent"]
+    assert (event.attributes["reason"], event.time_ms) == (reason, r.T0 + 5_000)
+    assert event.severity.name == ("WARN" if reason == "heartbeat_timeout" else "INFO")
+
+
 def test_each_has_metrics_and_all_have_them_together() -> None:
     """Gauges show the last heartbeat; counters grow; those of all stay when one has gone."""
     feed = Feed(extra={"spark.metrics.ended.retention": "60s"})

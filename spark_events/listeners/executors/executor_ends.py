@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from spark_events.api import Failure
 
 OUT_OF_MEMORY, KILLED, EXITED = "out_of_memory", "killed", "exited"
+HEARTBEAT_TIMEOUT, KILLED_BY_DRIVER = "heartbeat_timeout", "killed_by_driver"
 _KILLED = 128 + signal.SIGKILL
 # Spark's reasons are sentences with hosts, ids and exit codes in them; as labels they would be endless.
 _REASONS = (
@@ -29,8 +30,8 @@ _REASONS = (
     ),
     ("deleted", re.compile(r"(?i)was deleted by a user or the framework|was not found in the cluster")),
     (KILLED, re.compile(r"(?i)(code|status):? 137\b|\bsigkill\b")),
-    ("heartbeat_timeout", re.compile(r"(?i)heartbeat")),
-    ("killed_by_driver", re.compile(r"(?i)killed by driver|idle|request(ed)? by (the )?driver")),
+    (HEARTBEAT_TIMEOUT, re.compile(r"(?i)heartbeat")),
+    (KILLED_BY_DRIVER, re.compile(r"(?i)killed by driver|idle|request(ed)? by (the )?driver")),
     ("connection_lost", re.compile(r"(?i)disassociated|disconnected|connection")),
     ("process_lost", re.compile(r"(?i)executor process lost")),
     (EXITED, re.compile(r"(?i)exit")),
@@ -47,7 +48,7 @@ BEFORE_REGISTERING = frozenset((OUT_OF_MEMORY, KILLED, EXITED, "preempted", "evi
 APPLICATION_ENDED = "application_ended"
 """Not one of Spark's reasons: the executor lived until the application's end."""
 EXPECTED = frozenset(
-    ("decommissioned", "preempted", "drained", "killed_by_driver", "shutdown", APPLICATION_ENDED)
+    ("decommissioned", "preempted", "drained", KILLED_BY_DRIVER, "shutdown", APPLICATION_ENDED)
 )
 """Reasons that are not failures: somebody wanted the executor gone."""
 _EXIT_CODE = re.compile(r"(?i)\b(?:code|status):? (-?\d{1,4})\b")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from spark_events.api import Counter, Gauge
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.executors.executor import Executor
 from spark_events.listeners.executors.executor_ends import (
     APPLICATION_ENDED,
     BEFORE_REGISTERING,
@@ -18,7 +18,6 @@ from spark_events.listeners.executors.executor_losses import ExecutorLosses, Los
 from spark_events.listeners.executors.executor_metrics import (
     AllExecutorSeries,
     ExecutorSeries,
-    Measure,
     Readings,
     read_gauges,
     read_totals,
@@ -30,6 +29,7 @@ from spark_events.listeners.executors.memory_limits import (
     memory_limits,
     settings_of_profile,
 )
+from spark_events.listeners.executors.undecided_removals import Removal, UndecidedRemovals
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.record_fields import (
@@ -58,33 +58,6 @@ _MOST_GONE = 10_000
 """How many of the last executors that have gone are remembered: what is said of one again comes soon."""
 
 
-@dataclass(slots=True)
-class Executor:
-    """One executor that lives, or the driver.
-
-    Attributes:
-        added_ms: when it was added, in ms since the epoch; None for a driver that runs no tasks, and for an
-            executor that died before it registered.
-        profile: the number of its resource profile; 0 is what the configuration says.
-        gauges: what it measured last.
-        peaks: the highest of each so far.
-        totals: what has added up since its start.
-        beats: whether it tells of itself with heartbeats, and not only at the ends of tasks.
-        series: its metrics; None where there are none (yet).
-    """
-
-    id: str
-    host: str
-    cores: int
-    added_ms: int | None
-    profile: int = 0
-    gauges: Readings = field(default_factory=dict)
-    peaks: dict[Measure, int] = field(default_factory=dict)
-    totals: Readings = field(default_factory=dict)
-    beats: bool = False
-    series: ExecutorSeries | None = None
-
-
 class ExecutorListener:
     """Follows the executors of one application.
 
@@ -103,6 +76,7 @@ class ExecutorListener:
         self._conf: dict[str, str] | None = None
         self._profiles: dict[int, dict[str, str]] = {}
         self._losses = ExecutorLosses(context)
+        self._undecided = UndecidedRemovals()
         self._tasks_of_removed: ExecutorTasksRecord = {}
         # An executor has nothing to show before it has measured something.
         self._series = PassingSeries(0, context.settings.retention_ms)
@@ -202,36 +176,50 @@ class ExecutorListener:
         executor = self._executors.pop(executor_id, None)
         sentence = str(record.get("Removed Reason") or "")
         reason = reason_class(sentence)
+        if (decided := self._undecided.decided_by(executor_id, sentence, reason)) is not None:
+            self._decide(decided)
+            return
         if executor is None:
             if executor_id == DRIVER or executor_id in self._gone or reason not in BEFORE_REGISTERING:
                 return
             executor = Executor(executor_id, "", 0, None)
-        self._remember_gone(executor_id)
+        self._gone[executor_id] = None
+        if len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
         tasks, self._tasks_of_removed = self._tasks_of_removed, {}
         if executor.series is not None:
             self._series.ended(executor.id, time_ms)
             self._shown -= 1
-        self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
-        self._removed[reason].inc()
         of_it: ExecutorTasksRecord = tasks if tasks.get(EXECUTOR_ID) == executor.id else {}
-        self._report_lost(executor, reason, sentence, of_it, time_ms)
+        removal = Removal(executor, sentence, reason, of_it, time_ms)
+        self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
+        if not self._undecided.keeps(removal):
+            self._decide(removal)
 
     def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd, after which Spark says nothing of the executors that lived until then."""
+        self._decide_until(None)
         for executor in self._executors.values():
             if executor.id != DRIVER:
                 self._report_lost(executor, APPLICATION_ENDED, "", {}, time_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Remove the series of what went a while ago."""
+        """Remove the series of what went a while ago, and report what nothing more was said of."""
         self._series.tick(now_ms)
+        self._decide_until(now_ms)
 
     # -----------------------------------------------------------------------------------------------------
 
-    def _remember_gone(self, executor_id: str) -> None:
-        self._gone[executor_id] = None
-        if len(self._gone) > _MOST_GONE:
-            del self._gone[next(iter(self._gone))]
+    def _decide_until(self, now_ms: int | None) -> None:
+        for removal in self._undecided.decided_until(now_ms):
+            self._decide(removal)
+
+    def _decide(self, removal: Removal) -> None:
+        """Count and report a removal whose reason is known."""
+        executor = removal.executor
+        self._context.failures.executor_ends.put(executor.id, removal.sentence, removal.time_ms)
+        self._removed[removal.reason].inc()
+        self._report_lost(executor, removal.reason, removal.sentence, removal.tasks, removal.time_ms)
 
     def _known(self, executor_id: str) -> Executor | None:
         """Return an executor that lives, or the driver; None for one that is gone."""

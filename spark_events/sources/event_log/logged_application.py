@@ -86,6 +86,8 @@ class LoggedApplication:
             yield from self.tail.read(log, final)
         finally:
             self._tell_end()
+        if final and self.listeners is not None:  # what waits for another record waits no longer
+            self.listeners.tick(self.listeners.clock_ms + _TICK_MS + 1)
 
     def take_unfinished_line(self) -> None:
         """Take a last line that lacks nothing but its line feed: nothing has come after it for long."""
