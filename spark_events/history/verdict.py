@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from spark_events.api.errors import UsageError
+from spark_events.api.toolkit.formatting import some_names
 from spark_events.history.figures.timeline import BAD_STATES
 from spark_events.history.report import Report
 from spark_events.history.table import Row, job_name
@@ -70,3 +71,22 @@ def broken_rules(report: Report, rules: Iterable[str]) -> dict[str, list[str]]:
     """Return the names of the applications and queries that break each of some rules, if any do."""
     broken = {rule: sorted({job_name(row) for row in RULES[rule](report)}) for rule in rules}
     return {rule: names for rule, names in broken.items() if names}
+
+
+def check_comparable(report: Report, rules: Iterable[str], app: str) -> None:
+    """Check that what a report is about can be held against its rules.
+
+    Args:
+        report: of an application.
+        rules: which it may break.
+        app: the name that was asked for, or the id of a run; empty for none.
+
+    Raises:
+        UsageError: a single run is to be compared with earlier ones, which the report leaves out.
+    """
+    names = {row["app_name"] for row in report.tables.uptime}
+    if "slower" in rules and app and names and app not in names:
+        raise UsageError(
+            f"--fail-on slower: --app {app} is the id of one run, which leaves out the runs that it would be "
+            f"compared with; give its name, {some_names(names)}"
+        )

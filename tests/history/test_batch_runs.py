@@ -102,12 +102,19 @@ def test_a_run_that_goes_on(
 
 
 def test_a_window(duckdb: DuckDb, tmp_path: Path) -> None:
-    """Counts are of the time that is asked for; when it last ran is known for longer."""
+    """Counts are of the time that is asked for; when it last ran, and what is usual, is known for longer."""
     span_ms = DAY + HOUR
     tables = tables_of(duckdb, tmp_path, nightly(*NIGHTS), clock(5 * DAY + 2 * HOUR), span_ms=span_ms)
     row = next(row for row in tables.runs if row["app_name"] == "nightly")
-    assert (row["runs"], row["failed"], row["ok"], row["usual_ms"]) == (1, 1, 0, None)
+    assert (row["runs"], row["failed"], row["ok"], row["usual_ms"]) == (1, 1, 0, HOUR + MIN)
     assert row["last_ok_end_ms"] == T0 + 2 * DAY + 3 * HOUR + 2 * MIN
+
+
+def test_the_last_run_is_not_compared_with_itself(duckdb: DuckDb, tmp_path: Path) -> None:
+    (row,) = tables_of(duckdb, tmp_path, nightly("FINISHED")).runs
+    assert (row["last_duration_ms"], row["usual_ms"]) == (HOUR, None)
+    (row,) = tables_of(duckdb, tmp_path, nightly("FINISHED", "FAILED", "FINISHED")).runs
+    assert (row["last_duration_ms"], row["usual_ms"]) == (HOUR + 2 * MIN, HOUR)
 
 
 def test_one_that_ever_had_a_query_is_none(duckdb: DuckDb, tmp_path: Path) -> None:

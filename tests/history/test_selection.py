@@ -252,6 +252,16 @@ def test_fail_on(folder: Path, rules: str, broken: list[str]) -> None:
     assert [line.removeprefix("error ") for line in err.splitlines() if "--fail-on" in line] == broken
 
 
+def test_a_single_run_is_slower_than_none(folder: Path) -> None:
+    """Those that it would be compared with are left out: rather say so than find that all is well."""
+    code, _, err = report(folder, "--app", "app-2", "--fail-on", "slower")
+
+    assert code == 2
+    assert "--fail-on slower: --app app-2 is the id of one run" in err
+    assert "give its name, nightly" in err
+    assert report(folder, "--app", "nightly", "--fail-on", "slower")[0] == 0
+
+
 def test_fail_on_an_overdue_commit(folder: Path) -> None:
     """At the end there is none; some hours after a commit there is."""
     assert report(folder, "--fail-on", "overdue", "--sla", "30m")[0] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import logging
 import os
 import re
@@ -25,6 +26,7 @@ from spark_events.sources.event_log.follow import Follower
 from spark_events.sources.event_log.followed_application import steady_ms
 from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
+from tests.support import spark_records as r
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.file_log import file_events
@@ -32,6 +34,7 @@ from tests.support.plugins import Collecting, CollectingMetricsFactory
 from tests.support.spark_records import new_statuses
 from tests.support.waiting import free_port, wait_until
 
+LOG_START = {"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"}
 LINES = small_log().splitlines(keepends=True)
 
 
@@ -468,6 +471,51 @@ def test_a_rolling_log_that_is_compacted_meanwhile(following: Following, tmp_pat
     following.poll()
     assert following.ids == read_bytes(small_log(), tmp_path).ids
     assert following.state_of("app-1") == ENDED
+
+
+@pytest.mark.parametrize("way", ["at once", "behind", "away"])
+def test_what_a_compacted_part_keeps_is_not_told_again(following: Following, way: str) -> None:
+    """Spark's compactor keeps each start and end of a query, however long ago, and runs that have failed."""
+    folder = following.logs / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "appstatus_app-1.inprogress").touch()
+    begun, failed = r.query_started(1_000), r.terminated(exception="java.lang.RuntimeException: boom")
+    again = r.query_started(9_000, run="run-2")
+    parts = [
+        [LOG_START, r.application_start(), begun, r.progress(2_000, 0), failed],
+        [again, r.progress(10_000, 1, run="run-2")],
+        [r.progress(20_000, 2, run="run-2")],
+    ]
+    for number, part in enumerate(parts[: 1 if way == "behind" else 2], 1):
+        (folder / f"events_{number}_app-1").write_bytes(_lines(part))
+        following.poll()
+    if way == "away":
+        following.stop()
+    for path in folder.glob("events_*"):
+        path.unlink()
+    kept = [LOG_START, r.application_start(), begun, failed, again]
+    (folder / "events_2_app-1.compact").write_bytes(_lines(kept))
+    (folder / "events_3_app-1").write_bytes(_lines(parts[2]))
+    if way == "away":
+        following.start()
+    following.poll()
+
+    of_query = [event for event in following.events if event.attributes.get("job_kind") == "query"]
+    # That it runs may be told again, as the same event.
+    told = {
+        event.id: event.attributes["newJobStatus"]
+        for event in of_query
+        if event.name == "JobStatusChangeEvent"
+    }
+    more = ["RUNNING"] if way == "behind" else ["RESTARTING", "RUNNING"]
+    assert list(told.values()) == ["CREATED", "RUNNING", "FAILED", *more]
+    assert [event.name for event in of_query].count("JobFailureEvent") == 1
+    batches = [event.attributes["checkpointId"] for event in of_query if event.name == "CheckpointEvent"]
+    assert batches == ([0, 2] if way == "behind" else [0, 1, 2])
+
+
+def _lines(records: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records)
 
 
 def test_a_log_that_is_written_anew(following: Following, caplog: pytest.LogCaptureFixture) -> None:

@@ -28,7 +28,7 @@ from spark_events.cli.terminal.options import App, Conf, From, Html, Json, Query
 from spark_events.cli.terminal.outputs import STDOUT, check_files, write_file
 from spark_events.cli.terminal.reading_bar import reading_bar
 from spark_events.history.options import Engine
-from spark_events.history.verdict import broken_rules, read_rules
+from spark_events.history.verdict import broken_rules, check_comparable, read_rules
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def report(
         conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
     )
     figures = run_report(options, told_of_spark=bool(master or conf))
+    check_comparable(figures, rules, app or "")
     broken = broken_rules(figures, rules)
     for rule, names in broken.items():
         print_error(f"--fail-on {rule}: {some_names(names)}")

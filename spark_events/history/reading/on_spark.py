@@ -123,7 +123,8 @@ class Spark:
 
 def _each_once(facts: DataFrame) -> DataFrame:
     """Keep one fact of each id: the one that ``facts.order_of_repeated`` puts first."""
-    once = facts.groupBy("event_id").agg(F.max(F.struct(*columns_of_repeated())).alias("kept"))
+    compared = F.struct(*map(F.expr, columns_of_repeated()))
+    once = facts.groupBy("event_id").agg(F.max(compared).alias("kept"))
     return once.select("event_id", "kept.*").select(*COLUMNS)
 
 

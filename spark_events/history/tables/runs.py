@@ -44,10 +44,11 @@ def _figures(runs: Sequence[RunOfJob], period: Period) -> Row:
     since_ms, until_ms, _ = period
     counted = [run for run in runs if since_ms <= (until_ms if run.end_ms is None else run.end_ms)]
     ok = [run for run in counted if run.status == "FINISHED"]
-    durations_ms = [duration_ms for run in ok if (duration_ms := _duration_ms(run)) is not None]
     going_on = [run for run in counted if run.status not in ENDS]
     unknown = sum(run.status == UNKNOWN for run in going_on)
     last = max(runs, key=lambda run: (run.begun_ms, run.run))
+    others_ok = [run for run in runs if run.status == "FINISHED" and run is not last]
+    durations_ms = [duration_ms for run in others_ok if (duration_ms := _duration_ms(run)) is not None]
     return {
         "runs": len(counted),
         "ok": len(ok),
@@ -95,7 +96,7 @@ RUNS = Table(
         Column("last_start_ms", BIGINT, "null if not known"),
         Column("last_end_ms", BIGINT, "null if that run has not ended"),
         Column("last_duration_ms", BIGINT),
-        Column("usual_ms", BIGINT, "the median duration of the runs that were ok"),
+        Column("usual_ms", BIGINT, "the median duration of all other runs that were ok; null if none was"),
         Column("last_ok_end_ms", BIGINT, "when the last run that was ok ended; null if none was"),
     ),
     _rows,

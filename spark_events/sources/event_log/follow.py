@@ -35,7 +35,7 @@ from spark_events.sources.event_log.reading.log_positions import (
     LogPosition,
     LogPositions,
 )
-from spark_events.sources.event_log.reading.tail import LogRewrittenError
+from spark_events.sources.event_log.reading.tail import LogCompactedError, LogRewrittenError
 
 _OPEN_WAIT_MS = 10_000
 _OPEN_AGAIN_MS = 30_000
@@ -199,6 +199,9 @@ class Follower:
         except LogRewrittenError as error:
             logger.warning("%s; reading it again from its beginning", error)
             self._stop_following(log.name, None)
+            return True
+        except LogCompactedError:
+            self._stop_following(log.name, FOLLOWED)  # what it keeps of what was read is not told again
             return True
         except OSError as error:  # it was just renamed, or a share is unavailable
             self._warn_once(log.path, f"{log.path}: cannot be read now ({error})", self.interval_ms)

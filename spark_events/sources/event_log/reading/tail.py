@@ -16,6 +16,10 @@ class LogRewrittenError(Exception):
     """The error of a log that has become shorter: it is a different log under the same name."""
 
 
+class LogCompactedError(Exception):
+    """The error of a log of which parts that were not read yet have been made one with those that were."""
+
+
 class LinePosition(NamedTuple):
     """How far a log has been read.
 
@@ -86,11 +90,14 @@ class LogTail:
         Raises:
             OSError: a part cannot be read; the next call continues from there.
             LogRewrittenError: it is no longer the same log.
+            LogCompactedError: it has to be read anew, up to the position.
         """
         if self._finished:
             return
         current = self._part.part.index if self._part else -1
         for part in (part for part in log.parts if part.index >= current):
+            if self._repeats(part):
+                continue
             reader = self._reader_of(part)
             if part.size < reader.listed_size:
                 raise LogRewrittenError(
@@ -113,6 +120,19 @@ class LogTail:
         if self._resume is not None:
             self._resume = None
             self._on_resumed()
+
+    def _repeats(self, part: LogPart) -> bool:
+        """Return whether a part was made of parts that have been read: it has nothing else.
+
+        Raises:
+            LogCompactedError: it has a part of those that have been read, and of others.
+        """
+        before = self._part.part if self._part is not None else None
+        if before is None or not part.compacted or (before.index, before.compacted) == (part.index, True):
+            return False
+        if part.index > before.index:
+            raise LogCompactedError
+        return True
 
     def _reader_of(self, part: LogPart) -> _PartReader:
         """Return the reader of a part, ending the one of another part that was being read."""
@@ -140,7 +160,10 @@ class LogTail:
 
     def _take_lines(self, lines: list[bytes]) -> None:
         if self._resume is not None:
-            repeated = self.position.lines_until(self._resume, len(lines))
+            # What a compacted part has that is new cannot be told from what was read before it was compacted.
+            is_compacted = self._part is not None and self._part.part.compacted
+            at_most = len(lines)
+            repeated = at_most if is_compacted else self.position.lines_until(self._resume, at_most)
             if repeated < len(lines):
                 self.reader.take_lines(lines[:repeated])
                 self.take_rest_as_new()
