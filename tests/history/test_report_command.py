@@ -46,7 +46,7 @@ def test_terminal(made: Run) -> None:
     assert next(line for line in lines if "shop" in line) == (
         "shop / orders FAILED 80.00 % 6 h 2 2 1 11-21 06:00 5 h 5 h"
     )
-    assert "nightly FINISHED 11-21 02:00 5 h 3 h 2 2 0 0 11-21 07:00" in lines
+    assert "nightly FINISHED 11-21 02:00 5 h 1 h 2 2 0 0 11-21 07:00" in lines
     assert "shop / orders overdue 30.0 s 90.47 % 20 1 2 0 40.0 s 6 h" in lines
     assert "KAFKA_GONE" in made.out
     assert "2026-11-20 00:00:00 to 2026-11-21 07:00:00 UTC (1 d 7 h)" in made.out
@@ -266,7 +266,7 @@ def test_page_numbers(page: Any) -> None:
     ]  # fmt: skip
     runs = page.inner_text("#runs tr:nth-child(2)").split("\t")
     assert runs == [
-        "nightly", "FINISHED", "2026-11-21 02:00:00", "5 h", "3 h", "2", "2", "0", "0", "0",
+        "nightly", "FINISHED", "2026-11-21 02:00:00", "5 h", "1 h", "2", "2", "0", "0", "0",
         "2026-11-21 07:00:00",
     ]  # fmt: skip
     checkpoints = page.inner_text("#checkpoints tr:nth-child(2)").split("\t")

@@ -324,9 +324,10 @@ def order_of_repeated() -> str:
 
 def columns_of_repeated() -> list[str]:
     """Return the expressions by which facts with one id are compared, in this order: the highest counts."""
-    # FINISHED wins over CANCELED, because its source knew that the query's trigger was bounded. The earliest
-    # time is the right one: who reads a compacted log may tell what went on only when it went on again.
-    return ["status", "-time_ms", *(name for name in COLUMNS if name not in ("status", "event_id"))]
+    # FINISHED wins over CANCELED, because its source knew that the query's trigger was bounded. Of an event,
+    # the earliest time is right: who reads a compacted log may tell that a query runs when it goes on.
+    time_first = f"CASE WHEN {COLLAPSED} THEN time_ms ELSE -time_ms END"
+    return ["status", time_first, *(name for name in COLUMNS if name not in ("status", "event_id"))]
 
 
 def day_of(time_ms: str) -> str:
