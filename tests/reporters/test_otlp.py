@@ -18,16 +18,19 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import (
     add_LogsServiceServicer_to_server,
 )
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
+from spark_events_otlp.connection import transport_from
 from spark_events_otlp.encode import span_message
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
 from spark_events_otlp.grpc_import import grpc
-from spark_events_otlp.signals import field
+from spark_events_otlp.signals import LOGS, field
 
 from spark_events.api import (
+    ApplicationInfo,
     ConfigError,
     Event,
     PartlyRefused,
     Refused,
+    ReporterConfig,
     RetryLater,
     Severity,
     Span,
@@ -536,6 +539,57 @@ def test_headers_of_the_environment(backend: Backend, monkeypatch: pytest.Monkey
 
     assert backend.requests[0].headers["x-a"] == "1"
     assert backend.requests[1].headers["x-b"] == "two words"
+
+
+@pytest.mark.parametrize(
+    ("variables", "options", "sent_to"),
+    [
+        ({}, {}, "grpc http://localhost:4317"),
+        ({"PROTOCOL": "http/protobuf"}, {}, "http http://localhost:4318/v1/logs"),
+        (
+            {"ENDPOINT": "http://c:4318", "PROTOCOL": "HTTP/protobuf"},
+            {},
+            "http http://c:4318/v1/logs",
+        ),
+        (
+            {"ENDPOINT": "http://c:4318/x", "LOGS_PROTOCOL": "http/protobuf"},
+            {},
+            "http http://c:4318/x/v1/logs",
+        ),
+        ({"LOGS_ENDPOINT": "http://c/own", "PROTOCOL": "http/protobuf"}, {}, "http http://c/own"),
+        (
+            {"ENDPOINT": "http://c:4317", "PROTOCOL": "http/protobuf"},
+            {"protocol": "grpc"},
+            "grpc http://c:4317",
+        ),
+        ({"PROTOCOL": "http/protobuf"}, {"endpoint": "http://mine:4317"}, "grpc http://mine:4317"),
+        (
+            {"LOGS_ENDPOINT": "http://c/own"},
+            {"endpoint": "http://mine", "protocol": "http"},
+            "http http://mine/v1/logs",
+        ),
+        ({"PROTOCOL": "http/json"}, {}, "grpc http://localhost:4317"),
+    ],
+)
+def test_where_the_environment_sends(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    variables: dict[str, str],
+    options: dict[str, str],
+    sent_to: str,
+) -> None:
+    """By OpenTelemetry's specification; its protocol goes with its endpoint."""
+    for name, value in variables.items():
+        monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{name}", value)
+    values = {f"exporter.{name}": value for name, value in options.items()}
+    conf = ReporterConfig("spark.events.reporter.otel.", values, ApplicationInfo("my-app", "app-1"))
+
+    transport = transport_from(conf, LOGS)
+
+    kind = "http" if type(transport).__name__ == "HttpTransport" else "grpc"
+    assert f"{kind} {vars(transport)['_endpoint'].url}" == sent_to
+    transport.close()
+    assert ("'http/json' is ignored" in caplog.text) == (variables.get("PROTOCOL") == "http/json")
 
 
 def test_a_password_in_the_endpoint() -> None:

@@ -28,7 +28,7 @@ def transport_from(config: ReporterConfig, signal: Signal) -> OtlpTransport:
         ConfigError: the endpoint is not a URL, a file of TLS cannot be read, or one of certificate and key is
             given without the other.
     """
-    over_http = config.get(PROTOCOL) == "http"
+    over_http = _is_over_http(config, signal)
     tls = _tls_files_from(config)
     endpoint = Endpoint(
         url=_url_from(config, signal, over_http),
@@ -85,9 +85,20 @@ def _tls_files_from(config: ReporterConfig) -> TlsFiles:
     return TlsFiles(config.get(CERTIFICATE), config.get(CLIENT_CERTIFICATE), config.get(CLIENT_KEY))
 
 
+def _is_over_http(config: ReporterConfig, signal: Signal) -> bool:
+    """Return whether to send over HTTP; what the environment says of that goes with its endpoint."""
+    if (configured := config.get(PROTOCOL)) is not None or config.get(ENDPOINT):
+        return configured == "http"
+    names = (f"OTEL_EXPORTER_OTLP_{signal.name}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    name = next((name for name in names if os.environ.get(name)), names[-1])
+    return choice_of_environment(name, ("grpc", "http/protobuf")) == "http/protobuf"
+
+
 def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
     default = "http://localhost:4318" if over_http else "http://localhost:4317"
     given = config.get(ENDPOINT) or environment("ENDPOINT", signal) or default
+    # By OpenTelemetry's specification, an endpoint of one signal is the whole URL.
+    is_whole = not config.get(ENDPOINT) and bool(os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_ENDPOINT"))
     key = config.key(ENDPOINT.name)
     if not is_http_url(given):
         allowed = "a URL such as http://localhost:4317 or https://collector.example.org"
@@ -98,7 +109,7 @@ def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
             f"{key}: {url_without_secrets(given)!r} contains a user or a password; give them as a header: "
             f"{config.key(HEADERS.name)} authorization:env:NAME"
         )
-    if over_http and not url.path.endswith(signal.path):
+    if over_http and not is_whole and not url.path.endswith(signal.path):
         return url._replace(path=url.path.rstrip("/") + signal.path).geturl()
     return given
 

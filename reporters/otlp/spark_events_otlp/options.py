@@ -14,7 +14,11 @@ ENDPOINT = Option.optional(
     "URL of the collector; by default OTEL_EXPORTER_OTLP_ENDPOINT, or "
     "http://localhost:4317 (grpc) or :4318 (http)",
 )
-PROTOCOL = Option("exporter.protocol", types.choice("grpc", "http"), "grpc", "grpc or http")
+PROTOCOL = Option.optional(
+    "exporter.protocol",
+    types.choice("grpc", "http"),
+    "grpc or http; by default OTEL_EXPORTER_OTLP_PROTOCOL where no endpoint is given, or grpc",
+)
 TIMEOUT = Option(
     "exporter.timeout", types.at_least(1, types.DURATION), 10_000, "how long one request may take"
 )
