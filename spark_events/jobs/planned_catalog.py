@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +63,14 @@ _USING = re.compile(rf"\bUSING\s+(?P<provider>[\w.{QUOTE}-]+)", re.IGNORECASE)
 _TRANSFORMS = re.compile(
     r"\bPARTITIONED\s+BY\s*\((?:[^()]|\([^()]*\))*\([^()]*\)(?:[^()]|\([^()]*\))*\)", re.I
 )
+_IN_ORDER = frozenset({"delta", "iceberg"})
+"""Formats of tables that keep the order of their columns; Spark's own have those of partitions at the end."""
+_PARTITIONED = re.compile(
+    rf"\bPARTITIONED\s+BY\s*\(\s*{_IDENTIFIER}(?:\s*,\s*{_IDENTIFIER})*\s*\)", re.IGNORECASE
+)
+_INTO_PARTITION = re.compile(
+    rf"\bINSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?(?P<name>{_NAME.pattern})\s+PARTITION\b", re.IGNORECASE
+)
 _LIKE = re.compile(r"\bLIKE\b", re.IGNORECASE)
 
 
@@ -105,10 +113,14 @@ class PlannedCatalog:
     def __init__(self, spark: Any) -> None:
         self._spark = spark
         self._others = OtherCatalogs(spark)
+        self._by_partition: set[str] = set()
 
     def expect(self, texts: Iterable[str]) -> None:
         """Make room for the catalogs that statements name, before any of these is analyzed."""
+        texts = list(texts)
         self._others.register(texts)
+        inserted = (match["name"] for text in texts for match in _INTO_PARTITION.finditer(text))
+        self._by_partition.update(map(_last_part, inserted))
 
     def new_session(self) -> Any:
         """Return a session that has the tables and views of all catalogs."""
@@ -130,7 +142,7 @@ class PlannedCatalog:
         if not _OF_CATALOG.match(text):
             return lineage_of(self._spark, text)
         text = self._without_view(text)
-        created = _created_table(text)
+        created = _created_table(text, self._by_partition)
         if created is None:
             graph = lineage_of(self._spark, text)
             bare = without_texts(text)
@@ -238,11 +250,15 @@ def _empty_table(name: str, dataset: TableLineageDataset) -> str:
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING parquet"
 
 
-def _created_table(text: str) -> _TableText | None:
+def _created_table(text: str, by_partition: Set[str] = frozenset()) -> _TableText | None:
     """Return a CREATE TABLE as one of Spark's own format, at no place of its own; None for another statement.
 
     Neither the table's rows nor their place are of interest, and an analysis would look for them there, with
     a connector that need not be here.
+
+    Args:
+        text: the statement.
+        by_partition: the last parts of the names of tables of which statements name a partition.
     """
     bare = without_texts(text)
     head = _TABLE.match(bare)
@@ -260,7 +276,13 @@ def _created_table(text: str) -> _TableText | None:
         columns = "" if has_columns else _OWN_COLUMNS.get(provider, "")
         changes.append((using.span(), f"({columns}) USING parquet" if columns else "USING parquet"))
         changes += [(match.span(), "") for match in _TRANSFORMS.finditer(bare)]
+        if provider in _IN_ORDER and _last_part(name[0]) not in by_partition:
+            changes += [(match.span(), "") for match in _PARTITIONED.finditer(bare)]
     return _TableText(_changed(text, changes), name[0], provider if is_foreign else "", bool(head["replace"]))
+
+
+def _last_part(name: str) -> str:
+    return str(re.findall(_IDENTIFIER, name)[-1]).strip("`").lower()
 
 
 def _without_location(text: str, bare: str) -> str:

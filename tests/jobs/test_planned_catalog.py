@@ -23,8 +23,18 @@ from spark_events.jobs.planned_catalog import _created_table
         ),
         (
             "CREATE TABLE t (a INT, day DATE) USING delta PARTITIONED BY (day)",
-            "CREATE TABLE t (a INT, day DATE) USING parquet PARTITIONED BY (day)",
+            "CREATE TABLE t (a INT, day DATE) USING parquet ",
             "delta",
+        ),
+        (
+            "CREATE TABLE s.`by day` (day DATE, a INT) USING iceberg PARTITIONED BY (`day`)",
+            "CREATE TABLE s.`by day` (day DATE, a INT) USING parquet PARTITIONED BY (`day`)",
+            "iceberg",
+        ),
+        (
+            "CREATE TABLE t (day DATE, a INT) USING hudi PARTITIONED BY (day)",
+            "CREATE TABLE t (day DATE, a INT) USING parquet PARTITIONED BY (day)",
+            "hudi",
         ),
         ("CREATE OR REPLACE TABLE t AS SELECT 1 AS a", "CREATE TABLE t AS SELECT 1 AS a", ""),
         (
@@ -47,7 +57,7 @@ from spark_events.jobs.planned_catalog import _created_table
     ],
 )
 def test_a_table_becomes_one_of_sparks_own(text: str, analyzed: str, provider: str) -> None:
-    created = _created_table(text)
+    created = _created_table(text, {"by day"})
 
     assert created is not None
     assert (created.text, created.provider) == (analyzed, provider)
