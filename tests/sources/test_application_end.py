@@ -182,4 +182,4 @@ def test_a_process_that_ends_does_not_wait_long_for_a_jvm_that_ends_itself(ends:
     end = inquiry.complete({"Event": APPLICATION_END, END_CAUSE: {"by": "exit", "said": "too many failures"}})
 
     assert end["Exception"] == "the driver's JVM is gone: too many failures"
-    assert sum(jvm.waited_s) == (3.0 if ends else 10.0)
+    assert sum(jvm.waited_s) == (5.0 if ends else 10.0)

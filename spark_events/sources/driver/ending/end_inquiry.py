@@ -31,9 +31,9 @@ _RAISING_WAIT_S = 2.0
 _EXIT_WAIT_S = 1.0
 """How long any other has: ``sys.exit(main())``, where ``main`` stops Spark and returns an exit code."""
 _EXIT_LOOK_EVERY_S = 0.02
-_JVM_WAIT_S = 3.0
+_JVM_WAIT_S = 5.0
 """How long at least a JVM that ends itself has, from whose status the exit code comes."""
-_JVM_LONGER_WAIT_S = 7.0
+_JVM_LONGER_WAIT_S = 5.0
 """How long it has beyond that while Python runs on: a process that ends does not wait so long for us."""
 _LOST_JVM_WAIT_S = 5.0
 _INTERRUPT_WAIT_S = 0.5
