@@ -39,10 +39,13 @@ def nothing_wrong(report: Report) -> str:
 
 def outages(report: Report) -> str:
     """Return how many outages there were, and the longest."""
-    rows = [row for row in report.tables.uptime if row["outages"]]
-    if not rows:
+    down = [row for row in report.tables.uptime if row["longest_outage_ms"]]
+    rows = [row for row in down if row["outages"]]
+    if not down:
         return "No outages."
     number = sum(row["outages"] for row in rows)
-    longest = max(rows, key=lambda row: row["longest_outage_ms"] or 0)
+    longest = max(rows or down, key=lambda row: row["longest_outage_ms"])
     shown = f"{duration(longest['longest_outage_ms'])} ({job_name(longest)})"
+    if not number:
+        return f"No outage began; one from before lasted {shown}."
     return f"1 outage of {shown}." if number == 1 else f"{number:,} outages, the longest {shown}."
