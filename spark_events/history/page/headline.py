@@ -39,12 +39,12 @@ def nothing_wrong(report: Report) -> str:
 
 def outages(report: Report) -> str:
     """Return how many outages there were, and the longest."""
+    rows = [row for row in report.tables.uptime if row["outages"]]
     down = [row for row in report.tables.uptime if row["longest_outage_ms"]]
-    rows = [row for row in down if row["outages"]]
-    if not down:
+    if not rows and not down:
         return "No outages."
     number = sum(row["outages"] for row in rows)
-    longest = max(rows or down, key=lambda row: row["longest_outage_ms"])
+    longest = max(rows or down, key=lambda row: row["longest_outage_ms"] or 0)
     shown = f"{duration(longest['longest_outage_ms'])} ({job_name(longest)})"
     if not number:
         return f"No outage began; one from before lasted {shown}."
