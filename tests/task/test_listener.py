@@ -49,7 +49,7 @@ def test_after_its_job_a_stage_is_forgotten() -> None:
 
 def test_parts_of_one_count() -> None:
     """In metrics; an event has the nearest whole number."""
-    hours = [("counter", "hours", (), 1.4)]
+    hours = [("counter", "hours", (), 1.4), ("counter", "days", (), 0.1)]
     feed = Feed()(r.application_start(), report(0, 0, metrics=hours), report(0, 1, metrics=hours))
     assert feed.gauge("app.task.hours") == pytest.approx(2.8)
     (told,) = seen(feed(r.application_end(9)).end(), "TaskCounterEvent")

@@ -106,6 +106,8 @@ class TaskCounters:
         largest = sorted(job.growth.items(), key=lambda item: (-item[1], item[0]))
         for (name, labels), grown in largest[:_MOST_AT_ONCE]:
             by = round(grown)  # in metrics with its fraction
+            if not by:
+                continue
             text = ", ".join(f"{label}={value}" for label, value in labels)
             event = (
                 Event.builder(CLASS_SCOPE, event_names.TASK_COUNTER)
