@@ -323,6 +323,21 @@ def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:
     assert filtered(report, View()) is report
 
 
+@pytest.mark.parametrize(
+    ("view", "said"),
+    [
+        (View("shop", "orders"), "nothing is down"),
+        (View("shpo"), "no application &#39;shpo&#39; is known"),
+        (View("shop", "odrers"), "no query &#39;odrers&#39; of application &#39;shop&#39; is known"),
+        (View("", "<odd>"), "no query &#39;&lt;odd&gt;&#39; is known"),
+    ],
+)
+def test_a_view_of_nothing_says_so(tmp_path: Path, view: View, said: str) -> None:
+    page = live_page(write(tmp_path / "log", *fleet()))
+    (now,) = re.findall(r'id="now">([^<]*)<', page._page(view, page._report(None), ""))
+    assert now == said or said == "nothing is down"
+
+
 def test_one_reading_serves_all_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And each says what it would say if it were read for it alone; new events are read."""
     read: list[str] = []

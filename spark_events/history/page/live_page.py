@@ -197,6 +197,7 @@ class LivePage:
                 for text, span_ms in _SPANS.items()
             ],
             bad=wrong_now(shown),
+            absent=_absent(view, shown),
             problem=problem,
         )
         head = f'<meta http-equiv="refresh" content="{max(1, round(self._every_s))}">'
@@ -286,6 +287,15 @@ def filtered(report: Report, view: View) -> Report:
     parts = rows_of_query(parts, view.query) if view.query else parts
     intervals, durations = parts.pop(_INTERVALS), parts.pop(_DURATIONS)
     return replace(report, tables=Tables(parts), intervals=intervals, durations=durations)
+
+
+def _absent(view: View, shown: Report) -> str:
+    """Return what to say of a view that has nothing: its name may be an old one, or misspelt."""
+    if shown.tables.uptime or not (view.app or view.query):
+        return ""
+    query = f"query {view.query!r}" if view.query else ""
+    application = f"application {view.app!r}" if view.app else ""
+    return f"no {' of '.join(filter(None, (query, application)))} is known"
 
 
 def _possible(view: View, other: View, pairs: Collection[tuple[str, str]]) -> View:
