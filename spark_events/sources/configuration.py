@@ -17,7 +17,7 @@ from spark_events.listeners.scopes import SCOPES
 from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.filters import glob
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.plugins import KINDS, Kind
+from spark_events.runtime.plugins import EVENTS, KINDS, Kind
 from spark_events.runtime.redaction import (
     CLEAN,
     KEY_REGEX,
@@ -182,6 +182,23 @@ def _of_reporter(conf: Mapping[str, str], setup: ReporterSetup) -> Iterator[str]
             )
         else:
             yield from (f"{key}: '{text}' selects nothing by {scope}" for scope in _unknown_scopes(text))
+    if setup.kind is EVENTS:
+        yield from _without_identity(prefix, setup)
+
+
+def _without_identity(prefix: str, setup: ReporterSetup) -> Iterator[str]:
+    """Yield a warning for each variable by which stored events are known, if they lack it, or share it."""
+    options, settings = common_options(setup.kind), setup.settings
+    for option, given, what in (
+        (options["excluded_variables"], settings.excluded_variables, "is left out"),
+        (options["additional_variables"], settings.additional_variables, "is the same for all"),
+    ):
+        for name in ("app_name", "app_id"):
+            if name in given:
+                yield (
+                    f"{prefix}{option.name}: {name!r} {what}, so that report, status and show cannot tell "
+                    "whose these events are; leave it as it is"
+                )
 
 
 def _unknown_scopes(filters: str) -> Iterator[str]:

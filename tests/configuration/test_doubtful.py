@@ -40,6 +40,14 @@ F = "spark.events.reporter.f."
             f"{F}filter.excludes: 'job.*' selects nothing by the scope 'job.*': the scopes are spark.application, ",
         ),
         (FILE | {f"{F}filter.excludes": "job.+"}, f"{F}filter.excludes: 'job.+' is not a regular expression"),
+        (
+            FILE | {f"{F}scope.variables.excludes": "host;app_id"},
+            f"{F}scope.variables.excludes: 'app_id' is left out, so that report, status and show cannot tell",
+        ),
+        (
+            FILE | {f"{F}scope.variables.additional": "app_name:prod"},
+            f"{F}scope.variables.additional: 'app_name' is the same for all, so that report",
+        ),
     ],
 )
 def test_what_can_hardly_be_meant(conf: dict[str, str], expected: str) -> None:
@@ -61,7 +69,11 @@ def test_what_can_hardly_be_meant(conf: dict[str, str], expected: str) -> None:
             "spark.events.reporters": "f",
             f"{F}filter.includes": "*.job:Job*,X-y_z;*;spark;spark.dr*;*.of_a_plugin",
         },
-        FILE | {f"{F}scope.variables.additional": "a:1,b:1"},
+        FILE | {f"{F}scope.variables.additional": "a:1,b:1", f"{F}scope.variables.excludes": "host"},
+        {
+            "spark.metrics.reporter.p.factory.class": "prometheus",
+            "spark.metrics.reporter.p.scope.variables.excludes": "app_name",
+        },
     ],
 )
 def test_what_is_meant(conf: dict[str, str]) -> None:
