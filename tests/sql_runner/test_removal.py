@@ -126,3 +126,22 @@ def test_what_is_forgotten_leaves_its_state_or_not(away: Bench, state: bool) -> 
     (planned,) = away.plan(away.shop.manifest())
     assert planned.decision.action is Action.START
     assert planned.decision.version == (1 if state else 2)
+
+
+def test_what_was_left_can_be_removed(away: Bench) -> None:
+    """By a query that was forgotten without it, or that could never be deployed; and nothing else can."""
+    away.workspace.stop("cheap", savepoint=False)
+    away.workspace.forget("cheap", state=False)
+    for name in ("", ".", "..", "cheap/..", "nobody", "cheap/1"):
+        with pytest.raises(ConfigError, match="no such query"):
+            away.workspace.forget(name, state=True)
+    with pytest.raises(ConfigError, match="no such query"):
+        away.workspace.forget("cheap", state=False)
+    before = set(away.store.sizes(""))
+
+    away.workspace.forget("cheap", state=True)
+
+    gone = before - set(away.store.sizes(""))
+    assert {path.split("/")[0] for path in gone} >= {"checkpoints", "history"}
+    assert all("/cheap/" in path or path.startswith("locks/") for path in gone)
+    assert not any("/cheap/" in path for path in away.store.sizes(""))

@@ -156,14 +156,19 @@ class Workspace:
 
         Args:
             name: the query's.
-            state: whether its checkpoints, savepoints and history are removed, too.
+            state: whether its checkpoints, savepoints and history are removed, too; also of one that could
+                never be deployed, or was forgotten without them.
 
         Raises:
             ConfigError: there is no such query, it is to run, or somebody else deploys.
             LeaseLost: another deployment has taken over.
         """
-        self._query(name)
+        if not (state and self._has_state(name)):
+            self._query(name)
         with self.deploying() as lease:
+            if state and name not in self.queries() and self._has_state(name):
+                self._remove_state(name)
+                return
             query = self._query(name)
             if query.may_write:
                 how = "is to run" if query.wanted else "has not stopped yet"
@@ -173,9 +178,17 @@ class Workspace:
                 if host.link.is_single and not host.is_alive:
                     self.store.delete(layout.host(host.link.host))
             if state:
-                for folder in (layout.checkpoints(name), layout.savepoints(name), layout.history(name)):
-                    self.store.delete(folder)
+                self._remove_state(name)
             self.store.delete(layout.manifest(name))
+
+    def _has_state(self, name: str) -> bool:
+        # As they are listed, for the name may be anything, such as "..".
+        parents = (folder.removesuffix(f"/{name}") for folder in _folders_of(name))
+        return any(name in self.store.names(parent) for parent in parents)
+
+    def _remove_state(self, name: str) -> None:
+        for folder in _folders_of(name):
+            self.store.delete(folder)
 
     def _query(self, name: str) -> QuerySnapshot:
         queries = self.queries()
@@ -215,3 +228,8 @@ class Workspace:
         link.wait_alive(
             self.placement.timeout_s, lambda: "" if link.is_starting else "has ended while it was starting"
         )
+
+
+def _folders_of(name: str) -> tuple[str, ...]:
+    """Return the folders of what a query leaves: checkpoints, savepoints and history."""
+    return layout.checkpoints(name), layout.savepoints(name), layout.history(name)
