@@ -21,12 +21,10 @@ HEARTBEAT = "HeartbeatEvent"
 RECORDS_DROPPED = "RecordsDroppedEvent"
 
 
+@functools.cache
 def all_names() -> frozenset[str]:
     """Return all of them; an event of another name is one of the users' own code."""
-    return _ALL
-
-
-_ALL = frozenset(text for name, text in globals().items() if name.isupper())
+    return frozenset(text for name, text in globals().items() if name.isupper())
 
 
 def of_users(name: str) -> str:

@@ -9,11 +9,11 @@ from spark_events.api import Counter, Event, Failure, Gauge, Histogram, Meter, S
 
 
 def test_event_takes_variables_and_attributes() -> None:
-    """An attribute wins over a variable of its name; an unknown value is left out."""
+    """An attribute stands beside a variable of its name; an unknown value is left out."""
     builder = Event.builder("scope", "MyEvent").set_attribute("a", 1).set_attribute("unknown", None)
     event = builder.set_severity(Severity.WARN).set_time_ms(5).build({"a": "x", "b": "y"})
 
-    assert event.all_attributes == {"a": 1, "b": "y"}
+    assert event.all_attributes == {"a": "x", "exported_a": 1, "b": "y"}
     assert (event.severity, event.time_ms) == (Severity.WARN, 5)
 
 

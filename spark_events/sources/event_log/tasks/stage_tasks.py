@@ -160,9 +160,9 @@ class StageTasks:
 
     def late_record(self) -> Record:
         """Return what its tasks have taken since the last record, after their stage has ended."""
-        told, self._told = self._told, self._so_far()
+        before, self._told = self._told, self._so_far()
         fields = ("Finished", "Failed", *(task_sum.field for task_sum in SUMS))
-        more = {field: now - before for field, now, before in zip(fields, self._told, told, strict=True)}
+        more = {field: now - then for field, now, then in zip(fields, self._told, before, strict=True)}
         return {"Event": LATE_TASKS, **self._ids, **more}
 
     def _so_far(self) -> tuple[int, ...]:
