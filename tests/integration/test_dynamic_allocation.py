@@ -113,12 +113,12 @@ def scaling(java: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.
 
 
 def test_they_are_counted_as_they_come_and_go(scaling: Scaling) -> None:
-    """By why they go: nobody needed them any longer."""
+    """By why they go, which may be a second later: nobody needed them any longer."""
     passing = MOST - scaling.least
     for number in range(ROUNDS):
         assert value(scaling.up[number], ADDED) == MOST + number * passing
         assert removed(scaling.up[number]) == ({scaling.reason: number * passing} if number else {})
-        assert removed(scaling.idle[number]) == {scaling.reason: (number + 1) * passing}
+        assert removed(scaling.quiet[number]) == {scaling.reason: (number + 1) * passing}
     assert value(scaling.quiet[-1], ADDED) == MOST + (ROUNDS - 1) * passing
 
 
