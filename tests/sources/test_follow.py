@@ -514,6 +514,48 @@ def test_what_a_compacted_part_keeps_is_not_told_again(following: Following, way
     assert batches == ([0, 2] if way == "behind" else [0, 1, 2])
 
 
+def test_a_log_that_is_compacted_while_it_is_read_again(
+    following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart, part of it could not be read again yet: nothing is told twice, and nothing is missed."""
+    folder = following.logs / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "appstatus_app-1.inprogress").touch()
+    first, second = folder / "events_1_app-1", folder / "events_2_app-1"
+    begun, failed = r.query_started(1_000), r.terminated(exception="java.lang.RuntimeException: boom")
+    again, committed = r.query_started(9_000, run="run-2"), r.progress(10_000, 1, run="run-2")
+    first.write_bytes(_lines([LOG_START, r.application_start(), begun, r.progress(2_000, 0), failed]))
+    second.write_bytes(_lines([again]))
+    (folder / "events_3_app-1").write_bytes(_lines([committed]))
+    following.poll()
+    following.stop()
+    following.start()
+    files = following.follower.files
+    blocks = files.blocks
+
+    def away(part: Any, position: int) -> Iterator[bytes]:
+        if part.index == 2:
+            raise OSError("it is away")
+        yield from blocks(part, position)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "blocks", away)
+        following.poll()
+    first.unlink()
+    second.unlink()
+    kept = [LOG_START, r.application_start(), begun, failed, again]
+    (folder / "events_2_app-1.compact").write_bytes(_lines(kept))
+    with (folder / "events_3_app-1").open("ab") as file:
+        file.write(_lines([r.progress(20_000, 2, run="run-2")]))
+    following.poll()
+
+    of_query = [event for event in following.events if event.attributes.get("job_kind") == "query"]
+    told = [event.attributes["newJobStatus"] for event in of_query if event.name == "JobStatusChangeEvent"]
+    assert told == ["CREATED", "RUNNING", "FAILED", "RESTARTING", "RUNNING"]
+    batches = [event.attributes["checkpointId"] for event in of_query if event.name == "CheckpointEvent"]
+    assert batches == [0, 1, 2]
+
+
 def _lines(records: list[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records)
 

@@ -201,7 +201,7 @@ class Follower:
             self._stop_following(log.name, None)
             return True
         except LogCompactedError:
-            self._stop_following(log.name, FOLLOWED)  # what it keeps of what was read is not told again
+            self._set_aside(log.name)  # what it keeps of what was read is not told again
             return True
         except OSError as error:  # it was just renamed, or a share is unavailable
             self._warn_once(log.path, f"{log.path}: cannot be read now ({error})", self.interval_ms)
@@ -308,11 +308,16 @@ class Follower:
 
     def _rest(self, name: str) -> None:
         """Stop following a log that is absent; should it come back, it is read on from where it was."""
-        followed = self._followed.pop(name)
+        followed = self._followed[name]
         if not followed.end_state:
             logger.warning(
                 "%s: its event log was removed before it ended; it is no longer followed", followed.title
             )
+        self._set_aside(name)
+
+    def _set_aside(self, name: str) -> None:
+        """Stop following a log, so that it is read on from where it was: as far as that is delivered."""
+        followed = self._followed.pop(name)
         position, dropped = followed.position(followed.end_state or FOLLOWED), followed.dropped
         followed.close(self._settings.close_timeout_ms)
         self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))

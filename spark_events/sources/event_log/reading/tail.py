@@ -69,6 +69,7 @@ class LogTail:
         self._part: _PartReader | None = None
         self._lines_of_earlier_parts = 0
         self._finished = False
+        self._has_all = True
 
     @property
     def position(self) -> LinePosition:
@@ -95,8 +96,9 @@ class LogTail:
         if self._finished:
             return
         current = self._part.part.index if self._part else -1
+        had_all, self._has_all = self._has_all, False
         for part in (part for part in log.parts if part.index >= current):
-            if self._repeats(part):
+            if self._repeats(part, had_all):
                 continue
             reader = self._reader_of(part)
             if part.size < reader.listed_size:
@@ -106,6 +108,7 @@ class LogTail:
             if part.size > reader.listed_size and not reader.corrupt:
                 yield from self._read_part(reader, part)
             reader.listed_size = part.size
+        self._has_all = True
         if final:
             self._end_part()
             self._finished = True
@@ -121,8 +124,12 @@ class LogTail:
             self._resume = None
             self._on_resumed()
 
-    def _repeats(self, part: LogPart) -> bool:
+    def _repeats(self, part: LogPart, had_all: bool) -> bool:
         """Return whether a part was made of parts that have been read: it has nothing else.
+
+        Args:
+            part: of the log as it is now.
+            had_all: whether all that there was has been read.
 
         Raises:
             LogCompactedError: it has a part of those that have been read, and of others.
@@ -130,7 +137,7 @@ class LogTail:
         before = self._part.part if self._part is not None else None
         if before is None or not part.compacted or (before.index, before.compacted) == (part.index, True):
             return False
-        if part.index > before.index:
+        if part.index > before.index or not had_all:
             raise LogCompactedError
         return True
 
