@@ -17,7 +17,9 @@ from spark_events import ctas
 from spark_events.ctas import fault_points
 from spark_events.ctas.transactions.journal import TransactionJournal
 from spark_events.ctas.transactions.journaled_table import JournaledTable
-from spark_events.ctas.transactions.transaction import State
+from spark_events.ctas.transactions.recovery import RecoveryRequest
+from spark_events.ctas.transactions.session_transactions import transactions_of
+from spark_events.ctas.transactions.transaction import State, Transaction
 from tests.support.races import is_corrupt
 from tests.support.waiting import wait_until
 
@@ -27,6 +29,16 @@ SLOW = (  # the row before says that the task has come as far as this
     "CASE id WHEN 7 THEN reflect('java.lang.System', 'setProperty', 'ctas.test', 'slow') "
     "WHEN 8 THEN reflect('java.lang.Thread', 'sleep', 8000L) END"
 )
+
+
+def another_creates_it_first(spark: Any) -> None:
+    """Let table ``t`` be there once a statement is about to create it."""
+
+    def be_faster(point: str) -> None:
+        if point == "before_catalog":
+            spark.sql("CREATE TABLE t USING parquet AS SELECT 'faster' AS who")
+
+    fault_points.observers.append(be_faster)
 
 
 @pytest.mark.parametrize("races", [4, pytest.param(50, marks=pytest.mark.thorough)])
@@ -110,25 +122,37 @@ def test_a_statement_that_waits_for_one_that_fails(
     assert folders() == ["t"]
 
 
+def test_a_recovery_that_has_looked_before_a_statement_fails(spark: Any, folders: Folders) -> None:
+    """It finds that the statement has ended its transaction itself, which is no trouble."""
+    ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 0 AS a")
+    transactions, seen = transactions_of(spark), list[Transaction]()
+
+    def fail(point: str) -> None:
+        if point == "before_catalog":
+            seen.extend(transactions.journal.unfinished())
+            raise OSError("the metastore is away for a moment")
+
+    fault_points.observers.append(fail)
+    with pytest.raises(OSError, match="the metastore is away"):
+        ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet AS SELECT 1 AS a")
+
+    outcomes = transactions._end_all(seen, RecoveryRequest.SWEEP)
+
+    assert [each.state for each in seen] == [State.COMMITTING]
+    assert [each.failed for each in outcomes] == [False]
+    assert (folders(), spark.table("t").collect()) == (["t"], [(0,)])
+
+
 def test_of_two_replacements_of_no_table_the_first_one_wins(spark: Any, folders: Folders) -> None:
     """Spark's advice, to say OR REPLACE, has been followed."""
-
-    def be_faster(point: str) -> None:
-        if point == "before_catalog":
-            spark.sql("CREATE TABLE t USING parquet AS SELECT 'faster' AS who")
-
-    fault_points.observers.append(be_faster)
+    another_creates_it_first(spark)
     with pytest.raises(ctas.CommitConflictError, match="was created by another writer"):
         ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet AS SELECT 'slower' AS who")
     assert (folders(), spark.table("t").collect()) == (["t"], [("faster",)])
 
 
 def test_if_not_exists_that_is_too_late_is_no_error(spark: Any, folders: Folders) -> None:
-    def be_faster(point: str) -> None:
-        if point == "before_catalog":
-            spark.sql("CREATE TABLE t USING parquet AS SELECT 'faster' AS who")
-
-    fault_points.observers.append(be_faster)
+    another_creates_it_first(spark)
     done = ctas.sql(spark, "CREATE TABLE IF NOT EXISTS t USING parquet AS SELECT 'slower' AS who")
     assert (done.created, spark.table("t").collect()) == (False, [("faster",)])
     spark.sql("DROP TABLE t")

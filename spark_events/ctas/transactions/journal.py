@@ -112,9 +112,9 @@ class TransactionJournal:
             winner = self.read(transaction.txid)
             self._stop_renewing(transaction, winner.state)
             raise FencedError(
-                f"transaction {transaction.txid} of {transaction.path} was taken on by another process or "
-                f"session meanwhile, as it is when its driver, {winner.owner}, is gone, or silent for longer "
-                f"than spark.events.ctas.lease.duration ({self._settings.lease_ms} ms): it is "
+                f"transaction {transaction.txid} of {transaction.path} was taken on by another process, "
+                f"session or thread meanwhile, as it is when its driver, {winner.owner}, is gone, or silent "
+                f"for longer than spark.events.ctas.lease.duration ({self._settings.lease_ms} ms): it is "
                 f"{winner.state.value}"
             )
         # Whoever forgets a transaction removes its last entry last: what follows it may be free to write.

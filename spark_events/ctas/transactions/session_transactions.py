@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api.event import now_ms
-from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
+from spark_events.ctas.errors import CtasError, FencedError, JournalError, NotAtomicError
 from spark_events.ctas.jvm import entry_of
 from spark_events.ctas.settings import read_settings
 from spark_events.ctas.tables.publisher import Publisher
@@ -202,6 +202,10 @@ class Transactions:
         for transaction in transactions:
             try:
                 outcomes.append(self._recover(transaction, request))
+            except FencedError:  # it has come further since it was read
+                outcomes.append(
+                    Recovered(transaction, "was taken on by another process, session or thread meanwhile")
+                )
             except Exception as error:  # a transaction that cannot be ended must not block the others
                 failure = f"could not be ended: {first_line(error)}"
                 outcomes.append(Recovered(transaction, failure, failed=True))
