@@ -299,4 +299,4 @@ def test_the_sentence_that_a_page_opens_with(folder: Path, tmp_path: Path) -> No
     assert sentence("--sla", "2h") == "1 down: shop / carts. 1 outage of 1 d 22 h (shop / carts)."
     assert sentence("--app", "nightly") == "Nothing is down; everything has ended. No outages."
     (told,) = re.findall(r"1 down: shop / carts. (.*)", sentence("--since", "1h"))
-    assert told == "No outage began; one from before lasted 1 h (shop / carts)."
+    assert told == "No outage began; of this time, one from before takes 1 h (shop / carts)."

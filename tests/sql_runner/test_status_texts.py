@@ -75,3 +75,14 @@ def test_a_stop_says_whether_it_made_a_savepoint(savepoint: str, said: str) -> N
     out = Console(file=io.StringIO(), width=160)
     show_result(DeployResult("a", Action.STOP, 1, "done", savepoint=savepoint), out)
     assert out.file.getvalue() == f"{said}\n"  # type: ignore[attr-defined]
+
+
+def test_what_fails_is_called_what_it_was_to_be() -> None:
+    """It may have made a savepoint before; a stop is one either way."""
+    out = Console(file=io.StringIO(), width=160)
+    for action in (Action.RESTART, Action.STOP):
+        show_result(DeployResult("a", action, 1, "it hangs", failed=True), out)
+    assert out.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+        "failed a version 1: stop with a savepoint, and start from it: it hangs",
+        "failed a version 1: stop: it hangs",
+    ]

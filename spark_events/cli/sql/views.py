@@ -64,7 +64,9 @@ def show_result(result: DeployResult, console: Console) -> None:
     savepoint = f", {result.savepoint}" if result.savepoint else ""
     mark = "[red]failed[/]" if result.failed else "[green]ok[/]"
     text = "" if result.text == "done" else f": {result.text}"
-    words = WORDS if result.savepoint else WITHOUT_SAVEPOINT
+    # What has failed may have made one before: it is called what it was to be. A stop says it of itself.
+    is_unsure = result.failed and result.action is not Action.STOP
+    words = WORDS if result.savepoint or is_unsure else WITHOUT_SAVEPOINT
     say(
         f"{mark} {plain(result.name)} version {result.version}: {words[result.action]}"
         f"{plain(savepoint)}{plain_lines(text)}",

@@ -47,5 +47,5 @@ def outages(report: Report) -> str:
     longest = max(rows or down, key=lambda row: row["longest_outage_ms"] or 0)
     shown = f"{duration(longest['longest_outage_ms'])} ({job_name(longest)})"
     if not number:
-        return f"No outage began; one from before lasted {shown}."
+        return f"No outage began; of this time, one from before takes {shown}."
     return f"1 outage of {shown}." if number == 1 else f"{number:,} outages, the longest {shown}."
