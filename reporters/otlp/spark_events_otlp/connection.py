@@ -49,9 +49,12 @@ def transport_from(config: ReporterConfig, signal: Signal) -> OtlpTransport:
 
 def environment(name: str, signal: Signal) -> str | None:
     """Return OpenTelemetry's environment variable, that of the signal before that of all."""
-    return os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_{name}") or os.environ.get(
-        f"OTEL_EXPORTER_OTLP_{name}"
-    )
+    return next(filter(None, map(os.environ.get, _variables(name, signal))), None)
+
+
+def _variables(name: str, signal: Signal) -> tuple[str, str]:
+    """Return the names of the variable of the signal, and of that of all."""
+    return f"OTEL_EXPORTER_OTLP_{signal.name}_{name}", f"OTEL_EXPORTER_OTLP_{name}"
 
 
 def choice_of_environment(name: str, values: Sequence[str]) -> str:
@@ -89,8 +92,8 @@ def _is_over_http(config: ReporterConfig, signal: Signal) -> bool:
     """Return whether to send over HTTP; what the environment says of that goes with its endpoint."""
     if (configured := config.get(PROTOCOL)) is not None or config.get(ENDPOINT):
         return configured == "http"
-    names = (f"OTEL_EXPORTER_OTLP_{signal.name}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-    name = next((name for name in names if os.environ.get(name)), names[-1])
+    of_signal, of_all = _variables("PROTOCOL", signal)
+    name = of_signal if os.environ.get(of_signal) else of_all
     return choice_of_environment(name, ("grpc", "http/protobuf")) == "http/protobuf"
 
 
@@ -98,7 +101,8 @@ def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
     default = "http://localhost:4318" if over_http else "http://localhost:4317"
     given = config.get(ENDPOINT) or environment("ENDPOINT", signal) or default
     # By OpenTelemetry's specification, an endpoint of one signal is the whole URL.
-    is_whole = not config.get(ENDPOINT) and bool(os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_ENDPOINT"))
+    of_signal, _ = _variables("ENDPOINT", signal)
+    is_whole = not config.get(ENDPOINT) and bool(os.environ.get(of_signal))
     key = config.key(ENDPOINT.name)
     if not is_http_url(given):
         allowed = "a URL such as http://localhost:4317 or https://collector.example.org"

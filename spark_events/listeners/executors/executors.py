@@ -177,6 +177,7 @@ class ExecutorListener:
         sentence = str(record.get("Removed Reason") or "")
         reason = reason_class(sentence)
         if (decided := self._undecided.decided_by(executor_id, sentence, reason)) is not None:
+            self._context.failures.executor_ends.put(executor_id, sentence, decided.time_ms)
             self._decide(decided)
             return
         if executor is None:
@@ -216,10 +217,9 @@ class ExecutorListener:
 
     def _decide(self, removal: Removal) -> None:
         """Count and report a removal whose reason is known."""
-        executor = removal.executor
-        self._context.failures.executor_ends.put(executor.id, removal.sentence, removal.time_ms)
-        self._removed[removal.reason].inc()
-        self._report_lost(executor, removal.reason, removal.sentence, removal.tasks, removal.time_ms)
+        executor, sentence, reason, tasks, time_ms = removal
+        self._removed[reason].inc()
+        self._report_lost(executor, reason, sentence, tasks, time_ms)
 
     def _known(self, executor_id: str) -> Executor | None:
         """Return an executor that lives, or the driver; None for one that is gone."""

@@ -27,14 +27,10 @@ class UdfsOfAttachment:
     def begin(self) -> None:
         """Do so from now on."""
         from pyspark.sql.udf import UserDefinedFunction
+        from pyspark.sql.udtf import UserDefinedTableFunction
 
-        if not _UDF.begin(UserDefinedFunction, self):
+        if not (_UDF.begin(UserDefinedFunction, self) and _UDTF.begin(UserDefinedTableFunction, self)):
             logger.warning("this PySpark keeps UDFs differently; those used before do not report")
-        try:
-            from pyspark.sql.udtf import UserDefinedTableFunction
-        except ImportError:  # before 3.5
-            return
-        _UDTF.begin(UserDefinedTableFunction, self)
 
     def end(self) -> None:
         """Leave them as they are, unless another attachment is open."""

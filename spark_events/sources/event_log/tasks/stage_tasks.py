@@ -32,7 +32,14 @@ from spark_events.sources.event_log.tasks.task_lines import (
     match_details,
     match_info,
 )
-from spark_events.sources.event_log.tasks.task_statistics import TaskStatistics, UnexpectedForm
+from spark_events.sources.event_log.tasks.task_statistics import (
+    FETCH_FAILED,
+    KILLED,
+    RESUBMITTED,
+    SUCCESS,
+    TaskStatistics,
+    UnexpectedForm,
+)
 from spark_events.sources.record_json import load
 from spark_events.task.local_properties import QUERY_ID
 
@@ -44,8 +51,7 @@ _ENOUGH_LINES = 32
 _END = b"}\n"
 _MOST_THROWN = 8
 _MOST_LATE = 100
-SUCCESS = "Success"
-_STOPPED_BY_SPARK = ("TaskKilled", "TaskCommitDenied")
+_STOPPED_BY_SPARK = (KILLED, "TaskCommitDenied")
 """Reasons of tasks that have not failed, by Spark's own count."""
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognized as that of its task."""
@@ -311,9 +317,9 @@ class AllStageTasks:
             return self._end_late(record, int(info["Index"]), reason)
         index = int(info["Index"])
         tasks.statistics.ended(record, reason)
-        if reason in ("ExceptionFailure", "FetchFailed"):
+        if reason in ("ExceptionFailure", FETCH_FAILED):
             tasks.keep_thrown(ended)
-        ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason)
+        ceased = tasks.resubmit(index) if reason == RESUBMITTED else tasks.end(index, reason)
         return self.record(tasks, NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 
     def record(self, tasks: StageTasks, status: str | None, time_ms: int) -> Record:

@@ -32,7 +32,8 @@ _MOST_HOSTS = _MOST_EXECUTORS = 100
 _MOST_LONGEST = 8
 _LONGEST_REASON = 10_000
 """Of the text of a failed attempt, in characters: what Python raised stands at its end."""
-_SUCCESS, _RESUBMITTED, _KILLED, _FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
+SUCCESS, RESUBMITTED, KILLED, FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
+"""Why tasks end, in Spark's words."""
 
 
 def shortened(info: Info, metrics: int) -> Info | None:
@@ -136,20 +137,20 @@ class TaskStatistics:
     def ended(self, record: Record, reason: str | None) -> None:
         """Called with a TaskEnd, and the reason that it gives."""
         task = TaskColumns.of_record(record) if record.get("Task Metrics") else None
-        if task and reason == _SUCCESS:
+        if task and reason == SUCCESS:
             self._between.append((len(self.waiting), task))
         elif task:
             self._add_to_sums(task)
-        if reason not in (_SUCCESS, _RESUBMITTED):
+        if reason not in (SUCCESS, RESUBMITTED):
             info = record["Task Info"]
             launched, finished = int(info.get("Launch Time") or 0), int(info.get("Finish Time") or 0)
             self._ran(launched, finished)
             took_ms = max(0, finished - launched)
-            ended = self._killed if reason == _KILLED else self._failed
+            ended = self._killed if reason == KILLED else self._failed
             ended[0] += 1
             ended[1] += took_ms
-            self._fetch_failures += reason == _FETCH_FAILED
-            if reason != _KILLED and (said := _said(record["Task End Reason"])) is not None:
+            self._fetch_failures += reason == FETCH_FAILED
+            if reason != KILLED and (said := _said(record["Task End Reason"])) is not None:
                 self._last_failure = said[:_LONGEST_REASON]
 
     def record(self, most_running: int) -> Record:
