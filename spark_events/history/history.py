@@ -143,23 +143,23 @@ def read_history(
     selection = selection or Selection()
     times = replace(times or PossibleTimes(), until_ms=selection.until_ms)
     facts, reading = database.read_facts(paths, times)
-    try:
-        return history_of(database, facts, paths, sla or Sla(), selection), reading
-    except NothingToReadError as error:
-        if not reading.skipped:
-            raise
-        raise NothingToReadError(f"{error}; {'; '.join(reading.skipped)}") from None
+    return history_of(database, facts, reading, paths, sla or Sla(), selection), reading
 
 
 def history_of(
-    database: Database, facts: str, paths: Sequence[str], sla: Sla, selection: Selection
+    database: Database, facts: str, reading: Reading, paths: Sequence[str], sla: Sla, selection: Selection
 ) -> History:
     """Return the history of facts that the database has read already; see ``read_history``.
 
     Raises:
-        NothingToReadError: there is no fact, or none of that part.
+        NothingToReadError: there is no fact, or none of that part; it names what was skipped.
     """
-    period = period_of(database, [facts], selection, paths)
+    try:
+        period = period_of(database, [facts], selection, paths)
+    except NothingToReadError as error:
+        if not reading.skipped:
+            raise
+        raise NothingToReadError(f"{error}; {'; '.join(reading.skipped)}") from None
     facts = selection.of(facts)
     return History(database, facts, day_sums(facts, sla, period.since_ms), facts, sla, period, selection)
 

@@ -68,7 +68,7 @@ def _report(name: str, body: str, severity: str, attributes: dict[str, Any]) -> 
             "severity": known,
             "attributes": attributes_for("task.event", attributes),
             "time_ns": time.time_ns(),
-            "span": report.open[-1] if report.open else None,
+            "span": report.open.innermost,
         }
     )
 

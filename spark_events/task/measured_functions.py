@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
-from types import GeneratorType
+from types import CoroutineType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from spark_events.task.decorated import decorated, named_like
@@ -25,7 +25,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     The counters ``udf_calls`` and ``udf_exceptions``, and the histogram ``udf_processing_time`` (in s), have
     the function's name as the label ``udf``. It may stand below ``@udf`` or above it. As in FLIP-485, most
     calls are not timed, because that would cost more than many functions. Of a generator, the time is that of
-    all its steps, in which it may wait for its input. A UDTF is returned as it is, with a warning: its method
+    all its steps, in which it may wait for its input; of a coroutine, it is that until its end, with the time
+    in which others run. A UDTF is returned as it is, with a warning: its method
     ``eval`` can be measured.
 
     Example::
@@ -61,6 +62,9 @@ def _measured(function: Callable[P, R]) -> Callable[P, R]:
         if type(returned) is GeneratorType:  # which has not begun to run
             timed = times if began else None
             return _measured_run(cast(Any, returned), timed, functools.partial(note, call=called))  # type: ignore[no-any-return]
+        if type(returned) is CoroutineType:
+            timed = times if began else None
+            return cast(R, _measured_wait(returned, timed, functools.partial(note, call=called)))
         if began:
             times.update(time.perf_counter() - began)
         return returned
@@ -98,6 +102,26 @@ def _measured_run(
     except Exception as error:
         note(error)
         raise
+
+
+async def _measured_wait(
+    coroutine: Coroutine[Any, Any, Any], times: TaskHistogram | None, note: Callable[[Exception], None]
+) -> Any:
+    """Run a coroutine as ``await`` does.
+
+    Args:
+        times: takes how long it took until its end, in s; None does not measure that.
+        note: called with what it raises.
+    """
+    began = time.perf_counter()
+    try:
+        returned = await coroutine
+    except Exception as error:
+        note(error)
+        raise
+    if times is not None:
+        times.update(time.perf_counter() - began)
+    return returned
 
 
 class _Timed(Generator[Any, Any, Any]):

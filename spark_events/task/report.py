@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink
 from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_GROUP
+from spark_events.task.open_spans import OpenSpans
 from spark_events.task.traces import TracePlace, digest, is_sampled, leave_trace, new_span_id
 from spark_events.task.values import error_of
 
@@ -42,7 +43,7 @@ class TaskReport:
         metrics: those that have a value, by kind, name and labels.
         events: those of this task.
         spans: those of this task, open ones included.
-        open: the ids of spans that are open, the innermost last.
+        open: which of them are open.
         span_id: of the task's own span; empty if it has none, or only if it fails.
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
@@ -73,7 +74,7 @@ class TaskReport:
         self.metrics: dict[Key, Measured] = {}
         self.events: list[dict[str, Any]] = []
         self.spans: list[dict[str, Any]] = []
-        self.open: list[str] = []
+        self.open = OpenSpans()
         self.dropped: dict[str, int] = {}
         self.crowding: dict[str, str] = {}
         self._of_names: dict[str, dict[str, int]] = {}
@@ -158,7 +159,7 @@ class TaskReport:
         if not link.trace_id:
             return None
         around = self._around()
-        span_id = self.open[-1] if self.open else self.span_id or around.span_id
+        span_id = self.open.innermost or self.span_id or around.span_id
         return TracePlace(around.trace_id, span_id, around.sampled)
 
     def _around(self) -> TracePlace:

@@ -6,7 +6,6 @@ import functools
 import inspect
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
@@ -60,12 +59,11 @@ class SpanOfTask:
         if error is not None and type(error) is not GeneratorExit:  # of which nobody wants the rest
             opened.kept["error"] = error_of(error)
         opened.kept["end_ns"] = time.time_ns()
-        with suppress(ValueError):
-            opened.report.open.remove(opened.kept["id"])
+        opened.report.open.close(opened.kept["id"])
         leave_trace(opened.entered)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorate a function: each of its calls has a span, or each run of the generators that it makes."""
+        """Decorate a function: each of its calls has a span, or each run of its generators or coroutines."""
         leave_out("task.span", self._others)
         if not callable(function) and type(function) not in (staticmethod, classmethod):
             say_once("task.span", f"it decorates functions, not what is given ({type(function).__name__})")
@@ -74,19 +72,26 @@ class SpanOfTask:
         return decorated(function, "task.span", functools.partial(_with_spans, self._name, plain))
 
 
-def _makes_generators(function: Callable[..., Any]) -> bool:
+def _is(kind: Callable[[Any], bool], function: Callable[..., Any]) -> bool:
     try:
-        return inspect.isgeneratorfunction(function)
+        return kind(function)
     except Exception:  # a proxy may not be asked for its class
         return False
 
 
 def _with_spans(name: Any, attributes: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    if _makes_generators(function):
+    wrapper: Callable[..., Any]
+    if _is(inspect.isgeneratorfunction, function):
 
         def wrapper(*arguments: Any, **named: Any) -> Any:
             with SpanOfTask(name, (), attributes):
                 return (yield from function(*arguments, **named))
+
+    elif _is(inspect.iscoroutinefunction, function):
+
+        async def wrapper(*arguments: Any, **named: Any) -> Any:
+            with SpanOfTask(name, (), attributes):
+                return await function(*arguments, **named)
 
     else:
 
@@ -147,10 +152,10 @@ def _open(name: str, attributes: dict[str, Any]) -> _Opened | None:
             "attributes": attributes_for("task.span", attributes),
             "start_ns": time.time_ns(),
             "id": new_span_id(),
-            "parent": report.open[-1] if report.open else None,
+            "parent": report.open.innermost,
         }
         report.spans.append(kept)
-        report.open.append(kept["id"])
+        report.open.open(kept["id"])
         return _Opened(report, kept, enter_trace(report.place))
     except Exception as error:
         say_once("task.span", f"it failed with {type(error).__name__}")

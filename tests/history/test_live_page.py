@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from spark_events.api import ConfigError, Secret, ServerAuthentication
+from spark_events.api.errors import NothingToReadError
 from spark_events.history.options import ReportOptions
 from spark_events.history.page.live_page import LivePage, View, filtered
 from spark_events.history.page.report_server import ReportServer
@@ -182,7 +183,17 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
         400,
         "since: 'soon' is not valid; expected a duration such as 500ms, 60s or 5min",
     )
+    assert served.get("?app=shop&from=2026-01-01") == (
+        400,
+        "from: is not known in an address; app, query, since are",
+    )
     assert served.get("other") == (404, "the report is at /")
+
+
+def test_files_of_which_nothing_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "torn.jsonl").write_text('{"name": "Stat\n')
+    with pytest.raises(NothingToReadError, match=r"no event that could be used; 1 skipped: .*torn\.jsonl"):
+        live_page(tmp_path).html(View())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
@@ -439,6 +440,82 @@ def test_a_span_that_decorates_a_function(worker: Worker) -> None:
     assert [(span["name"], span["attributes"], "error" in span) for span in spans] == [
         ("double", {"of": "numbers"}, fails) for fails in (False, False, True)
     ]
+
+
+def test_spans_of_coroutines(worker: Worker) -> None:
+    """Each lasts until its coroutine ends, and none is the parent of one that only runs meanwhile."""
+
+    @task.span
+    async def ask(name: str) -> str:
+        with task.span(f"parse {name}"):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
+        task.event("Answered", name)
+        return name.upper()
+
+    async def ask_all() -> list[str]:
+        with task.span("all"):
+            return await asyncio.gather(ask("a"), ask("b"))
+
+    assert asyncio.run(ask_all()) == ["A", "B"]
+    sent = worker.end_task()
+    spans = {span["name"]: span for span in sent["spans"]}
+    asked = [span for span in sent["spans"] if span["name"] == "ask"]
+    assert {span["parent"] for span in asked} == {spans["all"]["id"]}
+    assert [spans[f"parse {name}"]["parent"] for name in "ab"] == [span["id"] for span in asked]
+    assert [event["span"] for event in sent["events"]] == [span["id"] for span in asked]
+    assert all(span["end_ns"] - span["start_ns"] > 15_000_000 for span in asked)
+    assert spans["all"]["parent"] is None
+
+
+def test_spans_of_threads(worker: Worker) -> None:
+    """A thread's span is below the one that its task has open, and below no other thread's."""
+    opened = [threading.Event(), threading.Event()]
+
+    def load(number: int) -> None:
+        with task.span("load"):
+            opened[number].set()
+            assert opened[1 - number].wait(10)  # both are open
+            with task.span("part"):
+                task.event("Loaded", str(number))
+
+    with task.span("all"):
+        threads = [threading.Thread(target=load, args=(number,)) for number in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    spans = worker.end_task()["spans"]
+    (of_all,) = (span["id"] for span in spans if span["name"] == "all")
+    loads = {span["id"]: span["parent"] for span in spans if span["name"] == "load"}
+    assert list(loads.values()) == [of_all, of_all]
+    assert sorted(span["parent"] for span in spans if span["name"] == "part") == sorted(loads)
+
+
+def test_a_span_that_is_left_open_has_no_part_in_the_next_task(worker: Worker) -> None:
+    """A worker runs one task after another."""
+    task.span("open").__enter__()
+    worker.end_task()
+    with task.span("next"):
+        pass
+    (span,) = worker.end_task()["spans"]
+    assert span["parent"] is None
+
+
+def test_measured_coroutines(worker: Worker) -> None:
+    """The time is that until its end, and what it raises there is an exception of the function's."""
+
+    @task.measured
+    async def ask(name: str) -> int:
+        await asyncio.sleep(0.05)
+        return int(name)
+
+    assert asyncio.run(ask("1")) == 1
+    with pytest.raises(ValueError, match="x"):
+        asyncio.run(ask("x"))
+    metrics = {name: value for _, name, _, value in worker.end_task()["metrics"]}
+    assert (metrics["udf_calls"], metrics["udf_exceptions"]) == (2, 1)
+    assert metrics["udf_processing_time"][0] > 0.04
 
 
 def test_a_span_of_a_generator(worker: Worker) -> None:

@@ -109,7 +109,9 @@ class _Facts:
             ConfigError: there is no fact.
         """
         self._reports += 1
-        history = history_of(self._database, self._facts, options.paths, options.sla, options.selection)
+        history = history_of(
+            self._database, self._facts, self._reading, options.paths, options.sla, options.selection
+        )
         return collect(history, history.tables(), [self._reading])
 
     def close(self) -> None:

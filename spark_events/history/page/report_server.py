@@ -23,6 +23,7 @@ from spark_events.api import (
     are_own_names,
 )
 from spark_events.api.option_types import DURATION
+from spark_events.api.toolkit.formatting import cut
 from spark_events.history.page.live_page import View
 from spark_events.runtime.log_once import logger
 
@@ -31,6 +32,8 @@ _LONGEST_PATH = 4_096
 _MOST_WAITED = 1_024
 _PAUSE_S = 0.05
 _RETRY_AFTER_S = 5
+_PARTS = ("app", "query", "since")
+_LONGEST_NAME = 60
 _LEFT = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -167,6 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
         return site == "cross-site" and into != "document"
 
     def _answer_page(self, asked: dict[str, str]) -> None:
+        for name in sorted(asked.keys() - set(_PARTS)):  # ?from=… is not to look like what was asked for
+            allowed = ", ".join(_PARTS)
+            shown = cut(name, _LONGEST_NAME)
+            self._answer(HTTPStatus.BAD_REQUEST, f"{shown}: is not known in an address; {allowed} are")
+            return
         since = asked.get("since", "")
         try:
             view = View(
