@@ -64,7 +64,7 @@ def _measured(function: Callable[P, R]) -> Callable[P, R]:
             return _measured_run(cast(Any, returned), timed, functools.partial(note, call=called))  # type: ignore[no-any-return]
         if type(returned) is CoroutineType:
             timed = times if began else None
-            return cast(R, _measured_wait(returned, timed, functools.partial(note, call=called)))
+            return cast(R, _measured_wait(cast(Any, returned), timed, functools.partial(note, call=called)))
         if began:
             times.update(time.perf_counter() - began)
         return returned

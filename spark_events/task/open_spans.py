@@ -12,10 +12,13 @@ class OpenSpans:
 
     A coroutine sees those in which it began. Another thread than the task's has no context of its own: outside
     its own spans, it sees those of the task's thread.
+
+    Args:
+        thread: the id of the task's thread.
     """
 
-    def __init__(self) -> None:
-        self._thread = threading.get_ident()
+    def __init__(self, thread: int | None) -> None:
+        self._thread = thread
         self._of_thread: list[str] = []
 
     @property

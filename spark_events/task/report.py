@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from typing import Any, Protocol
 
@@ -74,7 +75,9 @@ class TaskReport:
         self.metrics: dict[Key, Measured] = {}
         self.events: list[dict[str, Any]] = []
         self.spans: list[dict[str, Any]] = []
-        self.open = OpenSpans()
+        # PySpark runs tasks in a worker's main thread, but what first reports something may be another one.
+        own_thread = threading.current_thread() if in_driver else threading.main_thread()
+        self.open = OpenSpans(own_thread.ident)
         self.dropped: dict[str, int] = {}
         self.crowding: dict[str, str] = {}
         self._of_names: dict[str, dict[str, int]] = {}

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -468,7 +469,8 @@ def test_spans_of_coroutines(worker: Worker) -> None:
     assert spans["all"]["parent"] is None
 
 
-def test_spans_of_threads(worker: Worker) -> None:
+@pytest.mark.parametrize("has_outer", [True, False])
+def test_spans_of_threads(worker: Worker, has_outer: bool) -> None:
     """A thread's span is below the one that its task has open, and below no other thread's."""
     opened = [threading.Event(), threading.Event()]
 
@@ -479,14 +481,14 @@ def test_spans_of_threads(worker: Worker) -> None:
             with task.span("part"):
                 task.event("Loaded", str(number))
 
-    with task.span("all"):
+    with task.span("all") if has_outer else nullcontext():
         threads = [threading.Thread(target=load, args=(number,)) for number in (0, 1)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     spans = worker.end_task()["spans"]
-    (of_all,) = (span["id"] for span in spans if span["name"] == "all")
+    of_all = {span["name"]: span["id"] for span in spans}.get("all")
     loads = {span["id"]: span["parent"] for span in spans if span["name"] == "load"}
     assert list(loads.values()) == [of_all, of_all]
     assert sorted(span["parent"] for span in spans if span["name"] == "part") == sorted(loads)
