@@ -28,7 +28,12 @@ _REPR_S = 0.5
 """How long a failing task waits for the text of its exception, and for those of its local variables."""
 _COMPILED_PYARROW = "pyarrow/"
 """What the names of files begin with that are compiled into PyArrow."""
-_INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
+INSTALLED = re.compile(
+    r"[/\\]lib(?:64)?[/\\]python3|[/\\](?:site|dist)-packages[/\\]"
+    # What is compiled by Cython has names of where it was built, and what NumPy or attrs write has none.
+    r"|\.p(?:yx|xi|xd)$|^<(?:__array_function__ |attrs generated |decorator-gen|lambdifygenerated)"
+)
+"""What the names of files are like that belong to Python itself and to libraries."""
 _OURS = re.compile(re.escape(os.path.dirname(os.path.dirname(__file__))) + r"[/\\](?!demo[/\\])")
 """How the names of our own files begin; what the demo runs stands for a user's."""
 _MOST_GROUPS = 100
@@ -163,7 +168,7 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
     while traceback is not None:
         path, place = traceback.tb_frame.f_code.co_filename, (traceback.tb_frame, traceback.tb_lineno)
         if not _is_of(path, "pyspark", "py4j") and not _OURS.match(path):
-            if _INSTALLED.search(path):
+            if INSTALLED.search(path):
                 installed = place
             else:
                 own = place

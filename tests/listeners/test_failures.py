@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
+import socket
 import threading
 import time
+import traceback
+import urllib.error
 from dataclasses import replace
+from email.message import Message
 
 import pytest
 
@@ -338,6 +343,37 @@ def test_long_text_is_cut_and_said() -> None:
     assert shorten("x" * 10, 4) == "xxxx… (6 more characters)"
 
 
+OF_MACHINES = (
+    ConnectionResetError(104, "Connection reset by peer"),
+    BrokenPipeError("no more"),
+    ConnectionAbortedError("net"),
+    TimeoutError("timed out"),
+    socket.gaierror(-2, "Name or service not known"),
+    OSError(24, "Too many open files", "/data/x"),
+    OSError(28, "No space left on device"),
+    OSError(116, "Stale file handle"),
+    urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")),
+    urllib.error.URLError(OSError(113, "No route to host")),
+    urllib.error.URLError(TimeoutError("timed out")),
+    urllib.error.URLError(socket.gaierror(-3, "Temporary failure in name resolution")),
+    http.client.RemoteDisconnected("no response"),
+)
+OF_CODE = (
+    FileNotFoundError(2, "No such file or directory", "/data/x"),
+    PermissionError(13, "Permission denied", "/data/x"),
+    urllib.error.URLError("unknown url type: htp"),
+    urllib.error.HTTPError("http://rates/", 404, "Not Found", Message(), None),
+    ValueError("timed out> 3"),
+    RuntimeError("row 5 has [Errno 5]"),
+)
+
+
+def raised_in_python(error: Exception) -> Failure:
+    """Return what is read of an error that a worker prints."""
+    named = "".join(traceback.format_exception_only(error))
+    return parse_failure(PYTHON.replace("ValueError: no customer: 7\n", named))
+
+
 @pytest.mark.parametrize(
     ("failure", "label"),
     [
@@ -395,6 +431,8 @@ def test_long_text_is_cut_and_said() -> None:
         (Failure("the driver's JVM is gone, ended from within\n\tat java.lang.System.exit"), "UNKNOWN"),
         (Failure(CRASHED), "SYSTEM"),
         (Failure(f"{CRASHED}: Fatal Python error: Segmentation fault"), "UNKNOWN"),
+        *((raised_in_python(error), "SYSTEM") for error in OF_MACHINES),
+        *((raised_in_python(error), "USER") for error in OF_CODE),
     ],
 )
 def test_type_label(failure: Failure, label: str) -> None:
@@ -487,6 +525,16 @@ def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
             ("/app/pyspark/etl.py", 5, "run"),
         ),
         ([("C:\\Spark\\python\\pyspark\\new_module.py", 9, "collect")], None),
+        (
+            [("jobs/price.py", 9, "price"), ("pandas/_libs/tslibs/parsing.pyx", 666, "parse")],
+            ("jobs/price.py", 9, "price"),
+        ),
+        ([("jobs/price.py", 9, "f"), ("<__array_function__ internals>", 5, "dot")], ("jobs/price.py", 9, "f")),
+        (
+            [("/home/me/app.py", 7, "f"), ("/usr/lib64/python3.9/json/decoder.py", 337, "decode")],
+            ("/home/me/app.py", 7, "f"),
+        ),
+        ([("pyarrow/error.pxi", 92, "check_status")], ("pyarrow/error.pxi", 92, "check_status")),
         ([("/libs/py4j/protocol.py", 9, "get_return_value")], None),
         (
             [
@@ -515,6 +563,10 @@ def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
         "PySpark's alone",
         "the user's folder has its name",
         "of a newer PySpark",
+        "compiled by Cython",
+        "made by NumPy",
+        "in lib64",
+        "nothing but compiled",
         "py4j's",
         "ours, which Spark ships",
         "ours, in a clone",

@@ -24,7 +24,31 @@ _SYSTEM_TYPES = (
     "BlockMissingException",
     "MemoryError",
     "ConnectionError",
+    "ConnectionAbortedError",
     "ConnectionRefusedError",
+    "ConnectionResetError",
+    "BrokenPipeError",
+    "TimeoutError",
+    "gaierror",
+    # Of clients in Python: http.client, urllib, requests, urllib3, httpx, aiohttp and botocore.
+    "RemoteDisconnected",
+    "IncompleteRead",
+    "ConnectTimeout",
+    "ReadTimeout",
+    "ConnectError",
+    "ReadError",
+    "ConnectTimeoutError",
+    "ReadTimeoutError",
+    "MaxRetryError",
+    "NewConnectionError",
+    "NameResolutionError",
+    "ClientConnectorError",
+    "ClientConnectorDNSError",
+    "ServerDisconnectedError",
+    "ServerTimeoutError",
+    "ConnectionTimeoutError",
+    "EndpointConnectionError",
+    "ConnectionClosedError",
 )
 _SYSTEM_TEXTS = (
     "ExecutorLostFailure",
@@ -32,6 +56,12 @@ _SYSTEM_TEXTS = (
     "Connection refused",
     "Executor heartbeat timed out",
     "the driver's Python ended without a word",
+)
+# In Python's messages, by Linux's numbers: EIO, ENOMEM, ENFILE, EMFILE, ENOSPC, EROFS, EPIPE, ENETDOWN to ENOBUFS,
+# ETIMEDOUT to EHOSTUNREACH, ESTALE and EDQUOT; those below 0 are of names that have no address.
+_SYSTEM_ERRNO = re.compile(
+    r"(?:<urlopen error )?\[Errno (?:-\d+|5|12|23|24|28|30|32|10[0-5]|11[0-3]|116|122)\]"
+    r"|<urlopen error timed out>"
 )
 # Where it is known how it ended, and not by a signal, code in it called System.exit.
 _JVM_IS_GONE = re.compile(r"the driver's JVM is gone(?!, ended from within| \(exit code \d+\))")
@@ -97,7 +127,7 @@ def _type(failure: Failure) -> str:
         return "SYSTEM"
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
         return "SYSTEM"
-    if _JVM_IS_GONE.search(text):
+    if _SYSTEM_ERRNO.match(failure.message) or _JVM_IS_GONE.search(text):
         return "SYSTEM"
     if failure.error_class in _USER_CLASSES:
         return "USER"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spark_events.api import CodePlace
+from spark_events.task.failed_tasks import INSTALLED
 
 TRACEBACK = "Traceback (most recent call last):"
 _OF_GROUP = f"Exception Group {TRACEBACK}"
@@ -40,7 +41,6 @@ _OURS = str(Path(__file__).parents[2])
 _OF_US = re.compile(
     rf"^{re.escape(_OURS)}[/\\](?!demo[/\\])|(?:^|[/\\])spark_events[/\\](?:sources|submit|task)[/\\]"
 )
-_INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _MOST_FRAMES = 200
 _DEEPEST_GROUP = 10
 
@@ -79,13 +79,13 @@ def users_place(frames: Sequence[str]) -> CodePlace | None:
     matches = [match for line in frames if (match := _FRAME.fullmatch(line))][-_MOST_FRAMES:]
     places = [CodePlace(match[1], int(match[2]), match[3]) for match in reversed(matches)]
     places = [place for place in places if not _is_of_framework(place.file_path)]
-    own = (place for place in places if not _INSTALLED.search(place.file_path))
+    own = (place for place in places if not INSTALLED.search(place.file_path))
     return next(own, places[0] if places else None)
 
 
 def is_of_library(path: str) -> bool:
     """Return whether a file of Python code is PySpark's, ours, or of an installed package."""
-    return _is_of_framework(path) or bool(_INSTALLED.search(path))
+    return _is_of_framework(path) or bool(INSTALLED.search(path))
 
 
 def _is_of_framework(path: str) -> bool:
