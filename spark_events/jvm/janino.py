@@ -74,10 +74,13 @@ class JavaUnit:
         return f"package {self.java_package};\n" + "".join(imports) + "\n".join(bodies)
 
 
+QUERIES = JavaUnit("spark_events.jvm", "io.sparkevents.jvm", ("StreamingQueries",))
+"""The streaming queries that run in a driver."""
 SHARED = JavaUnit(
     "spark_events.jvm",
     "io.sparkevents.jvm",
     ("Reflect", "Identities", "TableProperties", "IcebergTables", "Written", "Calls", "Products"),
+    QUERIES,
 )
 """The Java that several packages share."""
 FILES = JavaUnit("spark_events.jvm", "io.sparkevents.jvm", ("ExclusiveFile",), SHARED)

@@ -10,8 +10,8 @@ from contextvars import ContextVar
 class OpenSpans:
     """The ids of a task's open spans, as each thread and each coroutine sees them.
 
-    A coroutine sees those in which it began. Another thread than the task's has no context of its own: outside
-    its own spans, it sees those of the task's thread.
+    A coroutine sees those in which it began. A thread other than the task's has no context of its own:
+    outside its own spans, it sees those of the task's thread.
 
     Args:
         thread: the id of the task's thread.

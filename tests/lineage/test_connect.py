@@ -1,4 +1,4 @@
-"""Statements of Spark Connect's clients, whose plans the driver that serves them has."""
+"""Statements and queries of Spark Connect's clients, which the driver that serves them runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from spark_events.lineage.job_logs import read_job_logs
 from tests.support.applications import App, cli
+from tests.support.file_log import file_events, statuses
 from tests.support.lineage_shop import listeners
 from tests.support.paths import APPS
 from tests.support.waiting import free_port
@@ -21,9 +22,12 @@ for needed in ("pandas", "pyarrow", "grpc_status"):
 
 
 @pytest.mark.extended
-def test_the_driver_that_serves_them_tells_their_lineage(java: str, tmp_path: Path) -> None:
+def test_the_driver_that_serves_them_tells_all_of_them(java: str, tmp_path: Path) -> None:
+    """Of streaming queries, how they end, whether they resume, and their lineage."""
     conf = {
         **listeners(tmp_path),
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": str(tmp_path / "events"),
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.port": str(free_port()),
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -41,4 +45,19 @@ def test_the_driver_that_serves_them_tells_their_lineage(java: str, tmp_path: Pa
     assert told == {
         ("default.orders", "default.totals"): ({"rest": ["id"], "total": ["amount"]}, "FINISHED"),
         ("default.totals", f"{tmp_path}/ones"): ({"total": ["total"]}, "FINISHED"),
+        ("rate", f"{tmp_path}/ticks"): (
+            {"timestamp": ["timestamp"], "value": ["value"]},
+            "CANCELED",
+        ),
+    }
+
+    events = file_events(tmp_path / "events")
+    of_name = {
+        name: statuses([e for e in events if e["attributes"].get("query_name") == name], "query")
+        for name in ("stopped", "continuous", "reached")
+    }
+    assert of_name == {
+        "stopped": ["CREATED", "RUNNING", "CANCELED", "RESTARTING", "RUNNING", "CANCELED"],
+        "continuous": ["CREATED", "RUNNING", "CANCELED"],
+        "reached": ["CREATED", "RUNNING", "FINISHED"],
     }

@@ -529,7 +529,10 @@ def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
             [("jobs/price.py", 9, "price"), ("pandas/_libs/tslibs/parsing.pyx", 666, "parse")],
             ("jobs/price.py", 9, "price"),
         ),
-        ([("jobs/price.py", 9, "f"), ("<__array_function__ internals>", 5, "dot")], ("jobs/price.py", 9, "f")),
+        (
+            [("jobs/price.py", 9, "f"), ("<__array_function__ internals>", 5, "dot")],
+            ("jobs/price.py", 9, "f"),
+        ),
         (
             [("/home/me/app.py", 7, "f"), ("/usr/lib64/python3.9/json/decoder.py", 337, "decode")],
             ("/home/me/app.py", 7, "f"),
@@ -582,4 +585,65 @@ def test_the_users_frame(frames: list[tuple[str, int, str]], place: tuple[str, i
 
 def test_java_has_no_frame_of_the_users() -> None:
     assert parse_failure(STAGE_FAILURE).code is None
-    assert parse_failure(OF_JAVA).code is None
+
+
+READING = (
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///data/a.json.  SQLSTATE: KD001\n"
+    "\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:1)\n"
+    "Caused by: "
+)
+MALFORMED = (
+    "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
+    "detected in record parsing: [null]. SQLSTATE: 22023\n\tat a.B.c(B.scala:1)"
+)
+NO_PARQUET = (
+    "java.lang.RuntimeException: file:/data/a is not a Parquet file. Expected magic number\n\tat a.B.c(B:1)"
+)
+OF_BYTES = "java.io.IOException: Input/output error\n\tat a.B.c(B:1)"
+
+
+@pytest.mark.parametrize(
+    ("cause", "said", "label"),
+    [
+        (
+            MALFORMED,
+            "SparkException: Malformed records are detected in record parsing: [null].",
+            "USER",
+        ),
+        (NO_PARQUET, "RuntimeException: file:/data/a is not a Parquet file. Expected magic number", "USER"),
+        (OF_BYTES, "IOException: Input/output error", "UNKNOWN"),
+    ],
+)
+def test_why_a_file_cannot_be_read(cause: str, said: str, label: str) -> None:
+    """Spark says only which; the reason is in what caused that."""
+    for before in ("", "org.apache.spark.SparkException: ", OLD_STAGE_FAILURE.split("java.", 1)[0]):
+        failure = parse_failure(before + READING + cause)
+        assert failure.message == f"Encountered error while reading file file:///data/a.json: {said}"
+        assert failure.error_class == "FAILED_READ_FILE.NO_HINT"
+        assert FailureTypeEnricher().process_failure(failure, FailureContext("job", {})) == {"type": label}
+
+
+def test_what_python_only_passes_on_has_the_same_label() -> None:
+    """Whether Spark tells it of the job, or Python of the program that the job has ended."""
+    context = FailureContext("job", {})
+    thrown = "java.lang.IllegalStateException: no lease\n\tat a.B.c(B.scala:1)\n"
+    for text in (thrown, OF_JAVA):
+        assert FailureTypeEnricher().process_failure(parse_failure(text), context) == {"type": "UNKNOWN"}
+
+
+def test_a_writer_of_rows_in_python_is_in_a_task() -> None:
+    """Its thread is none of the executor's."""
+    text = (
+        "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+        '  File "app.py", line 35, in process\n    raise LookupError("refused")\nLookupError: refused\n'
+        " SQLSTATE: 38000\n"
+        "\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner:1)\n"
+        "\tat org.apache.spark.sql.execution.python.streaming.WriterThread.run(PythonForeachWriter.scala:54)"
+    )
+    assert thrown_by_task(parse_failure(text))
+    assert not thrown_by_task(parse_failure(OF_JAVA))
+
+
+def test_the_line_that_called_java() -> None:
+    """Where Java throws, nothing of the user's is nearer."""
+    assert parse_failure(OF_JAVA).code == CodePlace("app.py", 9, "write")

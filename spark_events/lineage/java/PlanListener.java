@@ -1,6 +1,7 @@
 package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.StreamingQueries;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
@@ -82,7 +83,7 @@ public class PlanListener extends SparkListener implements Runnable {
             QueryExecution plan = (QueryExecution) Reflect.get(event, "qe");
             post(event, plan, TableChange.ended(plan));
         } else if (Reflect.isA(event, "QueryStartedEvent")) {
-            post(event, Streams.find(Reflect.text(Reflect.get(event, "id"))), null);
+            post(event, StreamingQueries.withId(Reflect.text(Reflect.get(event, "id"))), null);
         } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
             post(event, null, null);
         }
@@ -116,7 +117,7 @@ public class PlanListener extends SparkListener implements Runnable {
 
     /** Reads the queries that run already. */
     public void beginRunning() {
-        List streams = Streams.running();
+        List streams = StreamingQueries.running();
         for (int i = 0; i < streams.size(); i++) {
             post(null, streams.get(i), null);
         }

@@ -2,11 +2,8 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.UUID;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** What a running streaming query reads and writes: known from its start, before any batch. */
@@ -15,21 +12,7 @@ public class Streams {
         "org.apache.spark.sql.classic.SparkSession$", "org.apache.spark.sql.SparkSession$"
     };
 
-    /** Returns a query that runs, by its id; null where it has ended. */
-    static Object find(String id) {
-        return active().get(UUID.fromString(id));
-    }
-
-    static ArrayList running() {
-        return new ArrayList(active().values());
-    }
-
-    private static Map active() {
-        Object active = Reflect.path(session(), "sharedState.activeStreamingQueries");
-        return active instanceof Map ? (Map) active : new HashMap();
-    }
-
-    /** Returns a session of the driver; all of them share their active queries. */
+    /** Returns a session of the driver. */
     static Object session() {
         for (int i = 0; i < SESSIONS.length; i++) {
             try {

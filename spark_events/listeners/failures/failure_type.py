@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from spark_events.api import Failure, FailureContext, FailureEnricher
 from spark_events.listeners.failures.python_crash import ended_without_a_word
+from spark_events.listeners.failures.python_errors import innermost_error
 
 # Failures that a machine, a network or a cluster causes, whoever wrote the job.
 _SYSTEM_TYPES = (
@@ -57,8 +58,8 @@ _SYSTEM_TEXTS = (
     "Executor heartbeat timed out",
     "the driver's Python ended without a word",
 )
-# In Python's messages, by Linux's numbers: EIO, ENOMEM, ENFILE, EMFILE, ENOSPC, EROFS, EPIPE, ENETDOWN to ENOBUFS,
-# ETIMEDOUT to EHOSTUNREACH, ESTALE and EDQUOT; those below 0 are of names that have no address.
+# In Python's messages, by Linux's numbers: EIO, ENOMEM, ENFILE, EMFILE, ENOSPC, EROFS, EPIPE, ENETDOWN to
+# ENOBUFS, ETIMEDOUT to EHOSTUNREACH, ESTALE and EDQUOT; those below 0 are of names that have no address.
 _SYSTEM_ERRNO = re.compile(
     r"(?:<urlopen error )?\[Errno (?:-\d+|5|12|23|24|28|30|32|10[0-5]|11[0-3]|116|122)\]"
     r"|<urlopen error timed out>"
@@ -106,6 +107,13 @@ _USER_CLASSES = (
 )
 
 
+# What Spark says of files that are not what they are read as, below FAILED_READ_FILE.
+_BROKEN_DATA = re.compile(
+    r"is not a Parquet file|Malformed ORC file|\[MALFORMED_"
+    r"|FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET_)"
+)
+
+
 class FailureTypeEnricher(FailureEnricher):
     """Labels a failure ``type`` = USER, SYSTEM or UNKNOWN."""
 
@@ -131,8 +139,9 @@ def _type(failure: Failure) -> str:
         return "SYSTEM"
     if failure.error_class in _USER_CLASSES:
         return "USER"
-    # Python code in a Spark job is the user's own.
     is_of_user = name.removeprefix("Spark") in _USER_TYPES or state in _USER_STATES
-    if is_of_user or "Traceback (most recent call last)" in text or _RAISED_BY_QUERY.search(text):
+    if is_of_user or _RAISED_BY_QUERY.search(text) or _BROKEN_DATA.search(text):
         return "USER"
-    return "UNKNOWN"
+    # Python code in a Spark job is the user's own; but it may only pass on what Java has thrown.
+    raised = innermost_error(text)
+    return "USER" if raised and raised.passed_on is None else "UNKNOWN"

@@ -38,12 +38,18 @@ _TERMINATED = re.compile(
     r"(?=(?: SQLSTATE: XXKST)?\n=== Streaming Query ===|\Z)",
     re.DOTALL,
 )
+# They say that it failed, not why: that is in what caused them.
+_SAYS_NOTHING = re.compile(
+    r"[^\n]{0,200}\[(?:FAILED_READ_FILE|WRITING_JOB_ABORTED)\b|[^\n]{0,200}: Exception thrown in awaitResult"
+)
 _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
 _MOST_CAUSES = 10
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 # Spark 4 says where a DataFrame's expression is from: '"cast" was called from', and then the place on a line.
 _EXPRESSION = re.compile(r'" was called from\n(?P<file>[^\n]{1,1000}):(?P<line>\d{1,9})(?:\n|$)')
 _CALL_SITE = re.compile(r"[\w.<>]{1,100} at (?P<file>[^\n]{1,1000}):(?P<line>\d{1,9})")
+# The last is in threads that a task has begun, too, such as one that a ForeachWriter in Python is fed by.
+_OF_TASKS = ("Lost task", "Executor$TaskRunner", "\tat org.apache.spark.api.python.BasePythonRunner$")
 _OF_PYTHON = (".py", "/", "\\", ">")
 _SQL_STATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})")
 _CANCELLED = re.compile(r"(?:\[SPARK_JOB_CANCELLED\]|Job \d+ (?:was )?cancelled)")
@@ -80,7 +86,9 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         if exception_type.startswith("pyspark.errors."):  # raised by PySpark in the driver
             condition = _ERROR_CLASS.match(message) or condition
     else:
-        (exception_type, message), code = _java_error(thrown), users_expression(thrown)
+        exception_type, message = _java_error(thrown)
+        # What called Java is further from it than the expression that failed there.
+        code = users_expression(thrown) or (raised.place if raised else None)
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
@@ -129,7 +137,7 @@ def place_of_call_site(short: object) -> CodePlace | None:
 def thrown_by_task(failure: Failure) -> bool:
     """Return whether it was thrown by a task on an executor rather than by the driver."""
     text = failure.stacktrace or ""
-    return "Lost task" in text or "Executor$TaskRunner" in text
+    return any(part in text for part in _OF_TASKS)
 
 
 def _place(match: re.Match[str]) -> CodePlace | None:
@@ -141,7 +149,10 @@ def _place(match: re.Match[str]) -> CodePlace | None:
 
 def _java_error(text: str) -> tuple[str | None, str]:
     exception_type, message = _java_head(text)
-    return exception_type, message or (_cause(text) if exception_type else "")
+    cause = _cause(text) if _SAYS_NOTHING.match(text) or (exception_type and not message) else ""
+    if not (message and cause):
+        return exception_type, message or cause
+    return exception_type, f"{_clean(message).rstrip('. :')}: {cause}"
 
 
 def _java_head(text: str) -> tuple[str | None, str]:

@@ -109,7 +109,7 @@ class SparkJobListener:
         failure = None
         status = JobStatus.FINISHED
         if result.get("Result") != "JobSucceeded":
-            failure = _with_class(parse_json_exception(result.get("Exception") or {}), job.failed_stage)
+            failure = _completed(parse_json_exception(result.get("Exception") or {}), job.failed_stage)
             status = JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
         self._context.work.count(f"{status.value.lower()}Jobs")
         if failure is not None and status is JobStatus.FAILED:
@@ -167,8 +167,25 @@ class SparkJobListener:
         return group
 
 
-def _with_class(failure: Failure, failed: FailedStage | None) -> Failure:
-    """Return a failure with the class that a task threw: Spark 4 passes on only what the exception says."""
-    if failed is None or failure.exception_type or failure.message != failed.failure.message:
+_CAUSED_BY = "\nCaused by: "
+
+
+def _completed(failure: Failure, failed: FailedStage | None) -> Failure:
+    """Return a failure with the class and the cause that a task told.
+
+    Spark 4 passes on no more than what its exception says.
+    """
+    told = failed.failure.message if failed is not None else ""
+    said = failure.message
+    if failed is None or not (told == said or (said and told.startswith(said.rstrip(".") + ": "))):
         return failure
-    return replace(failure, exception_type=failed.failure.exception_type)
+    return replace(
+        failure,
+        message=told,
+        exception_type=failure.exception_type or failed.failure.exception_type,
+        stacktrace=failed.failure.stacktrace if _tells_more(failed.failure, failure) else failure.stacktrace,
+    )
+
+
+def _tells_more(failure: Failure, other: Failure) -> bool:
+    return _CAUSED_BY in (failure.stacktrace or "") and _CAUSED_BY not in (other.stacktrace or "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
+from spark_events.jvm.janino import QUERIES, new
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
 from spark_events.listeners.record_fields import (
     APP_ID,
@@ -145,10 +147,7 @@ class DriverState:
 
     def running_queries(self, now_ms: int) -> Iterator[Record]:
         """Yield a QueryStarted for each streaming query that runs already."""
-        active = self._active_queries()
-        if active is None:
-            return
-        for query in list(active.values()):
+        for query in self._queries.running():
             ids = {"id": query.id().toString(), RUN_ID: query.runId().toString()}
             details = {"name": query.name(), "time": now_ms, FOUND_RUNNING: True}
             yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
@@ -164,10 +163,7 @@ class DriverState:
             return record
 
     def _query_details(self, record: Record) -> Record:
-        active = self._active_queries()
-        if active is None:
-            return {}
-        query = active.get(self._jvm.java.util.UUID.fromString(record["id"]))
+        query = self._queries.withId(record["id"])
         if query is None:  # it has ended already: unless the program has stopped it, it has reached its end
             return {"bounded": True}
         trigger = query.trigger().toString()
@@ -186,10 +182,10 @@ class DriverState:
             return None
         return resumed_after(self._jvm, query, started_ms)
 
-    def _active_queries(self) -> Any:
-        """Return Spark's map of streaming queries by id; None if there is no SQL session yet."""
-        session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
-        return session.get().sharedState().activeStreamingQueries() if session.isDefined() else None
+    @cached_property
+    def _queries(self) -> Any:
+        """``StreamingQueries.java``, which is compiled the first time."""
+        return new(self._gateway, QUERIES.load(self._jvm, "StreamingQueries"))
 
 
 _CLEARLY_OLDER_MS = 10_000
