@@ -12,7 +12,7 @@ from tests.support.file_log import file_events, of_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.extended]
 PROGRAM = """
-import sys, threading, time
+import functools, sys, threading, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 import spark_events
@@ -74,6 +74,16 @@ for name, stops in (("gone", False), ("stopped and gone", True)):
     gone.set()
     while spark.streams.active:
         time.sleep(0.05)
+
+# As those of a Spark Connect server may, it shares no state with the other one, and so has queries of its own.
+java = functools.reduce(getattr, spark._jsparkSession.getClass().getName().split("."), spark._jvm)
+other = SparkSession(spark.sparkContext, java(spark._jsc.sc(), spark._jvm.java.util.HashMap()))
+for name, trigger in (("of another", {"processingTime": "1 hour"}), ("continuous", {"continuous": "1 second"})):
+    rate = other.readStream.format("rate").option("numPartitions", 1).load()
+    query = rate.writeStream.queryName(name).format("noop").trigger(**trigger).start()
+    while "Waiting for next trigger" not in query.status["message"] and "epoch 2" not in query.status["message"]:
+        time.sleep(0.05)
+    query._jsq.stop()
 spark.stop()
 attachment.wait_closed()
 """
@@ -100,4 +110,6 @@ def test_how_they_end(tmp_path: Path) -> None:
         "gone": "FINISHED",
         "stopped and gone": "CANCELED",
         "stopped in Java": "FINISHED" if has_committed else "CANCELED",
+        "of another": "CANCELED",
+        "continuous": "CANCELED",
     }

@@ -43,6 +43,20 @@ def test_work_of_the_application() -> None:
     feed.end()
 
 
+def test_a_cancelled_stage_has_not_failed() -> None:
+    """Nor has it finished: neither with its job, nor with its application."""
+    names = ("finishedStages", "failedStages", "canceledStages")
+    feed = Feed(extra=SHOWN)(r.application_start(), r.job_start(0, 7), r.stage("Submitted", 1))
+    cancelled = "Job 7 cancelled part of cancelled job group nightly"
+    feed(r.stage("Completed", 2, reason=cancelled))
+    assert list(of(feed, "app.job.7.", *names[:2]).values()) == [0, 0]
+    feed(r.job_end(3, 7, message=cancelled))
+    assert list(of(feed, "app.", *names).values()) == [0, 0, 1]
+    feed(r.job_start(4, 8, (1,)), r.stage("Submitted", 5, 1), r.application_end(6))
+    assert list(of(feed, "app.", *names).values()) == [0, 0, 2]
+    feed.end()
+
+
 def test_jobs_and_stages_that_take_time_have_series_of_their_own() -> None:
     """They come after ``job.min-duration``, and leave ``ended.retention`` after the end."""
     feed = Feed(extra={"spark.metrics.job.min-duration": "10s", "spark.metrics.ended.retention": "60s"})

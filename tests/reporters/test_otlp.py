@@ -530,6 +530,32 @@ def test_headers_are_sent_and_not_shown(
     assert "s3cr3t" not in repr(vars(vars(reporter)["_transport"]))
 
 
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize("value", ["s3cr3t\nof two lines", "sécret"])
+def test_a_header_that_cannot_be_sent_costs_no_records(
+    backend: Backend, protocol: str, value: str, tmp_path: Path
+) -> None:
+    """As no other wrong token does: they are sent once its file is mended. Nothing is said of a destination."""
+    file = tmp_path / "token"
+    file.write_text(value)
+    conf = config(getattr(backend, protocol), protocol, exporter__headers=f"x-token:file:{file}")
+    reporter = OtlpEventReporterFactory().create(conf)
+    records = outbox_of(reporter)
+    reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
+    with pytest.raises(
+        RetryLater, match=r"exporter\.headers: the value of 'x-token' has a line feed"
+    ) as caught:
+        reporter.send(records, b"")
+    file.write_text("right")
+    reporter.send(records, b"")
+    reporter.close()
+
+    assert caught.value.tries is None
+    assert "answered" not in str(caught.value)
+    assert "cr" not in str(caught.value)
+    assert [request.headers["x-token"] for request in backend.requests] == ["right"]
+
+
 def test_headers_of_the_environment(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """OTEL_EXPORTER_OTLP_HEADERS counts where no headers are configured, and that of logs before it."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-a=1")

@@ -103,3 +103,11 @@ def test_one_without_the_other(pki: Pki, protocol: str, missing: str) -> None:
     }
     with pytest.raises(ConfigError, match=f"{missing}: missing"):
         OtlpEventReporterFactory().create(config("https://x", protocol, **options))
+
+
+def test_a_collector_that_wants_tls_has_refused_nothing(secured: Collector) -> None:
+    """It answers 400, as to what it never takes; but it has not seen the request."""
+    plain = secured.http.replace("https://", "http://")
+    with pytest.raises(RetryLater, match=r"it expects TLS \(see exporter\.endpoint: https://") as caught:
+        send_one(config(plain, "http"))
+    assert caught.value.tries is None

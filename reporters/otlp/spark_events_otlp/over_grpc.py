@@ -135,7 +135,7 @@ class GrpcTransport(OtlpTransport):
             return RetryLater(f"{reason} ({_HINTS[code]})")
         if code in _UNCLEAR:
             return RetryLater(reason, retry_info_ms(error), tries=TRIES_OF_UNCLEAR)
-        if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake", details):
+        if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake|TSI_|hostname verification", details):
             reason += " (a TLS problem; see exporter.certificate, exporter.client.certificate)"
         return RetryLater(reason, retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from typing import Any
 
 import requests
@@ -22,6 +23,8 @@ _HINTS = {
     405: "see exporter.endpoint",
     407: "the proxy requires authentication",
 }
+_WANTS_TLS = re.compile(r"(?i)HTTP request (?:to an HTTPS server|was sent to HTTPS port)", re.ASCII)
+"""What servers in Go, such as the collector, and nginx say to a client that speaks no TLS."""
 _PROTOBUF, _OF_PAGES = "application/x-protobuf", "text/html"
 
 
@@ -108,6 +111,8 @@ class HttpTransport(OtlpTransport):
             return RetryLater(f"{reason} ({_HINTS.get(code, 'see exporter.endpoint')})", after_ms)
         if code >= 500:
             return RetryLater(reason, after_ms, tries=TRIES_OF_UNCLEAR)
+        if _WANTS_TLS.search(answer.text[:LONGEST_REASON]):
+            return RetryLater(f"{reason}: it expects TLS (see exporter.endpoint: https://…)")
         return Refused(reason)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import abc
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spark_events.api import PartlyRefused, Secret, url_without_secrets
+from spark_events.api import PartlyRefused, RetryLater, Secret, url_without_secrets
 from spark_events_otlp.signals import Signal
 
 logger = logging.getLogger("spark_events.otlp")
@@ -17,6 +18,9 @@ TRIES_OF_UNCLEAR = 10
 """How often a request is sent that the destination breaks on, before its records count as refused."""
 LONGEST_REASON = 1_000
 """How much of what a destination says is passed on, in characters."""
+# What gRPC sends, and what all servers of HTTP take.
+_HEADER_NAME = re.compile(r"[-\w.]{1,256}", re.ASCII)
+_HEADER_VALUE = re.compile(r"[ -~]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,23 @@ class Endpoint:
     tls: TlsFiles
 
     def reveal_headers(self) -> dict[str, str]:
-        """Return the headers as they go on the wire."""
-        return {key.lower(): value.reveal() for key, value in self.headers.items()}
+        """Return the headers as they go on the wire.
+
+        Raises:
+            RetryLater: a name or a value cannot be sent: its variable or its file may yet be mended.
+        """
+        revealed = {}
+        for key, value in self.headers.items():
+            revealed[key.lower()] = text = value.reveal()
+            if not _HEADER_NAME.fullmatch(key):
+                said = f"{key!r} is no name of a header; expected letters, digits, '-', '_' and '.'"
+                raise RetryLater(f"exporter.headers: {said}")
+            if not _HEADER_VALUE.fullmatch(text):
+                said = "has a line feed, or another character that is no printable ASCII"
+                raise RetryLater(
+                    f"exporter.headers: the value of {key!r} {said}; nothing is sent until it is mended"
+                )
+        return revealed
 
 
 class OtlpTransport(abc.ABC):

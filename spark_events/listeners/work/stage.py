@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from spark_events.api import Event, Failure, MetricGroup
+from spark_events.api import Event, Failure, JobStatus, MetricGroup
 from spark_events.listeners import spark_records
 from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
-from spark_events.listeners.failures.failures import parse_failure, unless_cancelled
+from spark_events.listeners.failures.failures import parse_failure, unless_cancelled, was_cancelled
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
@@ -107,17 +107,19 @@ class StageListener:
             return
         self._note_end(key)
         attempt = self._attempts.pop(key, None)
+        is_known = attempt is not None
         if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
             begun_ms = int(info.get("Submission Time") or time_ms)
             work = StageWork(int(info.get("Number of Tasks") or 0))
             attempt = _Attempt(begun_ms, job, job.of_query if job else {}, work)
-        elif attempt.job is not None:
-            attempt.job.work.completed(bool(reason))
         failed = self._failure(key, str(reason), attempt.submitted_ms) if reason else None
         failure = failed.failure if failed else None
+        status = _status(failure)
+        if is_known and attempt.job is not None:
+            attempt.job.work.completed(status)
         attempt.work.active = 0  # tasks of a failed attempt may run on for a while, in vain
-        self._context.work.completed(key, failure is not None)
+        self._context.work.completed(key, status)
         self._python.stage_completed(info, attempt.of_query)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
@@ -135,14 +137,14 @@ class StageListener:
 
     def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """End the attempts that still ran when the application ended."""
-        failure = outcome_of(record, self._context.settings.stop_signals).failure
+        outcome = outcome_of(record, self._context.settings.stop_signals)
         for key, attempt in list(self._attempts.items()):
             del self._attempts[key]
             attempt.work.active = 0
-            self._context.work.completed(key, failure is not None)
+            self._context.work.completed(key, outcome.of_what_ran)
             self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
             self._series.ended(key, time_ms)
-            self._span(key, attempt, {}, time_ms, failure)
+            self._span(key, attempt, {}, time_ms, outcome.failure)
         self._failed.clear()
 
     def on_tasks(self, record: StageTasksRecord, time_ms: int) -> None:
@@ -258,6 +260,12 @@ class StageListener:
         stage, attempt = key
         query_name = of_query.get("query_name", "")
         return Entity("stage", f"{stage}.{attempt}", f"stage {stage}.{attempt}", query_name)
+
+
+def _status(failure: Failure | None) -> JobStatus:
+    if failure is None:
+        return JobStatus.FINISHED
+    return JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
 
 
 def _key(info: Mapping[str, Any]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from spark_events.api import Counter, MetricGroup
+from spark_events.api import Counter, JobStatus, MetricGroup
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.record_types import SQLExecutionEndRecord
@@ -137,11 +137,11 @@ class JobWork:
         self._attempts.append(work)
         self.active_stages += 1
 
-    def completed(self, failed: bool) -> None:
-        """Called when a stage attempt has ended."""
+    def completed(self, status: JobStatus) -> None:
+        """Called when a stage attempt has ended: FINISHED, FAILED, or CANCELED with its job."""
         self.active_stages -= 1
-        self.failed_stages += failed
-        self.finished_stages += not failed
+        self.failed_stages += status is JobStatus.FAILED
+        self.finished_stages += status is JobStatus.FINISHED
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
@@ -166,6 +166,7 @@ _COUNTS = {
     "failedTasks": ("{task}", "Tasks that failed."),
     "finishedStages": ("{stage}", "Stage attempts that have finished."),
     "failedStages": ("{stage}", "Stage attempts that failed."),
+    "canceledStages": ("{stage}", "Stage attempts that were cancelled, with their jobs."),
     "finishedJobs": ("{job}", "Spark jobs that have finished."),
     "failedJobs": ("{job}", "Spark jobs that failed."),
     "canceledJobs": ("{job}", "Spark jobs that were cancelled."),
@@ -206,10 +207,10 @@ class ApplicationWork(Timeless):
         """Called when a stage attempt begins."""
         self._running[attempt] = work
 
-    def completed(self, attempt: object, failed: bool) -> None:
-        """Called when a stage attempt has ended."""
+    def completed(self, attempt: object, status: JobStatus) -> None:
+        """Called when a stage attempt has ended: FINISHED, FAILED or CANCELED."""
         if self._running.pop(attempt, None) is not None:
-            self.count("failedStages" if failed else "finishedStages")
+            self.count(f"{status.value.lower()}Stages")
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to one of the counts."""
