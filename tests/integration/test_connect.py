@@ -77,3 +77,33 @@ def test_a_client_that_ends_without_stop(tmp_path: Path, java: str) -> None:
     events = run(tmp_path, "leave")
     assert "FAILED" in statuses(of_query(events, "bad"), "query")
     assert statuses(of_query(events, "early"), "query") == ["CREATED", "RUNNING"]
+
+
+OWN_SERVER = """
+import sys
+from pyspark.sql import SparkSession
+import spark_events
+spark = SparkSession.builder.getOrCreate()
+print(type(spark).__module__, spark_events.attach(spark))
+rate = spark.readStream.format("rate").load()
+query = rate.writeStream.queryName("orders").format("noop").trigger(availableNow=True).start()
+query.awaitTermination()
+spark.stop()
+"""
+
+
+def test_a_session_of_the_driver_that_is_attached(tmp_path: Path, java: str) -> None:
+    """PySpark can start a server in the program's own driver, which ``run`` attaches to: it is not told twice."""
+    script = tmp_path / "own_server.py"
+    script.write_text(OWN_SERVER)
+    conf = {
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": str(tmp_path / "events"),
+    }
+    more = {"SPARK_API_MODE": "connect"}
+    app = App(cli("run", "--master", "local[2]", str(script)), conf, tmp_path, more=more).end(120)
+
+    assert "pyspark.sql.connect" in app.out
+    assert "<Attachment to session" not in app.out
+    assert len(list((tmp_path / "events").glob("*.jsonl"))) == 1
+    assert statuses(of_query(file_events(tmp_path / "events"), "orders"), "query")[-1] == "FINISHED"

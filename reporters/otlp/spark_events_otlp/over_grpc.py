@@ -30,6 +30,7 @@ _LARGEST_ANSWER = (4 << 20) - 3
 """In bytes; not gRPC's default, for what a destination passes on of a call of its own has that."""
 _OF_HTTP = re.compile(r"Received http2 header with status: (\d+)", re.ASCII)
 _HTTP_TOO_LARGE, _HTTP_BROKEN = 413, 500
+_OF_TLS = re.compile(r"(?i)ssl|tls|certificate|handshake|tsi_|hostname verification", re.ASCII)
 _NO_STATUS = ("Stream removed", "No status received")
 """How gRPC's details begin where something answered that is no server of gRPC, such as a proxy."""
 _STATUS_KEY = "grpc-status-details-bin"
@@ -135,7 +136,7 @@ class GrpcTransport(OtlpTransport):
             return RetryLater(f"{reason} ({_HINTS[code]})")
         if code in _UNCLEAR:
             return RetryLater(reason, retry_info_ms(error), tries=TRIES_OF_UNCLEAR)
-        if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake|TSI_|hostname verification", details):
+        if code == "UNAVAILABLE" and _OF_TLS.search(details):
             reason += " (a TLS problem; see exporter.certificate, exporter.client.certificate)"
         return RetryLater(reason, retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
 

@@ -262,7 +262,13 @@ def _attach(target: AttachTarget, given: Mapping[str, str], strict: bool) -> Att
         attachment._check_asked_for(given, strict)
         return attachment
     try:
-        attachment = _start(target, {**target.conf(), **given}, strict)
+        conf = target.conf()
+        # A session of Spark Connect may be of a server that is this process's own driver, attached as such.
+        driver = _attachments.get(target.application(conf).id)
+        if driver is not None and driver.active:
+            driver._check_asked_for(given, strict)
+            return driver
+        attachment = _start(target, {**conf, **given}, strict)
     except (ConfigError, TypeError):
         raise
     except Exception:
