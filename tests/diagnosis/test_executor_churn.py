@@ -1,4 +1,4 @@
-"""The rule about executors that are lost again and again."""
+"""The rule about executors that are lost again and again, or the only one."""
 
 from __future__ import annotations
 
@@ -54,6 +54,38 @@ def test_what_the_exit_code_says() -> None:
         "cores for 20.0 s in all"
     )
     assert "spark.executor.memoryOverhead" in issue.advice
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_the_only_executor(others: int) -> None:
+    """Without it, stages stand still: 40 s, and half of its tasks' 40 s on two cores. Beside others, it is no rule."""
+    rule = ExecutorChurn()
+    for number in range(1 + others):
+        rule.added(str(number), 2, 0)
+    rule.stage_begun((0, 0), 0)
+    rule.lost("0", "worker lost", 10 * S)
+    rule.added("2", 2, 50 * S)
+    assert rule.takes_failures(stage(2, 0)) == (not others)
+    issue = rule.issue()
+    if others:
+        assert issue is None
+        return
+    assert issue is not None
+    assert issue.lost_ms == 60 * S
+    assert issue.sentence == (
+        "the only executor was lost (worker lost): tasks that had run for 40.0 s began again, and until another "
+        "came, stages missed cores for 1 min 20 s in all"
+    )
+
+
+def test_the_only_executor_while_nothing_runs() -> None:
+    """Nobody misses it."""
+    rule = ExecutorChurn()
+    rule.added("0", 2, 0)
+    rule.lost("0", "worker lost", 10 * S)
+    rule.added("1", 2, 50 * S)
+    rule.stage_begun((0, 0), 50 * S)
+    assert rule.issue() is None
 
 
 def test_failures_of_a_stage_that_began_after_the_losses() -> None:

@@ -128,6 +128,18 @@ def test_each_part() -> None:
     }
 
 
+def test_a_stage_that_has_lost_its_only_executor_waits() -> None:
+    """Whatever its tasks did before and after that, they do nothing then."""
+    lost = (r.executor("Removed", 20 * S), r.executor("Added", 60 * S, "2"))
+    records = (r.executor("Added", 0), *lost, *completed(0, 0, 100 * S, [30 * S] * 4))
+    booked = timeline(r.application_start(), *records, r.application_end(100 * S)).booked()
+    assert {account: ms for account, ms in booked.time_ms.items() if ms} == {
+        WAITING: 40 * S,
+        COMPUTING: 30 * S,
+        IDLE: 30 * S,
+    }
+
+
 def test_a_stage_that_runs_again_is_repeated() -> None:
     again = completed(0, 50 * S, 100 * S, [50 * S] * 2)
     for record in again:

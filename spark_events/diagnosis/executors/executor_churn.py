@@ -1,4 +1,4 @@
-"""The rule about executors that are lost again and again: tasks begin anew, and cores are missing."""
+"""The rule about lost executors, several or the only one: tasks begin anew, and stages miss cores."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ _MOST_ROUNDS, _EVEN = 10, 1.5
 _WHAT_OF = (
     "Their ExecutorLostEvents, and their logs, say what they died of: give them more memory if that was it."
 )
+_WHAT_OF_ONE = (
+    "Its ExecutorLostEvent, and its log, say what it died of: give executors more memory if that was it."
+)
 _ABOVE_LIMIT = (
     "Exit code 137 is a SIGKILL, as containers send it above their memory limit: raise "
     "spark.executor.memoryOverhead, in which Python has its memory, too, or let fewer tasks run at once "
@@ -32,6 +35,7 @@ class ExecutorChurn:
         self._most_cores = 0
         self._stages: set[tuple[int, int]] = set()
         self._last_ms = self._busy_ms = 0
+        self._stood_still_ms = 0
         # Of those that were lost and not replaced: for how long stages had run by then, and their cores.
         self._missed: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_MISSED)
@@ -50,8 +54,8 @@ class ExecutorChurn:
 
     @property
     def is_churn(self) -> bool:
-        """Whether executors were lost more than once."""
-        return self._losses >= _LEAST_LOSSES
+        """Whether executors were lost more than once, or none was left for stages that ran."""
+        return self._losses >= _LEAST_LOSSES or self._stood_still_ms > 0
 
     def added(self, executor: str, cores: int, time_ms: int) -> None:
         """Called when an executor was added; it takes the place of the one that was lost first.
@@ -131,19 +135,22 @@ class ExecutorChurn:
         return max(0, measured.last_ms - measured.first_ms - rounds * run.total // measured.tasks)
 
     def issue(self) -> Issue | None:
-        """Return what that has cost so far; None if at most one was lost."""
+        """Return what that has cost so far; None if no more than one was lost, and others were left."""
         if not self.is_churn or not self._most_cores:
             return None
+        lost, others, what_of = f"the only executor was lost ({self._last})", "another", _WHAT_OF_ONE
+        if self._losses > 1:
+            lost, others = f"{self._losses} executors were lost, the last one: {self._last}", "others"
+            what_of = _WHAT_OF
         began_again = f"tasks that had run for {duration(self._failed_ms)} began again, and "
         return Issue(
             EXECUTOR_CHURN,
             EXECUTOR_CHURN,
             (self._missing_core_ms + self._failed_ms) // self._most_cores + self._rounds_ms,
             None,
-            f"{self._losses} executors were lost, the last one: {self._last}: "
-            f"{began_again * (self._failed_ms > 0)}until others came, stages missed cores for "
+            f"{lost}: {began_again * (self._failed_ms > 0)}until {others} came, stages missed cores for "
             f"{duration(self._missing_core_ms)} in all",
-            f"{_ABOVE_LIMIT if self._any_killed else _WHAT_OF} Against preemption and spot instances, "
+            f"{_ABOVE_LIMIT if self._any_killed else what_of} Against preemption and spot instances, "
             "spark.decommission.enabled moves what they have.",
             evidence={
                 "executors.lost": self._losses,
@@ -156,5 +163,7 @@ class ExecutorChurn:
         if len(self._stages) > 1:
             self._beside_ms = max(time_ms, self._last_ms)
         if self._stages:
-            self._busy_ms += max(0, time_ms - self._last_ms)
+            passed_ms = max(0, time_ms - self._last_ms)
+            self._busy_ms += passed_ms
+            self._stood_still_ms += passed_ms if self._missed and not self._cores else 0
         self._last_ms = max(time_ms, self._last_ms)

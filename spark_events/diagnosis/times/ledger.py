@@ -140,6 +140,7 @@ class Ledger:
         changes = sorted(self._changes, key=_time_of)
         number = bisect_right(changes, until_ms, key=_time_of)
         self._changes = changes[number:]
+        self._state.without_cores = _times_without_cores(changes)
         self._before_ms = _add_up(changes[:number], self._state, self._sums, self._begin(begun_ms), until_ms)
 
     def booked(self, begun_ms: int, ended_ms: int) -> Booked:
@@ -153,14 +154,22 @@ class Ledger:
         """
         sums = _Sums(dict(self._sums.time_ms), dict(self._sums.core_ms))
         state = replace(self._state, running=dict(self._state.running))
-        before_ms = self._begin(begun_ms)
-        before_ms = _add_up(sorted(self._changes, key=_time_of), state, sums, before_ms, ended_ms)
+        changes = sorted(self._changes, key=_time_of)
+        state.without_cores = _times_without_cores(changes)
+        before_ms = _add_up(changes, state, sums, self._begin(begun_ms), ended_ms)
         sums.add(state, ended_ms - before_ms)
         whole_core_ms = round(math.fsum(sums.core_ms.values()))
         return Booked(_rounded(sums.time_ms, ended_ms - begun_ms), _rounded(sums.core_ms, whole_core_ms))
 
     def _begin(self, begun_ms: int) -> int:
         return begun_ms if self._before_ms is None else self._before_ms
+
+
+class _Running(NamedTuple):
+    """A stage whose tasks run, and for how long it has cores meanwhile, in ms."""
+
+    stage: StageRun
+    lasts_ms: int
 
 
 @dataclass(slots=True)
@@ -174,14 +183,17 @@ class _State:
     executions: int = 0
     queries: int = 0
     batches: int = 0
-    running: dict[int, StageRun] = field(default_factory=dict)
+    running: dict[int, _Running] = field(default_factory=dict)
+    without_cores: list[tuple[int, int]] = field(default_factory=list)
 
     def shares(self) -> dict[str, float]:
         """Return the share of each account in this moment; they add up to 1."""
+        if self.stages and self.known_executors and not self.cores:  # their tasks have gone with them
+            return {WAITING: 1.0}
         if self.running:
             return _shares(self.running.values(), self.cores)
         if self.stages:
-            return {WAITING if self.known_executors and not self.cores else SCHEDULING: 1.0}
+            return {SCHEDULING: 1.0}
         if self.jobs:
             return {QUERY: 1.0}
         if self.queries:
@@ -213,8 +225,19 @@ class _State:
         self.cores = number
 
     def run(self, stage: StageRun) -> None:
-        """Let the tasks of a stage begin."""
-        self.running[id(stage)] = stage
+        """Let the tasks of a stage begin, which are spread over the time in which it has cores."""
+        lasts_ms = 0
+        if stage.tasks is not None:
+            first_ms, last_ms = stage.tasks.first_ms, stage.tasks.last_ms
+            lasts_ms = (
+                last_ms
+                - first_ms
+                - sum(
+                    max(0, min(until_ms, last_ms) - max(since_ms, first_ms))
+                    for since_ms, until_ms in self.without_cores
+                )
+            )
+        self.running[id(stage)] = _Running(stage, max(1, lasts_ms))
 
     def rest(self, stage: StageRun) -> None:
         """Let them end."""
@@ -240,6 +263,18 @@ class _Sums:
 _Change = tuple[int, Callable[[_State, Any], None], Any]
 
 
+def _times_without_cores(changes: Iterable[_Change]) -> list[tuple[int, int]]:
+    """Return from when there are no cores, until there are some again, in ms since the epoch."""
+    times: list[tuple[int, int]] = []
+    since_ms = None
+    for time_ms, change, value in changes:
+        if change is _State.set_cores:
+            if since_ms is not None:
+                times.append((since_ms, time_ms))
+            since_ms = None if value else time_ms
+    return times
+
+
 def _time_of(change: _Change) -> int:
     return change[0]
 
@@ -254,15 +289,14 @@ def _add_up(changes: Iterable[_Change], state: _State, sums: _Sums, before_ms: i
     return before_ms
 
 
-def _shares(stages: Iterable[StageRun], cores: int) -> dict[str, float]:
+def _shares(stages: Iterable[_Running], cores: int) -> dict[str, float]:
     """Return how the cores are divided while the tasks of some stages run."""
     busy: dict[str, float] = {}
-    for stage in stages:
+    for stage, lasts_ms in stages:
         if stage.tasks is None:
             continue
-        lasted_ms = max(1, stage.tasks.last_ms - stage.tasks.first_ms)
         for account, time_ms in _accounts_of(stage, stage.tasks):
-            busy[account] = busy.get(account, 0.0) + time_ms / lasted_ms
+            busy[account] = busy.get(account, 0.0) + time_ms / lasts_ms
     whole = math.fsum(busy.values())  # ``sum`` of floats differs between versions of Python
     if not whole:
         return {UNKNOWN: 1.0}
