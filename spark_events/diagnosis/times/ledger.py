@@ -226,22 +226,18 @@ class _State:
 
     def run(self, stage: StageRun) -> None:
         """Let the tasks of a stage begin, which are spread over the time in which it has cores."""
-        lasts_ms = 0
-        if stage.tasks is not None:
-            first_ms, last_ms = stage.tasks.first_ms, stage.tasks.last_ms
-            lasts_ms = (
-                last_ms
-                - first_ms
-                - sum(
-                    max(0, min(until_ms, last_ms) - max(since_ms, first_ms))
-                    for since_ms, until_ms in self.without_cores
-                )
-            )
-        self.running[id(stage)] = _Running(stage, max(1, lasts_ms))
+        self.running[id(stage)] = _Running(stage, self._with_cores_ms(stage.tasks))
 
     def rest(self, stage: StageRun) -> None:
         """Let them end."""
         self.running.pop(id(stage), None)
+
+    def _with_cores_ms(self, tasks: TaskTimes | None) -> int:
+        if tasks is None:
+            return 1
+        first_ms, last_ms = tasks.first_ms, tasks.last_ms
+        without = (min(end_ms, last_ms) - max(begin_ms, first_ms) for begin_ms, end_ms in self.without_cores)
+        return max(1, last_ms - first_ms - sum(ms for ms in without if ms > 0))
 
 
 @dataclass(slots=True)
