@@ -175,13 +175,12 @@ def _completed(failure: Failure, failed: FailedStage | None) -> Failure:
 
     Spark 4 passes on no more than what its exception says.
     """
-    told = failed.failure.message if failed is not None else ""
-    said = failure.message
-    if failed is None or not (told == said or (said and told.startswith(said.rstrip(".") + ": "))):
+    message, whole = failure.message, failed.failure.message if failed is not None else ""
+    if failed is None or not (whole == message or whole.startswith(message.rstrip(".") + ": ")):
         return failure
     return replace(
         failure,
-        message=told,
+        message=whole,
         exception_type=failure.exception_type or failed.failure.exception_type,
         stacktrace=failed.failure.stacktrace if _tells_more(failed.failure, failure) else failure.stacktrace,
     )
