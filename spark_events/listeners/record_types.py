@@ -241,7 +241,7 @@ StageTasksRecord = TypedDict(
         "Failed": int,
         "First Launch Time": int,
         "Status": str | None,
-        "Thrown By Task": dict[str, str] | None,
+        "Thrown By Task": dict[str, str | None] | None,
         "Task Statistics": dict[str, Any],
         "Lagging Task": dict[str, Any],
     },

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import suppress
-from types import CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from spark_events.task.decorated import decorated, named_like
@@ -59,12 +59,8 @@ def _measured(function: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             note(error, called)
             raise
-        if type(returned) is GeneratorType:  # which has not begun to run
-            timed = times if began else None
-            return _measured_run(cast(Any, returned), timed, functools.partial(note, call=called))  # type: ignore[no-any-return]
-        if type(returned) is CoroutineType:
-            timed = times if began else None
-            return cast(R, _measured_wait(cast(Any, returned), timed, functools.partial(note, call=called)))
+        if (run := _RUNS.get(type(returned))) is not None:  # it has not begun to run
+            return cast(R, run(returned, times if began else None, functools.partial(note, call=called)))
         if began:
             times.update(time.perf_counter() - began)
         return returned
@@ -122,6 +118,43 @@ async def _measured_wait(
     if times is not None:
         times.update(time.perf_counter() - began)
     return returned
+
+
+async def _measured_steps(
+    generator: AsyncGenerator[Any, Any], times: TaskHistogram | None, note: Callable[[Exception], None]
+) -> Any:
+    """Run an asynchronous generator, as ``async for`` does.
+
+    Args:
+        times: takes how long all of its steps took together, in s; None does not measure that.
+        note: called with what it raises.
+    """
+    spent_s, sent = 0.0, None
+    try:
+        while True:
+            began = time.perf_counter()
+            try:
+                step = await generator.asend(sent)
+            finally:
+                spent_s += time.perf_counter() - began
+            sent = yield step
+    except (StopAsyncIteration, GeneratorExit) as end:  # at its own end, or if nobody wants the rest
+        if times is not None:
+            times.update(spent_s)
+        if isinstance(end, GeneratorExit):
+            raise
+    except Exception as error:
+        note(error)
+        raise
+    finally:
+        await generator.aclose()
+
+
+_RUNS: dict[type, Callable[..., Any]] = {
+    GeneratorType: _measured_run,
+    CoroutineType: _measured_wait,
+    AsyncGeneratorType: _measured_steps,
+}
 
 
 class _Timed(Generator[Any, Any, Any]):

@@ -6,6 +6,8 @@ import functools
 import inspect
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
@@ -43,17 +45,21 @@ class SpanOfTask:
 
     def __init__(self, name: str, others: tuple[Any, ...], attributes: dict[str, Any]) -> None:
         self._name, self._others, self._attributes = name, others, attributes
-        self._opened: list[_Opened | None] = []  # one may be begun again within itself
+        self._opened: list[_Opened | None] = []
 
     def __enter__(self) -> TaskSpan:
         leave_out("task.span", self._others)
         attributes = dict(self._attributes)
         opened = _open(taken(self._name, "name", attributes), attributes)
         self._opened.append(opened)
+        report = opened.report if opened else None
+        # Without those that earlier tasks of the worker have left open.
+        of_task = (pair for pair in _begun.get() if pair[1] is None or pair[1].report is report)
+        _begun.set((*of_task, (self, opened)))
         return TaskSpan({} if opened is None else opened.kept["attributes"])
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        opened = self._opened.pop()
+        opened = self._end()
         if opened is None:
             return
         if error is not None and type(error) is not GeneratorExit:  # of which nobody wants the rest
@@ -61,6 +67,19 @@ class SpanOfTask:
         opened.kept["end_ns"] = time.time_ns()
         opened.report.open.close(opened.kept["id"])
         leave_trace(opened.entered)
+
+    def _end(self) -> _Opened | None:
+        """Take what this has begun last, in this thread or coroutine: others may use it, too."""
+        begun = _begun.get()
+        for place in reversed(range(len(begun))):
+            if begun[place][0] is self:
+                _begun.set((*begun[:place], *begun[place + 1 :]))
+                opened = begun[place][1]
+                with suppress(ValueError):
+                    self._opened.remove(opened)
+                return opened
+        # What another thread has begun, as of a generator that this one closes.
+        return self._opened.pop() if self._opened else None
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Decorate a function: each of its calls has a span, or each run of its generators or coroutines."""
@@ -92,6 +111,19 @@ def _with_spans(name: Any, attributes: dict[str, Any], function: Callable[..., A
         async def wrapper(*arguments: Any, **named: Any) -> Any:
             with SpanOfTask(name, (), attributes):
                 return await function(*arguments, **named)
+
+    elif _is(inspect.isasyncgenfunction, function):
+
+        async def wrapper(*arguments: Any, **named: Any) -> Any:
+            with SpanOfTask(name, (), attributes):
+                steps, sent = function(*arguments, **named), None
+                try:
+                    while True:
+                        sent = yield await steps.asend(sent)
+                except StopAsyncIteration:
+                    return
+                finally:
+                    await steps.aclose()
 
     else:
 
@@ -133,6 +165,9 @@ class _Opened(NamedTuple):
     report: TaskReport
     kept: dict[str, Any]
     entered: Any
+
+
+_begun: ContextVar[tuple[tuple[SpanOfTask, _Opened | None], ...]] = ContextVar("begun_spans", default=())
 
 
 def _open(name: str, attributes: dict[str, Any]) -> _Opened | None:

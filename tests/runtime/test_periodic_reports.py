@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spark_events.api import Refused, RetryLater, Scheduled
 from spark_events.runtime.log_once import OnceLog
-from spark_events.runtime.workers.reporter_calls import PeriodicReports
+from spark_events.runtime.workers.inbox import Inbox, QueueBounds
+from spark_events.runtime.workers.reporter_calls import Backoff, Flusher, PeriodicReports
 from spark_events.runtime.workers.stats import ReporterAccount, ReporterStats
 
 
@@ -50,3 +53,33 @@ def test_a_refusal_is_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
     (record,) = caplog.records
     assert record.exc_info is None
     assert account.stats.refused.count == 3
+
+
+class IsBack(Scheduled):
+    """A reporter whose destination is away at first."""
+
+    def __init__(self) -> None:
+        self.is_away = True
+
+    def flush(self) -> None:
+        """It sends nothing with what it is told of."""
+
+    def report(self) -> None:
+        if self.is_away:
+            raise RetryLater("connection refused")
+
+
+def test_series_that_are_known_have_not_been_reported() -> None:
+    """They are with the first report that gets through: a destination that is away has not succeeded."""
+    account = ReporterAccount("metric reporter 'x'", OnceLog(), ReporterStats())
+    reporter: Any = IsBack()
+    reports = PeriodicReports(reporter, 1, account)
+    inbox = Inbox(QueueBounds(10, 1 << 20), account.stats)
+    flusher = Flusher(reporter, inbox, Backoff(), account, reports.note)
+    list(flusher.flush(240))
+    reports.report()
+    assert (account.stats.reported.count, account.stats.last_success_ms) == (0, None)
+    reporter.is_away = False
+    reports.report()
+    assert account.stats.reported.count == 240
+    assert account.stats.last_success_ms

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -502,6 +502,83 @@ def test_a_span_that_is_left_open_has_no_part_in_the_next_task(worker: Worker) -
         pass
     (span,) = worker.end_task()["spans"]
     assert span["parent"] is None
+
+
+def test_spans_of_asynchronous_generators(worker: Worker) -> None:
+    """Each lasts until its generator ends, or is closed, and has what that raises; what is sent arrives."""
+
+    @task.span("read")
+    async def read(count: int) -> AsyncGenerator[int, int]:
+        for number in range(count):
+            await asyncio.sleep(0.02)
+            assert (yield number) in (None, 7)
+        raise ValueError("no more")
+
+    async def run() -> None:
+        with pytest.raises(ValueError, match="no more"):
+            [each async for each in read(2)]
+        steps = read(9)
+        assert [await steps.asend(None), await steps.asend(7)] == [0, 1]
+        await steps.aclose()
+
+    asyncio.run(run())
+    failed, closed = worker.end_task()["spans"]
+    assert failed["error"] == ("ValueError", "no more")
+    assert "error" not in closed
+    assert all(span["end_ns"] - span["start_ns"] > 30_000_000 for span in (failed, closed))
+
+
+def test_a_span_that_several_use_at_once(worker: Worker) -> None:
+    """Each ends its own, however they overlap."""
+    shared = task.span("shared")
+
+    async def use(number: int, pause_s: float) -> None:
+        with shared as span:
+            span.set_attribute("number", number)
+            await asyncio.sleep(pause_s)
+            if number == 1:
+                raise ValueError("only 1")
+
+    async def use_all() -> None:
+        await asyncio.gather(use(1, 0.01), use(2, 0.1), return_exceptions=True)
+
+    asyncio.run(use_all())
+    first, second = worker.end_task()["spans"]
+    assert (first["attributes"], first["error"]) == ({"number": 1}, ("ValueError", "only 1"))
+    assert (second["attributes"], "error" in second) == ({"number": 2}, False)
+    assert first["end_ns"] < second["end_ns"]
+
+
+def test_a_span_that_another_thread_ends(worker: Worker) -> None:
+    """As of a generator that it closes."""
+    span = task.span("read")
+    span.__enter__()
+    thread = threading.Thread(target=span.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    assert [span["name"] for span in worker.end_task()["spans"]] == ["read"]
+
+
+def test_measured_asynchronous_generators(worker: Worker) -> None:
+    """As generators are: by the time of all steps, and with what they raise."""
+
+    @task.measured
+    async def read(count: int) -> AsyncGenerator[int, None]:
+        for number in range(count):
+            await asyncio.sleep(0.02)
+            yield number
+        if count == 3:
+            raise ValueError("no more")
+
+    async def run() -> None:
+        assert [each async for each in read(2)] == [0, 1]
+        with pytest.raises(ValueError, match="no more"):
+            [each async for each in read(3)]
+
+    asyncio.run(run())
+    metrics = {name: value for _, name, _, value in worker.end_task()["metrics"]}
+    assert (metrics["udf_calls"], metrics["udf_exceptions"]) == (2, 1)
+    assert metrics["udf_processing_time"][0] > 0.03
 
 
 def test_measured_coroutines(worker: Worker) -> None:

@@ -27,7 +27,7 @@ _FAILED_TOO_OFTEN = re.compile(
 )
 # Spark's file writer wraps what the first partition throws, and, in the others, what follows the first row.
 _WRITE_FAILED = re.compile(
-    r"org\.apache\.spark\.SparkException: (?:\[TASK_WRITE_FAILED\] )?Task failed while writing rows"
+    r"(?:org\.apache\.spark\.SparkException: )?(?:\[TASK_WRITE_FAILED\] )?Task failed while writing rows"
     r".*?\nCaused by: (?P<inner>.*)",
     re.DOTALL,
 )
@@ -40,9 +40,11 @@ _TERMINATED = re.compile(
 )
 # They say that it failed, not why: that is in what caused them.
 _SAYS_NOTHING = re.compile(
-    r"[^\n]{0,200}\[(?:FAILED_READ_FILE|WRITING_JOB_ABORTED)\b|[^\n]{0,200}: Exception thrown in awaitResult"
+    r"[^\n]{0,200}\[(?:FAILED_READ_FILE|WRITING_JOB_ABORTED)\b"
+    r"|[^\n]{0,200}: (?:Exception thrown in awaitResult|Encountered error while reading file)"
 )
 _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
+CAUSED_BY = "\nCaused by: "
 _MOST_CAUSES = 10
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 # Spark 4 says where a DataFrame's expression is from: '"cast" was called from', and then the place on a line.
@@ -152,18 +154,20 @@ def _java_error(text: str) -> tuple[str | None, str]:
     cause = _cause(text) if _SAYS_NOTHING.match(text) or (exception_type and not message) else ""
     if not (message and cause):
         return exception_type, message or cause
-    return exception_type, f"{_clean(message).rstrip('. :')}: {cause}"
+    return exception_type, f"{_clean(message).removesuffix('Details:').rstrip('. :')}: {cause}"
 
 
 def _java_head(text: str) -> tuple[str | None, str]:
-    head = text.split("\n\tat ", 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
+    head = (
+        text.split("\n\tat ", 1)[0].split(CAUSED_BY, 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
+    )
     match = _JAVA_HEADER.fullmatch(head)
     return (match.group("type"), match.group("message") or "") if match else (None, head)
 
 
 def _cause(text: str) -> str:
     """Return what caused an exception that says nothing, such as a FetchFailedException."""
-    for cause in text.split("\nCaused by: ", _MOST_CAUSES + 1)[1 : _MOST_CAUSES + 1]:
+    for cause in text.split(CAUSED_BY, _MOST_CAUSES + 1)[1 : _MOST_CAUSES + 1]:
         exception_type, message = _java_head(cause)
         if message:
             return ": ".join(filter(None, ((exception_type or "").rsplit(".", 1)[-1], _clean(message))))

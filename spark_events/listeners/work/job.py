@@ -14,6 +14,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
 from spark_events.listeners.failures.failures import (
+    CAUSED_BY,
     parse_json_exception,
     thrown_by_task,
     was_cancelled,
@@ -167,24 +168,14 @@ class SparkJobListener:
         return group
 
 
-_CAUSED_BY = "\nCaused by: "
-
-
 def _completed(failure: Failure, failed: FailedStage | None) -> Failure:
     """Return a failure with the class and the cause that a task told.
 
     Spark 4 passes on no more than what its exception says.
     """
-    message, whole = failure.message, failed.failure.message if failed is not None else ""
-    if failed is None or not (whole == message or whole.startswith(message.rstrip(".") + ": ")):
+    own, of_stage = failure.stacktrace or "", (failed.failure.stacktrace or "") if failed else ""
+    if failed is None or own.split("\n", 1)[0] != of_stage.split("\n", 1)[0]:
         return failure
-    return replace(
-        failure,
-        message=whole,
-        exception_type=failure.exception_type or failed.failure.exception_type,
-        stacktrace=failed.failure.stacktrace if _tells_more(failed.failure, failure) else failure.stacktrace,
-    )
-
-
-def _tells_more(failure: Failure, other: Failure) -> bool:
-    return _CAUSED_BY in (failure.stacktrace or "") and _CAUSED_BY not in (other.stacktrace or "")
+    _, caused_by, causes = of_stage.partition(CAUSED_BY)
+    stacktrace = own if CAUSED_BY in own else own + caused_by + causes
+    return replace(failed.failure, stacktrace=stacktrace, code=failure.code or failed.failure.code)

@@ -12,7 +12,7 @@ from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
-from spark_events.listeners.failures.failures import parse_failure, unless_cancelled, was_cancelled
+from spark_events.listeners.failures.failures import CAUSED_BY, parse_failure, unless_cancelled, was_cancelled
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
@@ -206,7 +206,10 @@ class StageListener:
             del self._ended[next(iter(self._ended))]
 
     def _failure(self, key: tuple[int, int], reason: str, begun_ms: int) -> FailedStage:
-        thrown, failure = self._thrown.pop(key, {}), parse_failure(reason)
+        thrown = self._thrown.pop(key, {})
+        # Since Spark 4, the stage's reason is what the exception says; what caused it is with the task.
+        causes = thrown.get("Causes") if CAUSED_BY not in reason else None
+        failure = parse_failure(reason + (causes or ""))
         if failure.exception_type is None:
             failure = replace(failure, exception_type=thrown.get("Class"))
         return FailedStage(failure, thrown.get("Fetched From"), begun_ms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
@@ -84,10 +84,26 @@ class Backoff:
 
 
 class Flusher:
-    """Flushes one reporter. Only its turns use this, except that others may close the backoff."""
+    """Flushes one reporter. Only its turns use this, except that others may close the backoff.
 
-    def __init__(self, reporter: Reporter, inbox: Inbox, backoff: Backoff, account: ReporterAccount) -> None:
+    Args:
+        reporter: it.
+        inbox: what it is given comes from there.
+        backoff: the pauses between tries.
+        account: its counts.
+        succeed: called with how many items have got through.
+    """
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        inbox: Inbox,
+        backoff: Backoff,
+        account: ReporterAccount,
+        succeed: Callable[[int], None],
+    ) -> None:
         self._reporter = reporter
+        self._succeeded = succeed
         self._inbox = inbox
         self._backoff = backoff
         self._account = account
@@ -123,7 +139,7 @@ class Flusher:
 
     def _succeed(self, items: int) -> None:
         if items:
-            self._account.stats.succeed(items)
+            self._succeeded(items)
         self._trouble.over("%s delivers again, after %d tries", self._account.title, self._backoff.tries)
         self._backoff.succeeded()
 
@@ -144,8 +160,12 @@ class PeriodicReports:
         self._interval_s = interval_ms / 1000
         self._account = account
         self._due = time.monotonic() + self._interval_s
-        self._missed = 0
+        self._missed = self._noted = 0
         self._trouble = TroubleLog()
+
+    def note(self, items: int) -> None:
+        """Count items as reported once the next report gets through."""
+        self._noted += items
 
     @property
     def due_in_s(self) -> float:
@@ -174,7 +194,8 @@ class PeriodicReports:
         except BaseException as error:
             self._account.count_raised("report", error)
             return 0.0
-        stats.succeed(0)
+        noted, self._noted = self._noted, 0
+        stats.succeed(noted)
         self._trouble.over("%s reports again, after %s", title, counted(self._missed, "missed report"))
         self._missed = 0
         return 0.0

@@ -10,7 +10,7 @@ from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.log_once import OnceLog, logger
-from spark_events.runtime.plugins import create_reporter
+from spark_events.runtime.plugins import METRICS, create_reporter
 from spark_events.runtime.sending.delivery import Delivery
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.setup import ReporterSetup
@@ -210,10 +210,13 @@ class Worker:
 
     def _serve(self, reporter: Reporter) -> Turns:
         """Hand over and flush what is queued, and report periodically, until shutdown."""
-        flusher = Flusher(reporter, self._inbox, self._backoff, self._account)
         reports = None
+        succeed: Callable[[int], None] = self._account.stats.succeed
         if isinstance(reporter, Scheduled):
             reports = PeriodicReports(reporter, self.setup.settings.interval_ms, self._account)
+            # It is given series, and sends their values.
+            succeed = reports.note if self.setup.kind is METRICS else succeed
+        flusher = Flusher(reporter, self._inbox, self._backoff, self._account, succeed)
         at_rest, busy_at = False, time.monotonic()
         while True:
             if reports is not None:

@@ -26,6 +26,8 @@ public class StageTasks {
     private static final int MOST_THROWN = 8;
     /** By this many first characters of what it says, a stage's failure is recognized as that of its task. */
     private static final int COMPARED = 1000;
+    private static final int MOST_OF_CAUSES = 8000;
+    private static final String CAUSED_BY = "\nCaused by: ";
 
     private final int stage;
     private final int attempt;
@@ -220,6 +222,7 @@ public class StageTasks {
         if (reason instanceof ExceptionFailure) {
             said = ((ExceptionFailure) reason).description();
             record.put("Class", ((ExceptionFailure) reason).className());
+            record.put("Causes", causes(((ExceptionFailure) reason).fullStackTrace()));
         } else if (reason instanceof FetchFailed && ((FetchFailed) reason).bmAddress() != null) {
             said = ((FetchFailed) reason).message();
             record.put("Fetched From", ((FetchFailed) reason).bmAddress().executorId());
@@ -231,6 +234,12 @@ public class StageTasks {
         if (thrown.size() > MOST_THROWN) {
             thrown.remove(thrown.keySet().iterator().next());
         }
+    }
+
+    /** Returns what caused an exception, of its stack trace; null where nothing did. */
+    private static String causes(String stackTrace) {
+        int begin = stackTrace == null ? -1 : stackTrace.indexOf(CAUSED_BY);
+        return begin < 0 ? null : stackTrace.substring(begin, Math.min(stackTrace.length(), begin + MOST_OF_CAUSES));
     }
 
     private static String beginning(String said) {

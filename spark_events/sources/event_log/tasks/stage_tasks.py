@@ -55,6 +55,7 @@ _STOPPED_BY_SPARK = (KILLED, "TaskCommitDenied")
 """Reasons of tasks that have not failed, by Spark's own count."""
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognized as that of its task."""
+_CAUSED_BY, _MOST_OF_CAUSES = "\nCaused by: ", 8_000
 FINISHED = 0x80
 RUNNING = 0x7F
 
@@ -176,14 +177,16 @@ class StageTasks:
 
     def keep_thrown(self, reason: Mapping[str, Any]) -> None:
         """Called with why a task has failed."""
+        causes: Record = {}
         if reason.get("Reason") == "ExceptionFailure":
             said, thrown = reason.get("Description"), {"Class": reason.get("Class Name")}
+            causes = {"Causes": _causes(reason.get("Full Stack Trace"))}
         else:
             said = reason.get("Message")
             thrown = {"Fetched From": (reason.get("Block Manager Address") or {}).get(EXECUTOR_ID)}
         if not isinstance(said, str) or None in thrown.values():
             return
-        self._thrown[said[:_COMPARED]] = thrown
+        self._thrown[said[:_COMPARED]] = thrown | causes
         if len(self._thrown) > _MOST_THROWN:
             del self._thrown[next(iter(self._thrown))]
 
@@ -194,6 +197,12 @@ class StageTasks:
         ceased, self._all = self._all, False
         self._changes += ceased
         return ceased
+
+
+def _causes(stack_trace: object) -> str | None:
+    """Return what caused an exception, of its stack trace; None where nothing did."""
+    begin = stack_trace.find(_CAUSED_BY) if isinstance(stack_trace, str) else -1
+    return str(stack_trace)[begin : begin + _MOST_OF_CAUSES] if begin >= 0 else None
 
 
 class AllStageTasks:
