@@ -98,7 +98,7 @@ def show(
     since_ms = 0 if begin is None else time_of("--from", begin)
     until_ms = float("inf") if until is None else time_of("--until", until)
     least = _severity("--severity", severity or Severity.TRACE.name)
-    lines = EventLines(paths)
+    lines = EventLines(paths, follow)
     if not follow:
         lines.demand_some()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from fsspec.config import conf
 from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
@@ -61,6 +62,11 @@ def open_file_system(url: str, title: str) -> tuple[Any, str]:
     fsspec_url = _S3.sub("s3://", decoded(url))
     if address := os.environ.get(WEBHDFS):
         fsspec_url = _HDFS.sub(f"webhdfs://{address}", fsspec_url)
+    if "://" not in fsspec_url and not fsspec_url.startswith("file:"):
+        local = LocalFileSystem(use_listings_cache=False, skip_instance_cache=True)
+        return local, str(
+            local._strip_protocol(fsspec_url)
+        )  # "::" is not fsspec's sign between two URLs here
     try:
         file_system, path = url_to_fs(
             fsspec_url, use_listings_cache=False, skip_instance_cache=True, **_user(fsspec_url)

@@ -307,6 +307,21 @@ def test_lines_of_something_else_are_counted(folder: Path) -> None:
     assert "lines that are not events, skipped: 2" in done.stderr
 
 
+def test_a_last_line_without_a_line_feed(tmp_path: Path) -> None:
+    """Nothing more comes, and other commands read it, too; with --follow, it is yet to be written."""
+    path = tmp_path / "events.jsonl"
+    write(path, event(1, "begun"), event(2, "ended"))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    done = run_forked("show", str(tmp_path))
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 2, "")
+    assert "ended" in done.stdout
+    growing = EventLines([str(tmp_path)])
+    assert len(list(growing.read())) == 1
+    with path.open("ab") as file:
+        file.write(b"\n")
+    assert len(list(growing.read())) == 1
+
+
 def test_files_that_are_deleted_before_they_are_read(tmp_path: Path) -> None:
     """As by a file log that keeps a few small files, told by the gap in their numbers."""
     lines, name = EventLines([str(tmp_path)]), "shop__app-1.events.{0:06d}.jsonl"

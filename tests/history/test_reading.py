@@ -43,6 +43,12 @@ def test_file_log(database: Database, tmp_path: Path) -> None:
     assert figures(database, folder) == EXPECTED
 
 
+@pytest.mark.parametrize("name", ["team::shop", "s3:", "50%", "a b"])
+def test_a_folder_of_any_name(duckdb: DuckDb, tmp_path: Path, name: str) -> None:
+    """Such as one that fsspec would take for two URLs."""
+    assert figures(duckdb, write(tmp_path / name, told())) == EXPECTED
+
+
 def test_collector(database: Database, facts: list[str], tmp_path: Path) -> None:
     """Requests with many records a line; metrics beside them are passed over."""
     assert read(database, write_otlp(tmp_path / "otlp", told())) == (facts, 0, {})

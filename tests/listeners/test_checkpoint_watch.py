@@ -58,6 +58,18 @@ def test_in_time() -> None:
     assert told([r.query_started(0), r.progress(100, 0), r.progress(1_100, 1)]) == []
 
 
+@pytest.mark.parametrize(("interval_ms", "warns"), [(2_000, True), (500, False)])
+def test_triggers_further_apart_than_the_sla(
+    interval_ms: int, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody knows of data between two of them: whoever has set both is told, once for all runs."""
+    feed = Feed(checkpoint__sla="1s")(r.application_start())
+    for run in ("run-1", "run-2"):
+        feed(r.query_started(0, run, triggerIntervalMs=interval_ms), r.terminated(run=run))
+    said = "query 'orders' has a trigger each 2.0 s and an SLA of 1.0 s"
+    assert sum(said in record.getMessage() for record in caplog.records) == warns
+
+
 def test_late_after_a_pause() -> None:
     """After a pause, it is owed since the batch began; how long before that its trigger began is known only at its end."""
     paused = [r.query_started(0), r.progress(100, 0), r.batch_begins(5_500, 1)]

@@ -74,6 +74,7 @@ class EventLines:
 
     Args:
         paths: files, folders or globs on this machine.
+        follows: whether they are read again: then a last line without a line feed is yet to be written.
 
     Attributes:
         skipped: lines so far that are not events.
@@ -82,8 +83,9 @@ class EventLines:
         missed: how many files of a folder were added and deleted between two reads, by their numbers.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], follows: bool = True) -> None:
         self._paths = list(map(_local, paths))
+        self._follows = follows
         self._read: dict[Path, _Read] = {}
         self._folders = [path for path in map(Path, self._paths) if path.is_dir()]
         self._numbers: dict[str, int] = {}
@@ -190,8 +192,8 @@ class EventLines:
         while True:
             block = _block_at(path, position)
             end = block.rfind(b"\n") + 1
-            if not end and len(block) > _BLOCK:
-                end = len(block)  # of a line that is not an event's: it is counted as such
+            if not end and (len(block) > _BLOCK or not self._follows):
+                end = len(block)  # at the file's end, or of a line that is no event's, and counted as such
             if not end:
                 return
             head = read.head or block[:_HEAD]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spark_events.api import AttributeValue, Failure, JobStatus
+from spark_events.api.toolkit.formatting import duration
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures.failures import thrown_by_task
 from spark_events.listeners.issues.issue_events import IssueEvents
@@ -16,6 +17,7 @@ from spark_events.listeners.queries.restart_counts import RestartCounts
 from spark_events.listeners.queries.watches import CheckpointWatch, IdleInterval, SourceWatch
 from spark_events.listeners.record_types import QueryStartedRecord, StreamingQueryProgress
 from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
+from spark_events.runtime.log_once import logger
 
 EndAttributes = Mapping[str, AttributeValue | None] | None
 """What is known of the end of the application with which a run ends; None if it ends by itself."""
@@ -81,6 +83,8 @@ class StreamingQuery:
         else:
             self._restart(run, time_ms)
         series.show_restarts(self._restarts.count(run.name))
+        if before is None:
+            self._warn_of_rare_triggers(run)
         if run.continuous:
             run.initialize(time_ms, -1)
             run.tracker.change(JobStatus.RUNNING, time_ms)
@@ -188,6 +192,19 @@ class StreamingQuery:
             self._watch = last._hand_over_watch(time_ms)
         elif self._watch.sla is not series.sla:
             self._watch = self._new_watch(series.sla)
+
+    def _warn_of_rare_triggers(self, run: QueryRun) -> None:
+        """Warn of an SLA that triggers cannot keep: whether there is data is only known when there is one."""
+        sla, interval_ms = self._watch.sla, run.trigger_interval_ms
+        if sla is not None and interval_ms is not None and interval_ms >= sla.sla_ms:
+            logger.warning(
+                "%s has a trigger each %s and an SLA of %s: pauses between triggers may count as times without "
+                "data; give it an SLA that is longer (spark.events.checkpoint.query-sla.%s), or more triggers",
+                run.entity.title,
+                duration(interval_ms),
+                duration(sla.sla_ms),
+                run.name or "<query>",
+            )
 
     def _hand_over_watch(self, time_ms: int) -> CheckpointWatch:
         self._check(time_ms)
