@@ -198,8 +198,8 @@ class StreamingQuery:
         sla, interval_ms = self._watch.sla, run.trigger_interval_ms
         if sla is not None and interval_ms is not None and interval_ms >= sla.sla_ms:
             logger.warning(
-                "%s has a trigger each %s and an SLA of %s: pauses between triggers may count as times without "
-                "data; give it an SLA that is longer (spark.events.checkpoint.query-sla.%s), or more triggers",
+                "%s has a trigger each %s and an SLA of %s: pauses between triggers may count as times "
+                "without data; give it a longer SLA (spark.events.checkpoint.query-sla.%s), or more triggers",
                 run.entity.title,
                 duration(interval_ms),
                 duration(sla.sla_ms),

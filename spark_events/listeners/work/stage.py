@@ -64,7 +64,7 @@ class StageListener:
         self._failed: dict[int, _FailedAttempt] = {}
         self._ended: dict[tuple[int, int], None] = {}  # the latest attempts that have ended
         # By the attempt: what Spark's record of its failure, which follows, does not say.
-        self._thrown: dict[tuple[int, int], Mapping[str, str]] = {}
+        self._thrown: dict[tuple[int, int], Mapping[str, str | None]] = {}
         self._python = PythonWork(context)
         self._series = PassingSeries(context.settings.min_job_duration_ms, context.settings.retention_ms)
 
