@@ -46,6 +46,22 @@ def test_the_class_that_a_task_threw() -> None:
     assert attributes["exception.type"] == "org.apache.spark.SparkArithmeticException"
 
 
+def test_the_cause_that_a_task_threw() -> None:
+    """Spark 4 passes on neither the class nor the cause of what says only which file it was."""
+    said = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///a.parquet.  SQLSTATE: KD001"
+    )
+    causes = "\nCaused by: java.lang.RuntimeException: file:/a.parquet is not a Parquet file\n\tat a.B.c(B:1)"
+    feed = began(r.job_start(10))(last_state(30, Class="org.apache.spark.SparkException", Causes=causes))
+    body, attributes = failure_of(feed(r.stage("Completed", 30, reason=said), r.job_end(40, message=said)))
+    assert body == (
+        "job 0 failed: SparkException: Encountered error while reading file file:///a.parquet: "
+        "RuntimeException: file:/a.parquet is not a Parquet file"
+    )
+    assert attributes["exception.stacktrace"] == said + causes
+    assert attributes["failureLabel.type"] == "USER"
+
+
 def test_the_class_of_another_failure() -> None:
     """A stage that is tried again has not thrown what its job fails with."""
     feed = began(r.job_start(10))(last_state(30, Class="x.Other"), r.stage("Completed", 30, reason="other"))
