@@ -37,7 +37,6 @@ _SYSTEM_TYPES = (
     "ConnectTimeout",
     "ReadTimeout",
     "ConnectError",
-    "ReadError",
     "ConnectTimeoutError",
     "ReadTimeoutError",
     "MaxRetryError",

@@ -147,7 +147,7 @@ class DriverState:
 
     def running_queries(self, now_ms: int) -> Iterator[Record]:
         """Yield a QueryStarted for each streaming query that runs already."""
-        for query in self._queries.running():
+        for query in self._running():
             ids = {"id": query.id().toString(), RUN_ID: query.runId().toString()}
             details = {"name": query.name(), "time": now_ms, FOUND_RUNNING: True}
             yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
@@ -181,6 +181,13 @@ class DriverState:
         if record.get(FOUND_RUNNING) or started_ms is None or query.runId().toString() != record[RUN_ID]:
             return None
         return resumed_after(self._jvm, query, started_ms)
+
+    def _running(self) -> list[Any]:
+        try:
+            return list(self._queries.running())
+        except Exception as error:  # Spark internals, compiled against whatever version this is
+            logger.warning("the streaming queries that run already cannot be found: %r", error)
+            return []
 
     @cached_property
     def _queries(self) -> Any:
