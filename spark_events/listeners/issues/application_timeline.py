@@ -99,7 +99,9 @@ class ApplicationTimeline(Timeless):
         if name == spark_records.STAGE_TASKS:
             self._running.changed(record)
             if statistics := record.get("Task Statistics"):
-                self._measured[spark_records.stage_attempt(record)] = read_tasks_measured(statistics)
+                measured = read_tasks_measured(statistics)
+                self._measured[spark_records.stage_attempt(record)] = measured
+                self.ended_ms = max(self.ended_ms, measured.last_ms)  # of a stage without an end, in a log
             return
         time_ms = record_time_ms(record) or self.ended_ms
         if not time_ms:

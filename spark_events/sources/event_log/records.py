@@ -150,6 +150,11 @@ class RecordReader:
         for stage_tasks in self._tasks.changed(now_ms):
             self._take(stage_tasks)
 
+    def report_unfinished_stages(self) -> None:
+        """Report what tasks have measured of stages that a log has no end of."""
+        for stage_tasks in self._tasks.unfinished():
+            self._take(stage_tasks)
+
     def skip_line(self, reason: str) -> None:
         """Count a line that cannot be read."""
         self.lines += 1

@@ -31,12 +31,19 @@ class LogReplay:
     Args:
         start: makes the listeners of an application, given the tap that must see its events.
         tap: sees the events, too.
+        with_unfinished: whether the listeners get what tasks have measured of stages without an end.
     """
 
     def __init__(
-        self, files: LogFiles, log: EventLog, start: StartApplication, tap: Tap = lambda event: None
+        self,
+        files: LogFiles,
+        log: EventLog,
+        start: StartApplication,
+        tap: Tap = lambda event: None,
+        with_unfinished: bool = False,
     ) -> None:
         self._log = log
+        self._with_unfinished = with_unfinished
         self._tap = tap
         self._outcomes = Outcomes()
         self._logged = LoggedApplication(files, log, lambda application: start(application, self._on_event))
@@ -49,6 +56,8 @@ class LogReplay:
         """
         try:
             yield from self._logged.read(self._log, final=True)
+            if self._with_unfinished:
+                self._logged.tail.reader.report_unfinished_stages()
         except OSError as error:
             self._logged.tail.notes.append(f"cannot be read: {error}")
         finally:

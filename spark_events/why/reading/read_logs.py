@@ -124,7 +124,7 @@ class _Reading:
         self._figures = RunFigures()
         self._heap = HeapUse()
         self._longest = LongestStages()
-        self._replay = LogReplay(files, log, self._listeners, self._take_event)
+        self._replay = LogReplay(files, log, self._listeners, self._take_event, with_unfinished=True)
 
     def run(self) -> Iterator[int]:
         return self._replay.run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from spark_events.listeners.record_fields import (
@@ -262,6 +262,14 @@ class AllStageTasks:
             if len(self._late) > _MOST_LATE:
                 del self._late[next(iter(self._late))]
         return tasks.last_record(end_ms, measured, info.get("Failure Reason"))
+
+    def unfinished(self) -> Iterator[Record]:
+        """Yield what the tasks of each attempt without an end have measured, at the end of its log."""
+        for tasks in self.attempts.values():
+            self._read(tasks)
+            record = tasks.last_record(tasks.first_launch_ms, measured=True, failure_reason=None)
+            last_ms = int(record["Task Statistics"].get("Last Finish") or 0)
+            yield record | {TIMESTAMP: max(last_ms, tasks.first_launch_ms)}
 
     def changed(self, now_ms: int) -> list[Record]:
         """Return the state of each attempt in which a task has begun or ended since the last call."""
