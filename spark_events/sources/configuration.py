@@ -8,11 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, FailureEnricher, Secret
 from spark_events.api import option_types as types
 from spark_events.api.option_types import in_clear
 from spark_events.listeners.failures.enrichers import load_enrichers
+from spark_events.listeners.record_fields import SPARK_PROPERTIES
 from spark_events.listeners.scopes import SCOPES
 from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.filters import glob
@@ -217,3 +219,20 @@ def _unknown_scopes(filters: str) -> Iterator[str]:
 
 def _repeated(words: Iterable[str]) -> list[str]:
     return [word for word, count in Counter(words).items() if count > 1]
+
+
+_EXPECTATIONS = ("spark.events.checkpoint.", "spark.events.source.")
+
+
+def expectations_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what an application's own configuration expects of its queries: their SLAs, and that data comes.
+
+    Args:
+        records: the first ones of its event log, with its EnvironmentUpdate.
+    """
+    expected = {}
+    for record in records:
+        for key, value in dict(record.get(SPARK_PROPERTIES) or {}).items():
+            if key.startswith(_EXPECTATIONS):
+                expected[key] = str(value)
+    return expected

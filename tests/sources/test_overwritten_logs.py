@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -38,7 +38,7 @@ main()
 """
 
 
-def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
+def start(application: ApplicationInfo, tap: Tap, own: Mapping[str, str]) -> SparkListeners:
     return SparkListeners(Registry((), tap=tap), ListenerSettings(), [])
 
 

@@ -40,10 +40,10 @@ def read(path: Path | str, conf: Mapping[str, str] | None = None) -> Read:
 def read_one(files: LogFiles, log: EventLog, conf: Mapping[str, str] | None = None) -> Read:
     """Read a log that was found."""
 
-    def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
+    def start(application: ApplicationInfo, tap: Tap, own: Mapping[str, str]) -> SparkListeners:
         if conf is None:
             return SparkListeners(Registry((), tap=tap), ListenerSettings(), [])
-        configuration = for_event_logs(read_configuration(conf, application))
+        configuration = for_event_logs(read_configuration({**own, **conf}, application))
         return SparkListeners(Registry((), tap=tap), configuration.settings, configuration.enrichers)
 
     events: list[Event] = []
@@ -63,9 +63,10 @@ def report_whole(log: Path, conf: Mapping[str, str], wait_ms: int) -> None:
     """
     assembled: list[Assembly] = []
 
-    def make(application: ApplicationInfo) -> SparkListeners:
-        configuration = read_configuration(conf, application)
-        assembled.append(assemble(conf, application, configuration, StartUp(open_within_ms=wait_ms)))
+    def make(application: ApplicationInfo, own: Mapping[str, str]) -> SparkListeners:
+        wanted = {**own, **conf}
+        configuration = read_configuration(wanted, application)
+        assembled.append(assemble(wanted, application, configuration, StartUp(open_within_ms=wait_ms)))
         return assembled[0].listeners
 
     files = LogFiles(str(log))

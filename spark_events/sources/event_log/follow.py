@@ -230,12 +230,13 @@ class Follower:
         self._followed[log.name] = followed
         return followed
 
-    def _start_application(self, application: ApplicationInfo) -> Assembly:
+    def _start_application(self, application: ApplicationInfo, own: Mapping[str, str]) -> Assembly:
         """Start the reporters of an application; its metrics go to the shared metric reporters."""
-        configuration = for_event_logs(read_configuration(self._conf, application))
+        conf = {**own, **self._conf}
+        configuration = for_event_logs(read_configuration(conf, application))
         metrics = self._no_metrics if self._withdraw_earlier_runs(application) else self._metrics
         start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=metrics, lanes=self._lanes)
-        assembly = assemble(self._conf, application, configuration, start_up)
+        assembly = assemble(conf, application, configuration, start_up)
         logger.info("following application %r (%s)", application.name, application.id)
         return assembly
 

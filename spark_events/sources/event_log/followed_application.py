@@ -56,7 +56,7 @@ class FollowedApplication:
         files: LogFiles,
         log: EventLog,
         saved: LogPosition | None,
-        start: Callable[[ApplicationInfo], Assembly],
+        start: Callable[[ApplicationInfo, Mapping[str, str]], Assembly],
         late_ms: int,
     ) -> None:
         self._start = start
@@ -202,8 +202,8 @@ class FollowedApplication:
         if self.registry is not None:
             self.registry.close(timeout_ms)
 
-    def _make_listeners(self, application: ApplicationInfo) -> SparkListeners:
-        assembly = self._start(application)
+    def _make_listeners(self, application: ApplicationInfo, own: Mapping[str, str]) -> SparkListeners:
+        assembly = self._start(application, own)
         self.registry = assembly.registry
         self.registry.muted = self._muted
         return assembly.listeners

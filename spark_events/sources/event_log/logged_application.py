@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from spark_events.api import ApplicationInfo
@@ -10,12 +10,14 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.application.application import application_info
 from spark_events.listeners.record_fields import APP_ID, APP_NAME
 from spark_events.listeners.spark_listeners import SparkListeners
+from spark_events.sources.configuration import expectations_of
 from spark_events.sources.ending import ExitMark
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.reading.tail import LinePosition, LogTail
 from spark_events.sources.event_log.records import STUMBLED
 
-MakeListeners = Callable[[ApplicationInfo], SparkListeners]
+MakeListeners = Callable[[ApplicationInfo, Mapping[str, str]], SparkListeners]
+"""Takes what the application's own configuration says of what is expected of it, too."""
 _TICK_MS = 1_000
 _MOST_BEFORE_START = 1_000
 _EARLY = frozenset(
@@ -126,7 +128,8 @@ class LoggedApplication:
 
     def _begin(self, start: dict[str, Any]) -> None:
         self.application = application_info(start.get(APP_NAME), start[APP_ID], start.get("App Attempt ID"))
-        self.listeners = listeners = self._make_listeners(self.application)
+        own = expectations_of(self._before_start)
+        self.listeners = listeners = self._make_listeners(self.application, own)
         self.tail.reader.sum_metrics(listeners.wants_sums, listeners.statistics_from_ms)
         listeners.on_record({"Event": spark_records.LOG_START, "Spark Version": self.spark_version})
         self._feed(listeners, start)

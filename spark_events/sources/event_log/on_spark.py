@@ -93,9 +93,10 @@ def rows_of(
     """
     events: list[Event] = []
 
-    def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
-        configuration = for_event_logs(read_configuration(conf, application))
-        return assemble(conf, application, configuration, StartUp(tap=tap)).listeners
+    def start(application: ApplicationInfo, tap: Tap, own: Mapping[str, str]) -> SparkListeners:
+        wanted = {**own, **conf}
+        configuration = for_event_logs(read_configuration(wanted, application))
+        return assemble(wanted, application, configuration, StartUp(tap=tap)).listeners
 
     replay = LogReplay(LogFiles(path), log, start, events.append)
     # If a log's last line has no line end, its events only come after the last block.

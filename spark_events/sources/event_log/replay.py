@@ -16,7 +16,7 @@ from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.summary import Delivered, Outcomes, ReplayedLog, Summary, iso_time
 
 Tap = Callable[[Event], None]
-StartApplication = Callable[[ApplicationInfo, Tap], SparkListeners]
+StartApplication = Callable[[ApplicationInfo, Tap, Mapping[str, str]], SparkListeners]
 _WAIT_S = 0.01
 _OPEN_WAIT_MS = 30_000
 
@@ -29,7 +29,8 @@ class LogReplay:
     """Reads one log to its end.
 
     Args:
-        start: makes the listeners of an application, given the tap that must see its events.
+        start: makes the listeners of an application, given the tap that must see its events, and what its
+            own configuration says of what is expected of it.
         tap: sees the events, too.
         with_unfinished: whether the listeners get what tasks have measured of stages without an end.
     """
@@ -46,7 +47,9 @@ class LogReplay:
         self._with_unfinished = with_unfinished
         self._tap = tap
         self._outcomes = Outcomes()
-        self._logged = LoggedApplication(files, log, lambda application: start(application, self._on_event))
+        self._logged = LoggedApplication(
+            files, log, lambda application, own: start(application, self._on_event, own)
+        )
 
     def run(self) -> Iterator[int]:
         """Read the log.
@@ -155,10 +158,11 @@ class Replay:
                 registry.close(self._close_ms)
                 self._count_delivered(registry)
 
-    def _start(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
-        configuration = for_event_logs(read_configuration(self._conf, application))
+    def _start(self, application: ApplicationInfo, tap: Tap, own: Mapping[str, str]) -> SparkListeners:
+        conf = {**own, **self._conf}
+        configuration = for_event_logs(read_configuration(conf, application))
         start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, close_within_ms=self._close_ms, tap=tap)
-        assembly = assemble(self._conf, application, configuration, start_up)
+        assembly = assemble(conf, application, configuration, start_up)
         self._registry = assembly.registry
         return assembly.listeners
 

@@ -160,7 +160,7 @@ class _Reading:
             sum(result.counts.skipped.values()),
         )
 
-    def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
+    def _listeners(self, application: ApplicationInfo, tap: Tap, own: Mapping[str, str]) -> SparkListeners:
         configuration = read_configuration(self._conf, application)
         registry = Registry([], configuration.redactor, tap=tap)
         registry.log = self.said
