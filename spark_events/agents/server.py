@@ -162,12 +162,14 @@ class _Tools:
         A flow is not ``current`` if its job did not have it when its application last ran.
 
         Args:
-            of: only what a table or path of this name (its end is enough) feeds or is fed by.
+            of: only what a table or path of this name feeds or is fed by, or what a job of this name moves;
+                its last parts are enough.
         """
         try:
             with self._one_at_a_time:
                 flow = read_job_logs([Path(path) for path in self._sources.lineage])
-        except ConfigError as error:
+            about = flow.find(of, "of") if of else None
+        except ConfigError as error:  # as of a name that is misspelt, or of several
             raise _tool_error(error) from error
         edges = [
             {
@@ -180,14 +182,9 @@ class _Tools:
             }
             for (source, sink), jobs in flow.flows.items()
             for job, last in jobs.items()
+            if about is None or about in (source, sink, job)
         ]
-        meant = [edge for edge in edges if any(str(edge[end]).endswith(of) for end in ("source", "sink"))]
-        if of and not meant:
-            try:
-                flow.find(of, "of")
-            except ConfigError as error:  # as of a name that is misspelt
-                raise _tool_error(error) from error
-        return {"flows": meant[:MOST_ROWS], "rows": len(meant), "notes": flow.notes}
+        return {"flows": edges[:MOST_ROWS], "rows": len(edges), "notes": flow.notes}
 
     def _report(self, since: str, app: str) -> Report:
         try:

@@ -249,7 +249,13 @@ StageTasksRecord = TypedDict(
 )
 LateTasksRecord = TypedDict(
     "LateTasksRecord",
-    {"Stage ID": int, "Stage Attempt ID": int, "Finished": int, "Failed": int},
+    {
+        "Stage ID": int,
+        "Stage Attempt ID": int,
+        "Finished": int,
+        "Failed": int,
+        "Task Statistics": dict[str, Any],
+    },
     total=False,
 )
 ExecutorMetricsRecord = TypedDict(

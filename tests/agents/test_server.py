@@ -150,23 +150,28 @@ def test_of_a_long_history_the_latest(tmp_path: Path) -> None:
 
 
 def test_lineage(tmp_path: Path) -> None:
-    """Which data feeds which, all of it or by the end of a name."""
+    """Which data feeds which, all of it or by the last part of a name, of a table or of a job."""
     told = Told(s="file_log", __file_log__path=str(tmp_path / "jobs"))
-    for number, (source, sink) in enumerate((("/d/raw", "/d/orders"), ("/d/orders", "/d/report"))):
+    flows = (("/d/raw", "/d/orders"), ("/d/orders", "/d/report"), ("/d/raw", "/d/big_report"))
+    for number, (source, sink) in enumerate(flows):
         write = lineage_record(sink, source)
         told.record(STATEMENT_CREATED, executionId=number, lineage=write)
         told.record(STATEMENT_ENDED, executionId=number, failure=None)
     told.close()
-    tools, whole, part, none = ask(
+    tools, whole, part, none, end = ask(
         tmp_path,
         ("--lineage", "jobs"),
         ("lineage", {}),
         ("lineage", {"of": "report"}),
         ("lineage", {"of": "reprot"}),
+        ("lineage", {"of": "port"}),
     )
+    _, of_job = ask(tmp_path, ("--lineage", "jobs"), ("lineage", {"of": whole["flows"][1]["job"]}))
 
     assert tools == {"lineage": True}
-    assert (whole["rows"], whole["notes"]) == (2, [])
+    assert (whole["rows"], whole["notes"]) == (3, [])
+    assert of_job["flows"] == whole["flows"][1:2]
+    assert "of port: no job has this name" in end
     (flow,) = part["flows"]
     assert (flow["source"], flow["sink"], flow["status"]) == ("/d/orders", "/d/report", "FINISHED")
     assert "of reprot: no job has this name" in none

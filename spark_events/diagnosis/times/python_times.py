@@ -40,6 +40,19 @@ class StagesInPython:
         return _of_rdd(measured) if _is_of_rdd(info) else NO_PYTHON
 
 
+def python_with_late_tasks(
+    info: Mapping[str, Any], measured: TasksMeasured, known: PythonTimes
+) -> PythonTimes:
+    """Return that of a stage of which tasks have ended after it.
+
+    Args:
+        info: the ``Stage Info`` of its StageCompleted.
+        measured: what its tasks measured, those among them.
+        known: what was known of it at its end. SQL metrics say nothing of what ends later.
+    """
+    return _of_rdd(measured) if _is_of_rdd(info) else known
+
+
 def _of_metrics(grown: Mapping[str, int], measured: TasksMeasured) -> PythonTimes:
     all_ms = min(grown[_ALL], measured.run.total)
     if grown[_FUNCTIONS]:

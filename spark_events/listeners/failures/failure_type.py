@@ -108,7 +108,7 @@ _USER_CLASSES = (
 
 # What Spark says of files that are not what they are read as, below FAILED_READ_FILE.
 _BROKEN_DATA = re.compile(
-    r"is not a Parquet file|Malformed ORC file|\[MALFORMED_"
+    r"is not a Parquet file|corrupted file: |Malformed ORC file|\[MALFORMED_|: Duplicate map key "
     r"|FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET_)"
 )
 

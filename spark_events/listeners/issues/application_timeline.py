@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api import AttributeValue
 from spark_events.diagnosis.measured import PythonTimes, TasksMeasured, read_tasks_measured
@@ -17,7 +17,7 @@ from spark_events.diagnosis.times.cores_model import (
     estimates,
 )
 from spark_events.diagnosis.times.ledger import ACCOUNTS, Booked, Ledger
-from spark_events.diagnosis.times.python_times import StagesInPython
+from spark_events.diagnosis.times.python_times import StagesInPython, python_with_late_tasks
 from spark_events.diagnosis.times.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.running_tasks import RunningTasks
@@ -41,6 +41,7 @@ TIMELINE_RECORDS = (
     spark_records.JOB_START,
     spark_records.STAGE_SUBMITTED,
     spark_records.STAGE_TASKS,
+    spark_records.LATE_TASKS,
     spark_records.STAGE_COMPLETED,
     spark_records.JOB_END,
     spark_records.APPLICATION_END,
@@ -81,6 +82,7 @@ class ApplicationTimeline(Timeless):
         self._job_of_stage: dict[int, int] = {}
         self._repeated = RepeatedStages()
         self._in_python = StagesInPython()
+        self._late: dict[tuple[int, int], _LateStage] = {}
         self._running_jobs: dict[int, JobRun] = {}
         self._executions: set[int] = set()
         self._queries: dict[str, int] = {}
@@ -102,6 +104,9 @@ class ApplicationTimeline(Timeless):
                 measured = read_tasks_measured(statistics)
                 self._measured[spark_records.stage_attempt(record)] = measured
                 self.ended_ms = max(self.ended_ms, measured.last_ms)  # of a stage without an end, in a log
+            return
+        if name == spark_records.LATE_TASKS:
+            self._end_late(record)
             return
         time_ms = record_time_ms(record) or self.ended_ms
         if not time_ms:
@@ -146,6 +151,10 @@ class ApplicationTimeline(Timeless):
                 continue  # its end was lost
             self._running.assume(key, info, self._cores_now)
             self._add_stage(info, self.ended_ms, cut=True)
+        for late in self._late.values():
+            self._ledger.stage(late.run)
+            self.unfinished = None if self.unfinished is None else self.unfinished + late.number
+        self._late.clear()
         for job in list(self._running_jobs):
             self._end_job(job, self.ended_ms)
         for run in self._queries:
@@ -258,8 +267,12 @@ class ApplicationTimeline(Timeless):
         tasks = _task_times(measured, python, info)
         unfinished = self._running.pop(key)
         # Of a stage that succeeds, only copies of tasks may still run.
-        if unfinished is not None and (cut or info.get("Failure Reason")):
-            self.unfinished = None if cut or self.unfinished is None else self.unfinished + unfinished.number
+        runs_on = unfinished is not None and not cut and bool(info.get("Failure Reason"))
+        if unfinished is not None and (cut or runs_on):
+            if cut or self.unfinished is None:
+                self.unfinished = None
+            elif self._bounded:
+                self.unfinished += unfinished.number
             since_ms = tasks.last_ms if tasks is not None else min(unfinished.since_ms, time_ms)
             tasks = _with_unfinished(tasks, unfinished.number, since_ms, time_ms)
         run = StageRun(
@@ -271,9 +284,23 @@ class ApplicationTimeline(Timeless):
             time_ms,
             tasks,
         )
-        self._ledger.stage(run)
+        if runs_on and unfinished is not None and not self._bounded:
+            self._late[key] = _LateStage(run, info, python, unfinished.number)
+        else:
+            self._ledger.stage(run)
         if self.run is not None:
             self.run.stages.append(run)
+
+    def _end_late(self, record: Record) -> None:
+        """Book an attempt whose last task has ended, after the stage itself had failed or was cancelled."""
+        statistics = record.get("Task Statistics")
+        late = self._late.pop(spark_records.stage_attempt(record), None) if statistics else None
+        if late is None or not statistics:
+            return
+        measured = read_tasks_measured(statistics)
+        tasks = _task_times(measured, python_with_late_tasks(late.info, measured, late.python), late.info)
+        ended_ms = max(late.run.ended_ms, measured.last_ms)
+        self._ledger.stage(late.run._replace(ended_ms=ended_ms, tasks=tasks))
 
     def _fold(self, now_ms: int) -> None:
         """Forget what is settled; of stages that still run, nobody knows yet what their tasks do."""
@@ -285,6 +312,18 @@ class ApplicationTimeline(Timeless):
         )
         if self._ledger.pending > _MOST_UNSETTLED:
             self._ledger.fold(self.begun_ms, now_ms)
+
+
+class _LateStage(NamedTuple):
+    """An attempt that has ended, and so many tasks of which run on: it is booked with the last of them.
+
+    ``run`` is what would be booked without them, and ``python`` what its tasks did in Python by then.
+    """
+
+    run: StageRun
+    info: Mapping[str, Any]
+    python: PythonTimes
+    number: int
 
 
 def _parents(info: Mapping[str, Any]) -> tuple[int, ...]:

@@ -160,10 +160,14 @@ class StageTasks:
         record = self.record(None, time_ms)
         self._told = self._so_far()
         if measured:
-            record["Task Statistics"] = self.statistics.record(self._most_running)
+            record["Task Statistics"] = self.measured()
         if failure_reason:
             record[THROWN_BY_TASK] = self._thrown.get(failure_reason[:_COMPARED])
         return record
+
+    def measured(self) -> Record:
+        """Return all that they have measured."""
+        return self.statistics.record(self._most_running)
 
     def late_record(self) -> Record:
         """Return what its tasks have taken since the last record, after their stage has ended."""
@@ -370,10 +374,12 @@ class AllStageTasks:
             return None
         tasks.statistics.ended(record, reason)
         tasks.end(index, reason)
+        self._read(tasks)
+        late = tasks.late_record()
         if not tasks.running:
             del self._late[key]
-        self._read(tasks)
-        return tasks.late_record()
+            late["Task Statistics"] = tasks.measured()
+        return late
 
     def _read(self, tasks: StageTasks) -> None:
         self.unread += tasks.statistics.read_all()
