@@ -9,7 +9,9 @@ import orjson
 import pytest
 import zstandard
 
+from spark_events.diagnosis.times.ledger import COMPUTING, SCHEDULING
 from spark_events.why.reading.read_logs import explain_logs
+from tests.support.event_log_sample import SampleLog
 from tests.support.sample_logs import NAMES
 from tests.support.slow_log import slow_log
 from tests.support.stored_logs import recorded_logs
@@ -68,3 +70,46 @@ def test_executors_with_a_number_of_cores_that_cannot_be(tmp_path: Path, cores: 
     assert sum((explained.core_ms or {}).values()) == 0
     assert explained.cpu_share is None
     assert sum((explained.parts or {}).values()) == 140_000
+
+
+def test_a_log_without_an_end(tmp_path: Path) -> None:
+    """It goes to what was written of it last, which may be the end of a task of a stage that runs."""
+    sample = SampleLog()
+    lines = [*sample.begin(), *sample.job(2_000, stages=1)]
+    lines = lines[: len(lines) * 2 // 3]
+    (tmp_path / "app-1").write_bytes(b"".join(lines))
+    ((explained,), _) = explain_logs([str(tmp_path)], {})
+
+    records = [orjson.loads(line) for line in lines]
+    infos = [record["Task Info"] for record in records if "Task Info" in record]
+    last_ms, first_ms = max(info["Finish Time"] for info in infos), infos[0]["Launch Time"]
+    assert last_ms - first_ms > 5_000
+    assert explained.ended_ms == last_ms
+    in_tasks = (explained.parts or {})[COMPUTING] + (explained.parts or {})[SCHEDULING]
+    assert in_tasks > 0.9 * (last_ms - first_ms)
+
+
+@pytest.mark.parametrize("they_end", [True, False])
+def test_tasks_that_outlive_their_stage(they_end: bool, tmp_path: Path) -> None:
+    """Of eight tasks, seven run on for 20 s, in which the job that had begun them has failed."""
+    sample = SampleLog()
+    begin, job = list(sample.begin()), [orjson.loads(line) for line in sample.job(8, stages=1)]
+    ends = [record for record in job if record["Event"] == "SparkListenerTaskEnd"]
+    for record in ends[1:]:
+        record["Task Info"]["Finish Time"] += 20_000
+        record["Task Metrics"]["Executor Run Time"] = 20_000
+        job.remove(record)
+    (stage,) = (record for record in job if record["Event"] == "SparkListenerStageCompleted")
+    stage["Stage Info"]["Failure Reason"] = "FetchFailed"
+    job[-1]["Job Result"] = {
+        "Result": "JobFailed",
+        "Exception": {"Message": "FetchFailed", "Stack Trace": []},
+    }
+    sample._now += 30_000
+    lines = [*map(orjson.dumps, [*job, *(ends[1:] if they_end else ())]), *sample.end()]
+    (tmp_path / "app-1").write_bytes(b"".join(begin) + b"\n".join(line.strip() for line in lines) + b"\n")
+    ((explained,), _) = explain_logs([str(tmp_path)], {})
+
+    computing_ms = (explained.core_ms or {})[COMPUTING]
+    assert (computing_ms > 7 * 15_000) == they_end
+    assert explained.unfinished == (0 if they_end else 7)
