@@ -12,8 +12,8 @@ _MOST_ENDED, _MOST_JOBS = 10_000, 100
 MADE_AGAIN = "repeats"
 """The evidence that tasks make again what was lost."""
 KEEP_SHUFFLES = (
-    "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external shuffle "
-    "service, or spark.decommission.enabled where executors are told to go, keeps it."
+    "The shuffle output went with executors (see their ExecutorLostEvents), or was removed from their disks. "
+    "An external shuffle service, or spark.decommission.enabled where executors are told to go, keeps it."
 )
 
 
