@@ -32,6 +32,20 @@ def test_in_an_event_log(tmp_path: Path) -> None:
     assert ends == ["query 'orders' RUNNING -> CANCELED", "application 'app' RUNNING -> FINISHED"]
 
 
+def test_another_application_in_the_same_file(tmp_path: Path) -> None:
+    """As where two logs were put together: it is left out, counted and said; the first is told as ever."""
+    again, other = r.application_start(), r.application_start() | {"App ID": "app-9", "App Name": "other"}
+    records = [again, again, r.job_start(10), r.job_end(20), END, other, r.job_start(30), r.job_end(40), END]
+    read = read_bytes(b"".join(orjson.dumps(each) + b"\n" for each in records), tmp_path)
+
+    assert {event.all_attributes["app_name"] for event in read.events} == {"app"}
+    assert [event.body for event in read.events if "job" in event.body] == [
+        "job 0 RUNNING",
+        "job 0 RUNNING -> FINISHED",
+    ]
+    assert read.log.counts.skipped == {"of another application, which has begun in the same file": 4}
+
+
 class _Source(DriverSource):
     """Has a bridge with records that have not been drained yet; keeps what it takes."""
 

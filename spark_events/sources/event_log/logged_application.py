@@ -25,6 +25,7 @@ _EARLY = frozenset(
 )
 """What Spark may log before the application's start."""
 BEFORE_START = "before the application's start record"
+OTHER_APPLICATION = "of another application, which has begun in the same file"
 
 
 class LoggedApplication:
@@ -61,6 +62,8 @@ class LoggedApplication:
         # What Spark logs before the application's start: its environment, and a local executor.
         self._before_start: list[dict[str, Any]] = []
         self._ticked_ms = 0
+        self._app_id: object = None
+        self._has_another = False
 
     @property
     def ended(self) -> bool:
@@ -127,7 +130,8 @@ class LoggedApplication:
             self.tail.reader.counts.skipped[BEFORE_START] += 1
 
     def _begin(self, start: dict[str, Any]) -> None:
-        self.application = application_info(start.get(APP_NAME), start[APP_ID], start.get("App Attempt ID"))
+        self._app_id = start[APP_ID]
+        self.application = application_info(start.get(APP_NAME), self._app_id, start.get("App Attempt ID"))
         own = expectations_of(self._before_start)
         self.listeners = listeners = self._make_listeners(self.application, own)
         self.tail.reader.sum_metrics(listeners.wants_sums, listeners.statistics_from_ms)
@@ -137,8 +141,16 @@ class LoggedApplication:
             self._feed(listeners, record)
         self._before_start.clear()
 
+    def _is_of_another(self, start: dict[str, Any]) -> bool:
+        return start.get(APP_ID) not in (None, self._app_id)
+
     def _feed(self, listeners: SparkListeners, record: dict[str, Any]) -> None:
         name = record["Event"]
+        if name == spark_records.APPLICATION_START and self._is_of_another(record):
+            self._has_another = True
+        if self._has_another:
+            self.tail.reader.counts.skipped[OTHER_APPLICATION] += 1
+            return
         if self._exit_mark.withholds(record):
             return
         if name == spark_records.APPLICATION_END:
