@@ -82,13 +82,16 @@ def answer(
         # Memory that nobody needs costs no time.
         nothing = _nothing(unread) if most and all(each.kind == kinds.MEMORY for each in issues) else ""
         return f"{of_spill}{nothing}{most}{of_state}".strip()
+    waited = _of_waiting(issues, duration_ms, parts)
     if _DRIVER_ALONE in costly.evidence:
         fetches = (issue for issue in issues if issue.kind == kinds.COLLECT and issue is not costly)
         fetched_ms = sum(issue.lost_ms or 0 for issue in fetches)
-        return _of_driver(costly, duration_ms, ended, fetched_ms) + _far_longer(costly, duration_ms, longest)
+        of_driver = _of_driver(costly, duration_ms, ended, fetched_ms)
+        return waited + of_driver + _far_longer(costly, duration_ms, longest)
     more_ms, elsewhere = _the_same_elsewhere(costly, issues)
     whole = replace(costly, lost_ms=(costly.lost_ms or 0) + more_ms)
-    return _of_costliest(whole, duration_ms, ended, elsewhere) + _far_longer(whole, duration_ms, longest)
+    of_costliest = _of_costliest(whole, duration_ms, ended, elsewhere)
+    return waited + of_costliest + _far_longer(whole, duration_ms, longest)
 
 
 def _nothing(unread: int) -> str:
@@ -126,6 +129,16 @@ def _of_python(issues: Sequence[FoundIssue], duration_ms: int) -> str:
         f"Of its time, {share}, {duration(share_ms)}, goes to Python functions{functions_of(python)} of "
         f"{in_words(python.about)}{small}."
     )
+
+
+def _of_waiting(issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, int] | None) -> str:
+    """Return that stages wait for executors for much of the run, as while a cluster starts them on demand."""
+    waited_ms = (parts or {}).get(WAITING, 0)
+    are_lost = any(issue.kind == kinds.EXECUTOR_CHURN for issue in issues)
+    if are_lost or not duration_ms or waited_ms < _LEAST_SHARE * duration_ms:
+        return ""
+    share = whole_percent(100 * waited_ms / duration_ms)
+    return f"For {share} of its time, {duration(waited_ms)}, its stages have no executors. "
 
 
 def _of_spill(issues: Sequence[FoundIssue], duration_ms: int) -> str:

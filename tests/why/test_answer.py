@@ -41,6 +41,17 @@ def test_what_costs_most() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("waited_s", "kinds", "told"), [(15, (), True), (9, (), False), (15, ("executor-churn",), False)]
+)
+def test_stages_without_executors(waited_s: int, kinds: tuple[str, ...], told: bool) -> None:
+    """As while a cluster starts them on demand: no issue names it, unless they were lost."""
+    issues = [issue("skew", 8 * S), *(issue(kind, 2 * S) for kind in kinds)]
+    said = answer(issues, 40 * S, {"waiting for executors": waited_s * S})
+    before = "For 38 % of its time, 15.0 s, its stages have no executors. It would take 32.0 s"
+    assert said.startswith(before if told else "It would take 32.0 s")
+
+
 def test_a_cost_that_is_too_small_to_be_seen_in_the_whole() -> None:
     assert answer([issue("skew", 163)], 89 * S, {}) == (
         "Only 163 ms of 1 min 29 s goes to the uneven data of the count at a.py:1 (stage 3.0)."
