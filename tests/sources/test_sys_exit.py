@@ -38,8 +38,10 @@ TRACED = 'Traceback (most recent call last):\n  File "/jobs/app.py", line 3, in 
         (None, 0, None),
         (3, 3, None),
         ("no orders today", 1, "no orders today"),
+        ({"orders": 0}, 1, "{'orders': 0}"),
+        (2.5, 1, "2.5"),
         (ValueError("no orders: 'x'"), 1, "no orders: 'x'"),
-        ([1], 1, None),
+        ([1], 1, "[1]"),
         (f"{TRACED}SystemExit: no orders", 1, "no orders"),
     ],
 )

@@ -243,7 +243,7 @@ def exit_code_of(code: object) -> int:
 
 def said_by_exit(code: object) -> str | None:
     """Return what a program says that ends with ``sys.exit("no orders")``, as Python prints exceptions."""
-    if not isinstance(code, (str, BaseException)):
+    if code is None or isinstance(code, int):
         return None
     said = text_of(code)
     return said if TRACEBACK in said else f"{TRACEBACK}\nSystemExit: {said}"
