@@ -35,9 +35,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("way", "started"), CASES)
-def test_end(tmp_path: Path, way: Way, started: str) -> None:
+def test_end(tmp_path: Path, way: Way, started: str, request: pytest.FixtureRequest) -> None:
     """The end is told with its code, signal and reason, of whatever ran; the event log agrees where it knows."""
     ends = Ends(started, way.how, tmp_path, CONF.get(way.how))
+    request.addfinalizer(ends.leave_nothing)
     ends.go(way.signals)
     ends.end()
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -281,6 +282,12 @@ class Ends:
                 stacks = subprocess.run(["jstack", str(self.jvm)], capture_output=True, text=True).stdout
             err = (self.folder / "stderr.txt").read_text()[-3000:]
             raise AssertionError(f"{late}; of the JVM: {stacks}\n{err}") from None
+
+    def leave_nothing(self) -> None:
+        """End its Python if that has outlived its JVM: it sleeps for ten minutes."""
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if str(self.folder) in Path(f"/proc/{self.python}/cmdline").read_text():
+                os.kill(self.python, signal.SIGKILL)
 
     def end(self) -> AppRun:
         """Wait until it has ended, and its end is told."""
