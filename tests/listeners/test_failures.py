@@ -383,6 +383,7 @@ def raised_in_python(error: Exception) -> Failure:
         (Failure("x", "java.lang.OutOfMemoryError"), "SYSTEM"),
         (Failure("x", "java.io.IOException", "java.io.IOException: No space left on device"), "SYSTEM"),
         (Failure("x", sql_state="58030"), "SYSTEM"),
+        (Failure("x", "org.apache.hadoop.fs.ParentNotDirectoryException"), "USER"),
         (Failure("x", error_class="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", sql_state="XXKST"), "USER"),
         (Failure(PLAIN), "UNKNOWN"),
         (

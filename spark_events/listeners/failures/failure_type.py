@@ -97,6 +97,10 @@ _USER_TYPES = (
     "NullPointerException",
     "AnalysisException",
     "ParseException",
+    # A path that the program has given is not what it takes it for.
+    "ParentNotDirectoryException",
+    "PathIsNotDirectoryException",
+    "FileAlreadyExistsException",
 )
 # Spark files them under internal errors; but the program was changed and its checkpoint was not.
 _USER_CLASSES = (
