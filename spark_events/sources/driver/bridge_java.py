@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.jvm.janino import QUERIES, JavaUnit
+from spark_events.jvm.janino import JavaUnit
 
 JAVA = JavaUnit(
     "spark_events.sources.driver",
@@ -66,7 +66,6 @@ def _jvm_to_compile_in(spark: Any, conf: Mapping[str, Any]) -> Any:
 def _compile(jvm: Any) -> None:
     try:
         JAVA.load(jvm, "DriverBridge")
-        QUERIES.load(jvm, "StreamingQueries")
     except Exception as error:
         _log_debug(error)
 

@@ -184,8 +184,13 @@ class DriverState:
 
     def _running(self) -> list[Any]:
         try:
-            return list(self._queries.running())
-        except Exception as error:  # Spark internals, compiled against whatever version this is
+            if _CONNECT in self._python_context.getConf().get("spark.plugins", ""):
+                return list(self._queries.running())
+            # As attaching waits for it: without what has to be compiled first.
+            session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
+            listed = session.get().sharedState().activeStreamingQueries() if session.isDefined() else {}
+            return list(listed.values())
+        except Exception as error:  # Spark internals, which no version promises
             logger.warning("the streaming queries that run already cannot be found: %r", error)
             return []
 
@@ -195,6 +200,7 @@ class DriverState:
         return new(self._gateway, QUERIES.load(self._jvm, "StreamingQueries"))
 
 
+_CONNECT = "SparkConnectPlugin"
 _CLEARLY_OLDER_MS = 10_000
 _NONE_KNOWN = -1
 _TRIES = 20
