@@ -62,6 +62,16 @@ def test_the_cause_that_a_task_threw() -> None:
     assert attributes["failureLabel.type"] == "USER"
 
 
+def test_a_stage_that_has_failed_with_another_exception() -> None:
+    """In Python, the first lines of all are the same: what the job fails with is its own."""
+    thrown = "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+    frame = '  File "app.py", line 3, in f\n    x\n'
+    of_stage, of_job = f"{thrown}{frame}KeyError: 'stage'", f"{thrown}{frame}ValueError: job"
+    feed = began(r.job_start(10))(last_state(30, Class="x.Other"))
+    body, _ = failure_of(feed(r.stage("Completed", 30, reason=of_stage), r.job_end(40, message=of_job)))
+    assert body.startswith("job 0 failed: ValueError: job")
+
+
 def test_the_class_of_another_failure() -> None:
     """A stage that is tried again has not thrown what its job fails with."""
     feed = began(r.job_start(10))(last_state(30, Class="x.Other"), r.stage("Completed", 30, reason="other"))

@@ -157,10 +157,14 @@ def _java_error(text: str) -> tuple[str | None, str]:
     return exception_type, f"{_clean(message).removesuffix('Details:').rstrip('. :')}: {cause}"
 
 
+def said_before_frames(text: str) -> str:
+    """Return what Java says of an exception, before its frames and its causes."""
+    said = text.split("\n\tat ", 1)[0].split(CAUSED_BY, 1)[0]
+    return said.removesuffix("\nDriver stacktrace:").rstrip("\n")
+
+
 def _java_head(text: str) -> tuple[str | None, str]:
-    head = (
-        text.split("\n\tat ", 1)[0].split(CAUSED_BY, 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
-    )
+    head = said_before_frames(text)
     match = _JAVA_HEADER.fullmatch(head)
     return (match.group("type"), match.group("message") or "") if match else (None, head)
 

@@ -16,6 +16,7 @@ from spark_events.listeners.executors.executor_ends import FailedStage
 from spark_events.listeners.failures.failures import (
     CAUSED_BY,
     parse_json_exception,
+    said_before_frames,
     thrown_by_task,
     was_cancelled,
 )
@@ -174,7 +175,7 @@ def _completed(failure: Failure, failed: FailedStage | None) -> Failure:
     Spark 4 passes on no more than what its exception says.
     """
     own, of_stage = failure.stacktrace or "", (failed.failure.stacktrace or "") if failed else ""
-    if failed is None or own.split("\n", 1)[0] != of_stage.split("\n", 1)[0]:
+    if failed is None or said_before_frames(own) != said_before_frames(of_stage):
         return failure
     _, caused_by, causes = of_stage.partition(CAUSED_BY)
     stacktrace = own if CAUSED_BY in own else own + caused_by + causes
