@@ -170,9 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
         return site == "cross-site" and into != "document"
 
     def _answer_page(self, asked: dict[str, str]) -> None:
-        for name in sorted(asked.keys() - set(_PARTS)):  # ?from=… is not to look like what was asked for
-            allowed = ", ".join(_PARTS)
-            shown = cut(name, _LONGEST_NAME)
+        if unknown := sorted(asked.keys() - set(_PARTS)):  # ?from=… is not to look like what was asked for
+            shown, allowed = cut(unknown[0], _LONGEST_NAME), ", ".join(_PARTS)
             self._answer(HTTPStatus.BAD_REQUEST, f"{shown}: is not known in an address; {allowed} are")
             return
         since = asked.get("since", "")

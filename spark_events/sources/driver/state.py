@@ -164,6 +164,8 @@ class DriverState:
 
     def _query_details(self, record: Record) -> Record:
         query = self._queries.withId(record["id"])
+        if query is None:  # where Spark's threads are not as they are known to be
+            query = self._listed().get(self._jvm.java.util.UUID.fromString(record["id"]))
         if query is None:  # it has ended already: unless the program has stopped it, it has reached its end
             return {"bounded": True}
         trigger = query.trigger().toString()
@@ -187,12 +189,15 @@ class DriverState:
             if _CONNECT in self._python_context.getConf().get("spark.plugins", ""):
                 return list(self._queries.running())
             # As attaching waits for it: without what has to be compiled first.
-            session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
-            listed = session.get().sharedState().activeStreamingQueries() if session.isDefined() else {}
-            return list(listed.values())
+            return list(self._listed().values())
         except Exception as error:  # Spark internals, which no version promises
             logger.warning("the streaming queries that run already cannot be found: %r", error)
             return []
+
+    def _listed(self) -> Any:
+        """Return Spark's map, by id, of the queries of all sessions that share the default one's state."""
+        session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
+        return session.get().sharedState().activeStreamingQueries() if session.isDefined() else {}
 
     @cached_property
     def _queries(self) -> Any:

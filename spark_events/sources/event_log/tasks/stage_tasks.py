@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from spark_events.listeners.failures.failures import CAUSED_BY
 from spark_events.listeners.record_fields import (
     COMPLETION_TIME,
     EXECUTOR_ID,
@@ -55,7 +56,7 @@ _STOPPED_BY_SPARK = (KILLED, "TaskCommitDenied")
 """Reasons of tasks that have not failed, by Spark's own count."""
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognized as that of its task."""
-_CAUSED_BY, _MOST_OF_CAUSES = "\nCaused by: ", 8_000
+_MOST_OF_CAUSES = 8_000
 FINISHED = 0x80
 RUNNING = 0x7F
 
@@ -205,7 +206,7 @@ class StageTasks:
 
 def _causes(stack_trace: object) -> str | None:
     """Return what caused an exception, of its stack trace; None where nothing did."""
-    begin = stack_trace.find(_CAUSED_BY) if isinstance(stack_trace, str) else -1
+    begin = stack_trace.find(CAUSED_BY) if isinstance(stack_trace, str) else -1
     return str(stack_trace)[begin : begin + _MOST_OF_CAUSES] if begin >= 0 else None
 
 
