@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_events.diagnosis import thresholds as kinds
 from spark_events.diagnosis.stages.added_data import WRITTEN
-from spark_events.diagnosis.times.driver_issues import LOOP_AT
+from spark_events.diagnosis.times.program_loops import LOOP_AT
 from spark_events.why.found_issue import SHARES, FoundIssue
 from spark_events.why.places import in_words, with_ends_of_paths
 

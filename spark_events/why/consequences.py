@@ -23,10 +23,10 @@ from spark_events.diagnosis.thresholds import (
     TASK_COUNT,
     UNREAD_CACHE,
 )
+from spark_events.diagnosis.times.collected_results import COLLECTED_AT
 from spark_events.diagnosis.times.driver_issues import (
     AFTER_RESULT_MS,
     AFTER_RESULT_OF,
-    COLLECTED_AT,
     START_MS,
     USUAL_START_MS,
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.repeated_work.looped_reads import READ_AT
-from spark_events.diagnosis.times.driver_issues import LOOP_AT, LOOP_JOBS, LOOP_SPAN, are_in_turn
+from spark_events.diagnosis.times.program_loops import LOOP_AT, LOOP_JOBS, LOOP_SPAN, are_in_turn
 from spark_events.why.found_issue import FoundIssue, order
 
 _IN_TURN = " In turn with them run"

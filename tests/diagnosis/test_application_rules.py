@@ -8,7 +8,8 @@ from spark_events.diagnosis.executors.slow_hosts import SlowHosts
 from spark_events.diagnosis.executors.unused_memory import unused_memory
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
+from spark_events.diagnosis.times.driver_time import DriverTime
+from spark_events.diagnosis.times.pauses import WorkDone
 from tests.support.measured_tasks import measured
 from tests.support.plans import Plan, executed
 
@@ -446,7 +447,7 @@ def test_arrow_is_advised_where_it_is_not_used(
 ) -> None:
     """Where it is, the program works on what came, for longer than Python takes to unpack it."""
     time = driver(idle_time_ms=1)
-    time.by_arrow = of_application
+    time.results.by_arrow = of_application
     time.stage_submitted((0, 0), 0)
     work = WorkDone("toPandas at a.py:4", "job 0", 0, 16 * MIB, by_arrow=of_job)
     time.stage_completed((0, 0), work, S)

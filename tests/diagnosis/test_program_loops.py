@@ -11,7 +11,8 @@ import pytest
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
+from spark_events.diagnosis.times.driver_time import DriverTime
+from spark_events.diagnosis.times.pauses import WorkDone
 from tests.support.plans import Plan, executed
 
 S = 1_000

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from spark_events.api import AttributeValue, Severity
-from spark_events.api.toolkit.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.thresholds import COLLECT, IDLE_CORES, SMALL_JOBS
+from spark_events.diagnosis.thresholds import IDLE_CORES
+from spark_events.diagnosis.times.collected_results import BY_ARROW, TO_PANDAS, Collected
+from spark_events.diagnosis.times.pauses import Pauses
 
 AFTER_RESULT_OF, AFTER_RESULT_MS = "driverAlone.afterResultOf", "driverAlone.afterResultMs"
 """The evidence of the place from which a result came before the longest time of the driver, and of that."""
@@ -16,111 +18,11 @@ AFTER_STAGE_OF, AFTER_STAGE_MS = "driverAlone.afterStageOf", "driverAlone.afterS
 """The same of the last stage before it, whatever came from there."""
 START_MS, USUAL_START_MS = "driverAlone.startMs", "driverAlone.usualStartMs"
 """The evidence of how long the first stage took to come, if most of the time is of that, and the usual."""
-COLLECTED_AT = "collect.place"
-LOOP_AT, LOOP_JOBS, LOOP_SPAN = "loop.place", "loop.jobs", ("loop.begunMs", "loop.endedMs")
 AT_START = "before its first stage, beyond the usual "
 AFTER = "after "
 AT_END = "after its last stage"
-TO_PANDAS = "toPandas at "
-READERS = ("parquet", "orc", "csv", "json", "xml", "text", "load")
-"""What Spark calls the jobs of its readers of files, which run where they are called; and of its writers."""
-_ARROW = "spark.sql.execution.arrow.pyspark.enabled"
-_IN_TURN = 0.8
-"""Jobs of two places that run at the same time, for as much of it, are of one loop."""
-_SMALL_MS = 5_000
-"""How long a small job takes at most."""
 
 
-@dataclass(slots=True)
-class Pauses:
-    """The time in which no stage ran before those of one place, in ms.
-
-    Attributes:
-        number: how often.
-        within_ms: how much of it belonged to SQL executions.
-        longest_ms: how long the longest was.
-        usual_ms: how much of it was no more than Spark takes between any two stages.
-        after: the place of the last stage before that; empty if unknown.
-    """
-
-    number: int = 0
-    time_ms: int = 0
-    within_ms: int = 0
-    longest_ms: int = 0
-    usual_ms: int = 0
-    after: str = ""
-
-    @property
-    def mostly_after(self) -> str:
-        """The place before most of it; empty if there is none, or Spark works on what comes next."""
-        is_most = 2 * self.longest_ms > self.time_ms > 2 * self.within_ms
-        return self.after if is_most else ""
-
-    def add(self, pause: Pauses) -> None:
-        """Add one pause."""
-        self.number += 1
-        self.time_ms += pause.time_ms
-        self.within_ms += pause.within_ms
-        self.usual_ms += min(pause.usual_ms, pause.time_ms)
-        if pause.time_ms > self.longest_ms:
-            self.longest_ms, self.after = pause.time_ms, pause.after
-
-    def merge(self, others: Pauses) -> None:
-        """Add the pauses before stages of another place."""
-        self.number += others.number
-        self.time_ms += others.time_ms
-        self.within_ms += others.within_ms
-        self.usual_ms += others.usual_ms
-        if others.longest_ms > self.longest_ms:
-            self.longest_ms, self.after = others.longest_ms, others.after
-
-    def of_loop(self) -> tuple[Pauses, Pauses]:
-        """Return what of them a loop of SQL executions costs, and what the program does between these."""
-        outside_ms = self.time_ms - self.within_ms
-        program_ms = max(0, outside_ms - _BETWEEN_MS * self.number)
-        of_loop = replace(self, time_ms=self.time_ms - program_ms)
-        return of_loop, Pauses(self.number, program_ms, 0, min(self.longest_ms, program_ms), 0, self.after)
-
-    def take(self, told_ms: int) -> int:
-        """Take off what another issue tells, that of SQL executions first; returns how much it was, in ms."""
-        taken_ms = min(told_ms, self.time_ms)
-        self.time_ms -= taken_ms
-        self.within_ms = max(0, self.within_ms - taken_ms)
-        return taken_ms
-
-
-@dataclass(slots=True)
-class Jobs:
-    """The jobs of one place, each of which may be the one before with another of its stages.
-
-    Attributes:
-        number: how many there were.
-        last: the latest.
-        stages_ms: for how long any stage ran since the pauses before their stages, in ms.
-        run_ms: how long their tasks ran, in all.
-        begun_ms, ended_ms: when their first and last stage ended, in ms since the epoch.
-    """
-
-    number: int = 0
-    last: str = ""
-    stages_ms: int = 0
-    run_ms: int = 0
-    begun_ms: int = 0
-    ended_ms: int = 0
-
-    def in_turn_with(self, others: Jobs) -> bool:
-        """Return whether these and other jobs run at about the same time."""
-        return are_in_turn((self.begun_ms, self.ended_ms), (others.begun_ms, others.ended_ms))
-
-
-def are_in_turn(span: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Return whether two loops run at about the same time, by when each began and ended, in ms."""
-    shared_ms = min(span[1], other[1]) - max(span[0], other[0])
-    return shared_ms > _IN_TURN * max(span[1] - span[0], other[1] - other[0], 0)
-
-
-_BETWEEN_MS = 500
-"""So long the program takes at most between two SQL executions to make the next one."""
 _SMALL_BYTES = 1 << 20
 _ADDED_IN_A_LOOP = (
     "If it builds a DataFrame in a loop, each withColumn() analyzes the whole plan again: one select() or "
@@ -140,8 +42,8 @@ _ON_ALL_CORES = (
     "aggregate or filter there first, so that fewer rows come."
 )
 _OF_PANDAS = (
-    f"Python may still unpack the rows of that result: let Arrow bring them ({_ARROW}=true). Or the program "
-    f"works on them, maybe row by row: {_ON_ALL_CORES}"
+    f"Python may still unpack the rows of that result: let Arrow bring them ({BY_ARROW}=true). Or the "
+    f"program works on them, maybe row by row: {_ON_ALL_CORES}"
 )
 _OF_ARROW = (
     "The program works in Python then, in the driver, maybe on the result of toPandas, and maybe row by row: "
@@ -184,25 +86,6 @@ class Looped:
     computed: bool = False
     projections: int = 0
     grown: tuple[int, int, int] = (0, 0, 0)
-
-
-@dataclass(slots=True)
-class Collected:
-    """The results that came to the driver from one place.
-
-    Attributes:
-        by_arrow: whether Arrow brings them, if it can.
-        times: how often.
-        size_bytes: how much.
-        taken_ms: how long that may have taken.
-        pauses_ms: for how long no stage ran after them.
-    """
-
-    by_arrow: bool = False
-    times: int = 0
-    size_bytes: int = 0
-    taken_ms: int = 0
-    pauses_ms: int = 0
 
 
 def driver_issue(
@@ -278,27 +161,6 @@ def _in_program(looped: Looped, place: str) -> str:
     return f"{made} {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}"
 
 
-def collect_issue(place: str, collected: Collected) -> Issue:
-    """Return that large results came to the driver from one place."""
-    longer = 1.1 * collected.taken_ms
-    return Issue(
-        COLLECT,
-        f"{COLLECT} {place}",
-        collected.taken_ms,
-        None,
-        f"{place} brings {size(collected.size_bytes)} to the driver, which takes up to "
-        f"{duration(collected.taken_ms)}"
-        + (f"; no stage runs for {duration(collected.pauses_ms)} after it" * (collected.pauses_ms > longer)),
-        "Aggregate or filter in Spark, and collect only the result; write large results to a table."
-        + ("" if collected.by_arrow else f" For pandas, see that {_ARROW} is true."),
-        evidence={
-            "collect.bytes": collected.size_bytes,
-            "collect.times": collected.times,
-            COLLECTED_AT: place,
-        },
-    )
-
-
 def _after_result(place: str, result: Collected | None, looped: Looped) -> str:
     """Return what to do about what the program does after a result has come from a place."""
     advice = _OF_PANDAS if place.startswith(TO_PANDAS) else _OF_ROWS
@@ -308,62 +170,6 @@ def _after_result(place: str, result: Collected | None, looped: Looped) -> str:
         return advice
     is_small = result is not None and result.size_bytes < _SMALL_BYTES
     return f"{'That result is small.' if is_small else advice} {_ADDED_IN_A_LOOP}"
-
-
-def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:
-    """Return whether a loop runs small jobs at a place, so many at least, one after the other."""
-    in_turn = min(pauses.number, jobs.number) >= least
-    return in_turn and pauses.time_ms + jobs.stages_ms <= _SMALL_MS * jobs.number
-
-
-def loop_issue(
-    place: str, parts_of: str, pauses: Pauses, jobs: Jobs, cores: int, writes: bool = False
-) -> Issue:
-    """Return that a loop runs small jobs one after the other.
-
-    Args:
-        place: of the jobs.
-        parts_of: the folder of which each reads another part; empty if they do not.
-        pauses, jobs: before them, and what is known of them.
-        cores: of all executors.
-        writes: whether the jobs write.
-    """
-    whole_ms = pauses.time_ms + jobs.stages_ms
-    # What their tasks do would have to be done by one job as well, at best by all cores.
-    needed_ms = min(whole_ms, jobs.run_ms // max(1, cores))
-    advice = (
-        "A loop in the driver runs a small job each time: let one job do all of it (one agg() for all "
-        "columns; a join, a groupBy or a window in place of the loop), or run the jobs at the same time in "
-        "threads."
-    )
-    if parts_of:
-        advice = (
-            f"Each reads another part of {parts_of}: read all of it at once, as one table, and let one query "
-            "do it for all parts (groupBy, a join, or a window by what tells them apart; partitionBy for a "
-            "write). Or run them at the same time in threads."
-        )
-    if place.split(" ")[0] in READERS and not writes:
-        advice = (
-            "Each reads files to find out which columns they have: give the schema (spark.read.schema(…)), "
-            "or read several paths at once, as one table."
-        )
-    return Issue(
-        SMALL_JOBS,
-        f"{SMALL_JOBS} {place}",
-        (whole_ms - needed_ms) * (jobs.number - 1) // jobs.number,
-        None,
-        f"{jobs.number:,} small jobs of {place} run one after the other, {duration(whole_ms)} in all; all "
-        f"cores could do what their tasks do in {duration(needed_ms)}",
-        advice,
-        evidence={
-            LOOP_AT: place,
-            LOOP_SPAN[0]: jobs.begun_ms,
-            LOOP_SPAN[1]: jobs.ended_ms,
-            LOOP_JOBS: jobs.number,
-            "loop.driverAloneMs": pauses.time_ms,
-            "loop.runTimeMs": jobs.run_ms,
-        },
-    )
 
 
 def _described(place: str, pauses: Pauses) -> str:

@@ -11,7 +11,7 @@ import re
 
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import CUT, LONGEST_TEXT, Node, items
-from spark_events.diagnosis.times.driver_issues import Pauses
+from spark_events.diagnosis.times.pauses import Pauses
 
 _MANY_NODES, _MANY_FIELDS, _MANY_FILES = 100, 100, 1_000
 """With so many, planning takes long the second time, too."""

@@ -15,7 +15,8 @@ from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.held_cores import HeldCores, cores_of_task
 from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, TinyTasksOfRun
-from spark_events.diagnosis.times.driver_time import DriverTime, WorkDone
+from spark_events.diagnosis.times.driver_time import DriverTime
+from spark_events.diagnosis.times.pauses import WorkDone
 from spark_events.diagnosis.times.slow_listeners import slow_listeners
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
@@ -121,7 +122,9 @@ class ApplicationIssues(Timeless):
             self.levels_of_orc = _since(self._spark_version, _LEVELS_OF_ORC)
             self.reuses_workers = str(properties.get(_REUSE)).lower() != "false"
             arrow = by_arrow(properties)
-            self._driver.by_arrow = _since(self._spark_version, _ARROW_BY_DEFAULT) if arrow is None else arrow
+            self._driver.results.by_arrow = (
+                _since(self._spark_version, _ARROW_BY_DEFAULT) if arrow is None else arrow
+            )
             self.executors.configured({key: str(value) for key, value in properties.items()})
 
     def on_executor_added(self, record: ExecutorAddedRecord, time_ms: int) -> None:

@@ -23,8 +23,8 @@ from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.stage_rules import stage_issues
 from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, tiny_tasks, tiny_tasks_issue
 from spark_events.diagnosis.thresholds import RETRIES, SKEW, STRAGGLER, Thresholds
-from spark_events.diagnosis.times.driver_time import WorkDone
 from spark_events.diagnosis.times.other_work import OtherWork
+from spark_events.diagnosis.times.pauses import WorkDone
 from spark_events.listeners.executors.executor_ends import exit_code, exit_meaning, reason_class
 from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.listeners.failures.failures import parse_failure
