@@ -7,7 +7,7 @@ import json
 import pytest
 
 from spark_events.sources.event_log.executor_states import ExecutorStates
-from spark_events.sources.event_log.tasks.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.tasks.all_stage_tasks import AllStageTasks
 from spark_events.sources.event_log.tasks.task_lines import TASK_END, TASK_START
 from tests.support.event_log_sample import SampleLog
 

@@ -11,7 +11,7 @@ import pytest
 
 from spark_events.listeners.spark_records import NESTED_EXECUTION
 from spark_events.sources.event_log.records import RecordReader
-from spark_events.sources.event_log.tasks.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.tasks.all_stage_tasks import AllStageTasks
 from tests.support.event_log_reading import read
 from tests.support.event_log_sample import small_log
 

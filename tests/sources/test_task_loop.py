@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_events.sources.event_log.records import RecordCounts, RecordReader
-from spark_events.sources.event_log.tasks.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.tasks.all_stage_tasks import AllStageTasks
 from spark_events.sources.event_log.tasks.task_lines import TASK_END, TASK_START
 from spark_events.sources.event_log.tasks.task_loop import TaskLoop
 from spark_events.sources.record_json import load

@@ -16,7 +16,7 @@ from spark_events.listeners.record_fields import EXECUTOR_ID
 from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.reading.lines import LONGEST_LINE
-from spark_events.sources.event_log.tasks.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.tasks.all_stage_tasks import AllStageTasks
 from spark_events.sources.event_log.tasks.task_loop import TaskLoop
 from spark_events.sources.record_json import NoRecordError, load
 

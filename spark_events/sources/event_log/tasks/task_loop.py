@@ -17,7 +17,8 @@ from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING
 from spark_events.sources.event_log.executor_states import ExecutorStates
-from spark_events.sources.event_log.tasks.stage_tasks import FINISHED, RUNNING, AllStageTasks, StageTasks
+from spark_events.sources.event_log.tasks.all_stage_tasks import AllStageTasks
+from spark_events.sources.event_log.tasks.stage_tasks import FINISHED, RUNNING, StageTasks
 from spark_events.sources.event_log.tasks.task_lines import (
     CLOSING,
     METRICS_KEY,
