@@ -96,6 +96,42 @@ def test_journal_on_a_disk_that_is_free_again(small_disk: Path) -> None:
     assert backend.taken == ids
 
 
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_journal_that_can_be_opened_later(
+    small_disk: Path, accepts: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What waited in memory, and what a driver before left behind, is as safe as ever once there is room."""
+    backend = Backend(lambda request: Answer(503))
+    folder = small_disk / "journal"
+    before = Reporting(backend.grpc, folder)
+    ids = before.emit(10)
+    before.close(1_000)
+    parked = folder.rename(small_disk / "elsewhere")
+    ballast = fill(small_disk)
+    reporting = Reporting(backend.grpc, folder)
+    ids += reporting.emit(100)
+    reporting.stored()
+    spool = reporting.worker.delivery.spool  # type: ignore[union-attr]
+    assert spool.in_memory == spool.pending == 100
+    ballast.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+    parked.rename(folder)
+    wait_until(lambda: spool.durable, "the journal is used")
+    assert spool.pending == 110
+    backend.behave = lambda request: Answer() if accepts else Answer(400)
+    reporting.close()
+    backend.close()
+
+    assert caplog.text.count("cannot be used") == 1  # it is said once, however often it is tried
+    assert "No space left on device" in caplog.text
+    assert "can be used now" in caplog.text
+    if accepts:
+        assert backend.taken == ids
+    else:
+        [letters] = small_disk.rglob("refused.jsonl")
+        assert letters.read_text().count("\n") == 110
+
+
 def test_file_log_on_a_full_disk(small_disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Lines wait until the disk is free again; none is lost, and none is half."""
     prefix = "spark.events.reporter.file."

@@ -24,7 +24,8 @@ class Made:
         if folder is not None:
             journals = [DeliveryJournal(folder, Bounds(fsync=fsync), b"run", self.drop)]
             journals[0].open()
-        self.spool = Spool(journals, MemoryRecords(max_bytes, oldest, self.drop), b"run", self.said.append)
+        memory = MemoryRecords(max_bytes, oldest, self.drop)
+        self.spool = Spool((lambda: journals) if journals else None, memory, b"run", self.said.append)
 
     def drop(self, cause: str, count: int) -> None:
         self.lost[cause] += count

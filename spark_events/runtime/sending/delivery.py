@@ -24,7 +24,7 @@ _DEAD_LETTERS_SHARE = 8
 class Delivery:
     """Everything between a sending reporter's ``notify`` and its ``send``.
 
-    If a journal cannot be opened, only durability is lost: records then wait in memory.
+    If a journal cannot be opened, only durability is lost: records wait in memory until it can.
 
     Args:
         threads: run the turns of sending.
@@ -42,24 +42,19 @@ class Delivery:
         self._title = account.title
         self._stats = account.stats
         self._setup = setup
+        self._context, self._readable = reporter.context, reporter.readable
         self._locks: list[Lock] = []
-        journals = self._open_journals(reporter.context) if setup.journal_dir else []
+        self._letters: DeadLetters | None = None
+        self._cannot_be_used = ""
         memory = MemoryRecords(setup.queue.max_bytes, setup.queue.drop_oldest, account.stats.drop)
-        self.spool = Spool(journals, memory, reporter.context, self._warn)
+        self.spool = Spool(
+            self._open_journals if setup.journal_dir else None, memory, reporter.context, self._warn
+        )
         reporter.outbox = self.spool
-        letters = None
-        if journals:
-            share = setup.journal.max_bytes // _DEAD_LETTERS_SHARE
-            path = journals[-1].folder / _DEAD_LETTERS
-            letters = DeadLetters(path, share, reporter.readable, account.stats.drop)
-        self._sender = Sender(reporter, self.spool, letters, account, threads, on_end)
+        self._sender = Sender(reporter, self.spool, lambda: self._letters, account, threads, on_end)
 
     def start(self) -> None:
         """Start sending."""
-        if left := self.spool.pending:
-            logger.info(
-                "%s first sends %s that an earlier run left behind", self._title, counted(left, "item")
-            )
         self._sender.start()
 
     def finish(self, deadline: float) -> Generator[float, None, bool]:
@@ -85,38 +80,55 @@ class Delivery:
             )
         return ended
 
-    def _open_journals(self, context: bytes) -> list[DeliveryJournal]:
-        key = self._setup.config.key(JOURNAL_DIR.name)
+    def _open_journals(self) -> list[DeliveryJournal]:
+        """Return those that ended drivers left behind, and then this driver's own; none if they cannot be."""
         journals: list[DeliveryJournal] = []
         try:
             claimed = self._claim()
             for lock in (*claimed.orphans, claimed.own):
                 totals = self._stats.totals if lock is claimed.own else None
                 journal = DeliveryJournal(
-                    lock.folder, self._setup.journal, context, self._stats.drop, totals, lock=lock
+                    lock.folder, self._setup.journal, self._context, self._stats.drop, totals, lock=lock
                 )
                 journal.open()
                 journals.append(journal)
-                if journal.torn:
-                    self._warn(
-                        f"cut off {counted(journal.torn, 'byte')} of an incomplete record at the end of "
-                        f"{lock.folder}"
-                    )
         except OSError as error:
             for journal in journals:
                 journal.close()
             for lock in self._locks:
                 lock.release()
-            logger.error(
-                "%s: '%s' cannot be used (%s); give a folder that the user who runs Spark can write to. "
-                "Until then records wait in memory, and are lost if this process dies",
-                key,
-                self._setup.journal_dir,
-                error,
-            )
+            self._tell_that_none_opens(str(error))
             return []
+        self._tell_of_opened(journals)
         self._stats.restore(journals[-1].restored)
+        share = self._setup.journal.max_bytes // _DEAD_LETTERS_SHARE
+        path = journals[-1].folder / _DEAD_LETTERS
+        self._letters = DeadLetters(path, share, self._readable, self._stats.drop)
         return journals
+
+    def _tell_that_none_opens(self, reason: str) -> None:
+        if reason == self._cannot_be_used:
+            return  # it is tried again and again
+        self._cannot_be_used = reason
+        logger.error(
+            "%s: '%s' cannot be used (%s); give a folder that the user who runs Spark can write to. "
+            "Until then records wait in memory, and are lost if this process dies",
+            self._setup.config.key(JOURNAL_DIR.name),
+            self._setup.journal_dir,
+            reason,
+        )
+
+    def _tell_of_opened(self, journals: list[DeliveryJournal]) -> None:
+        if self._cannot_be_used:
+            self._warn(f"the journal in {self._setup.journal_dir} can be used now")
+        for journal in journals:
+            if journal.torn:
+                torn = counted(journal.torn, "byte")
+                self._warn(f"cut off {torn} of an incomplete record at the end of {journal.folder}")
+        if left := sum(journal.pending for journal in journals):
+            logger.info(
+                "%s first sends %s that an earlier run left behind", self._title, counted(left, "item")
+            )
 
     def _claim(self) -> Claim:
         setup = self._setup

@@ -38,7 +38,7 @@ class Sender:
         self,
         reporter: SendingReporter,
         spool: Spool,
-        dead_letters: DeadLetters | None,
+        dead_letters: Callable[[], DeadLetters | None],
         account: ReporterAccount,
         threads: Threads = OWN_THREADS,
         on_end: Callable[[], None] = lambda: None,
@@ -194,12 +194,13 @@ class Sender:
 
     def _put_aside(self, records: Sequence[bytes], answer: _Answer) -> None:
         place = "without journal.dir there is no file to keep them in"
-        if self._dead_letters is not None:
-            place = f"see {self._dead_letters.path}"
+        letters = self._dead_letters()
+        if letters is not None:
+            place = f"see {letters.path}"
             try:
-                self._dead_letters.add(records, answer.reason, answer.refused)
+                letters.add(records, answer.reason, answer.refused)
             except OSError as error:
-                place = f"{self._dead_letters.path} cannot be written: {error.strerror}"
+                place = f"{letters.path} cannot be written: {error.strerror}"
         count = f"{answer.refused} of {counted(len(records), 'item')}"
         reason = answer.reason[:LONGEST_REASON]
         self._log.error(

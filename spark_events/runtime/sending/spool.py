@@ -113,7 +113,8 @@ class Spool:
     journal, and move there once the disk accepts writes again. Without a journal they always wait in memory.
 
     Args:
-        journals: those that ended drivers left behind, oldest first, then the driver's own; all are open.
+        open_journals: returns those that ended drivers left behind, oldest first, then the driver's own, all
+            of them open; none where they cannot be opened yet. None if there is to be no journal.
         memory: holds records that no journal takes.
         context: what all records put here have in common.
         warn: called with a sentence about the disk.
@@ -124,12 +125,17 @@ class Spool:
     """
 
     def __init__(
-        self, journals: list[DeliveryJournal], memory: MemoryRecords, context: bytes, warn: Warn
+        self,
+        open_journals: Callable[[], list[DeliveryJournal]] | None,
+        memory: MemoryRecords,
+        context: bytes,
+        warn: Warn,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
         self.ended = False
-        self._journals = journals
-        self._own = journals[-1] if journals else None
+        self._journals: list[DeliveryJournal] = []
+        self._own: DeliveryJournal | None = None
+        self._open_journals = open_journals
         self._memory = memory
         self._context = context
         self._warn = warn
@@ -140,6 +146,7 @@ class Spool:
         self._synced = 0.0
         self._troubles: dict[str, str] = {}
         self._waiting_since: int | None = None
+        self._open()
 
     # -- the turns that fill -----------------------------------------------------------------------------
 
@@ -225,7 +232,8 @@ class Spool:
     def restless(self) -> bool:
         """Whether ``keep`` should be called again soon: the disk does not have everything yet."""
         own = self._own
-        return own is not None and bool(self._memory.pending or (own.dirty and own.bounds.fsync != "never"))
+        is_dirty = own is not None and own.dirty and own.bounds.fsync != "never"
+        return is_dirty or (self._open_journals is not None and (own is None or self._memory.pending > 0))
 
     @property
     def journal_bytes(self) -> int:
@@ -290,10 +298,19 @@ class Spool:
 
     def _try_disk_again(self) -> None:
         """Move the records in memory to the journal, unless some of them are being sent right now."""
-        if self._own is None or not self._memory.pending or self._memory.in_flight:
+        if self._memory.in_flight or time.monotonic() < self._disk_again:
             return
-        if time.monotonic() >= self._disk_again:
+        if (self._own is not None or self._open()) and self._memory.pending:
             self._memory.forget(self._append(self._memory.all()))
+
+    def _open(self) -> bool:
+        """Open the journals, and return whether they are."""
+        if self._open_journals is None:
+            return False
+        self._journals = self._open_journals()
+        self._own = self._journals[-1] if self._journals else None
+        self._disk_again = 0.0 if self._own is not None else time.monotonic() + _DISK_AGAIN_S
+        return self._own is not None
 
     def _sync_in_time(self) -> None:
         own, now = self._own, time.monotonic()
