@@ -168,15 +168,14 @@ class Oracle:
         states = self.states()
         found = {}
         for query, events in by_query.items():
-            last: Event | None = None
             seen: set[str] = set()
             sums = dict.fromkeys(names, 0)
             for event in sorted(events, key=lambda e: (time(e), owed(e))):
                 attributes = event["attributes"]
                 gap = owed(event)
                 # Two applications' first checkpoints in the same ms are both owed since the one before.
-                before = max((time(e) for e in events if time(e) < time(event)), default=None)
-                if before is not None and attributes["app_id"] not in seen:
+                before = max((time(e) for e in events if time(e) < time(event)), default=0)
+                if attributes["app_id"] not in seen:
                     gap = max(gap, self._gap(query, event, before, states))
                 slow, late = attributes["durationMs"] > self.sla_ms, gap > self.sla_ms
                 sums["completed"] += 1
@@ -184,15 +183,17 @@ class Oracle:
                 sums["late_by_gap"] += late
                 sums["late"] += slow or late
                 seen.add(attributes["app_id"])
-                last = event
-            line = states.get(("query", *query))
-            if last and line and line[-1][2] == "down":
-                went = self._went_down(line, time(last), self.until_ms + 1)
+            found[query] = sums
+        for (kind, app_name, query_name), line in states.items():
+            if kind == "query" and line and line[-1][2] == "down":
+                query = app_name, query_name
+                last = max((time(event) for event in by_query.get(query, ())), default=0)
+                went = self._went_down(line, last, self.until_ms + 1)
                 assert went is not None
                 if self.until_ms - went > self.sla_ms:
+                    sums = found.setdefault(query, dict.fromkeys(names, 0))
                     sums["overdue"] = 1
                     sums["late_by_gap"] += 1
-            found[query] = sums
         for event in self.events:
             attributes = event["attributes"]
             stopped = attributes["job_kind"] == "query" and attributes.get("newJobStatus") in STOPS
@@ -206,14 +207,13 @@ class Oracle:
     def _gap(self, query: tuple[str, str], event: Event, before: int, states: dict[Job, Any]) -> int:
         """Return how long an application's first checkpoint was owed by what came before it."""
         at = time(event)
-        if self._stopped(query, before, at):
-            return 0
+        before = max([before, *self._stops(query, at)])
         runs = self.runs.get(("query", *query), [])
         began = [run.began for run in runs if run.application == whose(event) and run.began <= at]
         if began and owed(event) < at - max(began):
             return 0
         if not runs:
-            return at - before
+            return at - before if before else 0
         went = self._went_down(states[("query", query[0], query[1])], before, at)
         return 0 if went is None else at - went
 
@@ -226,12 +226,13 @@ class Oracle:
             before = state
         return went
 
-    def _stopped(self, query: tuple[str, str], after: int, until: int) -> bool:
-        return any(
-            after <= at < until and status in ("CANCELED", "FINISHED")
+    def _stops(self, query: tuple[str, str], until: int) -> list[int]:
+        return [
+            at
             for run in self.runs.get(("query", *query), [])
             for at, status in run.changes
-        )
+            if at < until and status in ("CANCELED", "FINISHED")
+        ]
 
     def _of_job(self, event: Event) -> Job:
         a = event["attributes"]

@@ -40,9 +40,9 @@ FailOn = Annotated[
     typer.Option(
         metavar="RULE",
         help="Exit 1 if this rule is broken. `down`: at the end of the report, something is down, silent or "
-        "lost, or its last run failed. `failures`: something failed. `sla`: a commit was late. `overdue`: a "
-        "query that runs at the end has not committed in time. `issues`: something was slow. `slower`: a run "
-        "took much longer than usual. Repeatable, or with commas.",
+        "lost, or its last run failed. `failures`: something failed. `sla`: a commit was late. `overdue`: at "
+        "the end, a query that runs or is down has not committed in time. `issues`: something was slow. "
+        "`slower`: a run took much longer than usual. Repeatable, or with commas.",
     ),
 ]
 

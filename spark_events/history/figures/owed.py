@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.figures.heard import ApplicationRun, application_run
@@ -19,6 +20,18 @@ _INEXACT_MS = 1_000
 """By how much the time since a restart and the time that is owed may differ without any idleness."""
 _FIRST, _LAST, _STOP = range(3)
 """Within one ms, a checkpoint comes before that of another application, and before the query's end."""
+
+
+class _Before(NamedTuple):
+    """What came before an application's first checkpoint.
+
+    Attributes:
+        time_ms: when, in ms since the epoch; 0 if nothing did.
+        committed: whether it was a checkpoint, rather than a stop of the query, or nothing.
+    """
+
+    time_ms: int = 0
+    committed: bool = False
 
 
 def owed_since(
@@ -36,8 +49,8 @@ def owed_since(
     """
     return {
         index: since_ms
-        for index, before_ms in _checkpoints_before(days, runs).items()
-        if (since_ms := _owed_since(days[index], before_ms, intervals, runs)) is not None
+        for index, before in _before_first_checkpoints(days, runs).items()
+        if (since_ms := _owed_since(days[index], before, intervals, runs)) is not None
     }
 
 
@@ -61,22 +74,22 @@ def overdue_ms(
     reported_ms, owed_ms = max(reports, default=(0, 0))
     if reports and (last_ms is None or reported_ms > last_ms):
         return until_ms - (reported_ms - owed_ms)
-    if state != DOWN or last_ms is None:
+    if state != DOWN:
         return None
     *_, outage = outages(intervals)
-    return until_ms - _since(outage.start_ms, last_ms)
+    before = _Before() if last_ms is None else _Before(last_ms, committed=True)
+    return until_ms - _since(outage.start_ms, before)
 
 
-def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[RunOfJob]) -> dict[int, int]:
-    """Return, for the first checkpoint of each application, when the last before it was.
+def _before_first_checkpoints(days: Sequence[DaySums], runs: Iterable[RunOfJob]) -> dict[int, _Before]:
+    """Return what came before the first checkpoint of each application.
 
     Args:
         days: in the order of their first checkpoints.
         runs: of the query.
 
     Returns:
-        By the index of the sums that have the checkpoint: when the last one of the application before was
-        completed; without those before which there was none, or the query was stopped on purpose.
+        By the index of the sums that have the checkpoint.
     """
     spans = (span for run in runs for span in run.spans)
     moments = [(span.start_ms, _STOP, 0) for span in spans if span.status in STOPS]
@@ -89,26 +102,26 @@ def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[RunOfJob]) -> di
         if application not in applications:
             applications.add(application)
             moments.append((sums.first_ms, _FIRST, index))
-    checkpoints_ms: dict[int, int] = {}
-    before_ms: int | None = None
-    for _, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
-        after_ms = before_ms
-        for time_ms, moment, index in of_this_ms:
-            if moment == _FIRST and before_ms is not None:
-                checkpoints_ms[index] = before_ms
-            after_ms = None if moment == _STOP else time_ms
-        before_ms = after_ms
-    return checkpoints_ms
+    found: dict[int, _Before] = {}
+    before = _Before()
+    for time_ms, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
+        after = before
+        for _, moment, index in of_this_ms:
+            if moment == _FIRST:
+                found[index] = before
+            after = _Before(time_ms, committed=moment != _STOP)
+        before = after
+    return found
 
 
 def _owed_since(
-    sums: DaySums, before_ms: int, intervals: Sequence[Interval], runs: Iterable[RunOfJob]
+    sums: DaySums, before: _Before, intervals: Sequence[Interval], runs: Iterable[RunOfJob]
 ) -> int | None:
     """Return since when an application's first checkpoint is owed; None if its own event says all.
 
     Args:
         sums: that have the checkpoint.
-        before_ms: when the last one of the application before was.
+        before: what came before it.
         intervals, runs: of the query.
     """
     assert sums.first_ms is not None
@@ -119,14 +132,15 @@ def _owed_since(
     if begun_ms is not None and sums.first_owed_ms + _INEXACT_MS < sums.first_ms - begun_ms:
         return None  # it was idle first
     if not intervals:
-        return before_ms
+        return before.time_ms if before.committed else None
     # Before an earlier outage, it was up without a checkpoint, and so idle.
     between = [
-        each for each in outages(intervals) if before_ms < each.end_ms and each.start_ms < sums.first_ms
+        each for each in outages(intervals) if before.time_ms < each.end_ms and each.start_ms < sums.first_ms
     ]
-    return _since(between[-1].start_ms, before_ms) if between else None
+    return _since(between[-1].start_ms, before) if between else None
 
 
-def _since(down_ms: int, before_ms: int) -> int:
-    """Return since when a checkpoint is owed of a query that went down after its last one."""
-    return before_ms if down_ms - before_ms <= AT_WORK_MS else down_ms
+def _since(down_ms: int, before: _Before) -> int:
+    """Return since when a checkpoint is owed of a query that went down after what came before."""
+    at_work = before.committed and down_ms - before.time_ms <= AT_WORK_MS
+    return before.time_ms if at_work else down_ms
