@@ -13,7 +13,7 @@ from spark_events.diagnosis.costly_nodes.pairs_tried import PairsTried, conditio
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.alternatives import advice_on_or
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.join_keys import EQUAL, has_range, join_keys, of_tables
+from spark_events.diagnosis.plans.join_keys import EQUAL, OF_STREAMS, has_range, join_keys, of_tables
 from spark_events.diagnosis.plans.node import BROADCAST, Node, columns, outputs, without_ids
 from spark_events.diagnosis.plans.slow_functions import calls_unknown, slow_in
 from spark_events.diagnosis.plans.work_in_stage import (
@@ -66,6 +66,12 @@ _OF_ITSELF = (
     "test values), or keep some of their rows only, before the join. To find the row before each, or the "
     "latest value, a window by {keys} (lag, last) makes no pairs."
 )
+_OF_STATE = (
+    "Each new row of one stream meets all rows with the same {keys} that the state keeps of the other. Count "
+    "the rows of each value, and leave out those that say nothing (unknown, test, a robot); drop duplicates "
+    "(dropDuplicatesWithinWatermark), or aggregate one stream, before the join; or let its condition leave a "
+    "shorter time between the rows that meet: the state then keeps fewer."
+)
 _FEW_KEPT, _PAIRS_A_ROW = 100, 10_000
 """If a join keeps one pair of so many, that is many. So many take as long as a row of a slow function."""
 _COMPARES = re.compile(r"#\d+L? [<>]")
@@ -105,6 +111,8 @@ def joins(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
         if node.name in EQUAL:
             exploding = list(_exploding(node, execution, thresholds))
             yield from exploding or tried.issues(node)
+        if node.name == OF_STREAMS:
+            yield from _exploding(node, execution, thresholds)
         if node.name in _ALL_PAIRS:
             yield from _all_pairs(node, execution, thresholds)
         if node.name in _ALWAYS_SHUFFLED and not is_of_one_table(node):
@@ -133,19 +141,22 @@ def _exploding(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
     elif drops is not None:
         advice, kept = _DROPS_FIRST, drops.rows or 0
         left = f", of which the next join, on {join_keys(drops)}, keeps {kept:,}"
-    if drops is None and has_range(node) and (condition := condition_besides(node)):
+    if node.name == OF_STREAMS:
+        advice = _OF_STATE
+    elif drops is None and has_range(node) and (condition := condition_besides(node)):
         keys_and = f"{keys}, and on {condition},"
         advice = _OF_LATEST.replace("{condition}", condition)
     if dropped is None and drops is None and _is_of_itself(node):
         advice = _OF_ITSELF
+    new = " new ones" if node.name == OF_STREAMS else ""
     uneven = _by_one_task(node, keys, execution)
     yield Issue(
         EXPLODING_JOIN,
         f"{EXPLODING_JOIN} {keys}",
         execution.wall_ms(stages) * (rows - most) // rows,
         None,
-        f"the join{of_tables(tables)} on {keys_and} makes {rows:,} rows of {read[0]:,} and {read[1]:,}{left}"
-        f"{uneven}",
+        f"the join{of_tables(tables)} on {keys_and} makes {rows:,} rows of {read[0]:,} and {read[1]:,}"
+        f"{new}{left}{uneven}",
         advice.format(keys=keys),
         evidence={
             "join.keys": keys,

@@ -9,6 +9,8 @@ from spark_events.diagnosis.plans.node import CUT, Node, columns, items, without
 BROADCAST_JOIN = "BroadcastHashJoin"
 EQUAL = ("SortMergeJoin", BROADCAST_JOIN, "ShuffledHashJoin")
 """The joins that look for rows with equal keys."""
+OF_STREAMS = "StreamingSymmetricHashJoin"
+"""That of two streams: each new row meets those with equal keys that its state keeps, too."""
 _KEYS = re.compile(r"^\w+ (\[[^\]]*\]), (\[[^\]]*\])")
 _SMALLER = re.compile(r" [<>]=? ")
 _ID = re.compile(r"#(\d+)", re.ASCII)
