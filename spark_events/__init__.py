@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spark_events.process.exits import replace_exit
+
 if TYPE_CHECKING:
     from spark_events import api, ctas, lineage, task
     from spark_events.history.from_python import report
@@ -23,6 +25,8 @@ _MODULES = {
     "report": "spark_events.history.from_python",
 }
 _SUBMODULES = ("api", "ctas", "lineage", "task")
+
+replace_exit()
 
 
 def __getattr__(name: str) -> Any:

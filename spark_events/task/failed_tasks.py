@@ -14,8 +14,8 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
+from spark_events.process.replaced_functions import replace_function
 from spark_events.task.driver_link import DriverLink, driver_link
-from spark_events.task.replaced_functions import replace_function
 from spark_events.task.report import TaskReport, accumulators, cut_to_fit
 from spark_events.task.short_texts import beginning_of
 from spark_events.task.values import call_within, name_of, text_within

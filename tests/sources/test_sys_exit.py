@@ -28,6 +28,19 @@ except SystemExit:
 """
 
 
+IN_ITS_ARGUMENT = """
+import atexit, sys
+import spark_events
+
+def main():
+    from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+    PROCESS_EXIT.install()
+    atexit.register(lambda: print(PROCESS_EXIT.ending.exit_code))
+    return 3
+
+sys.exit(main())
+"""
+
 TRACED = 'Traceback (most recent call last):\n  File "/jobs/app.py", line 3, in <module>\n    main()\n'
 """What ``traceback.format_exc()`` returns, which a program may exit with."""
 
@@ -51,6 +64,26 @@ def test_what_a_program_says_that_exits(code: object, exit_code: int, said: str 
     failure = parse_failure(ending.exception) if ending.exception else None
     assert (failure and failure.message) == said
     assert failure is None or failure.exception_type == "SystemExit"
+
+
+def test_what_its_argument_attaches_knows_it() -> None:
+    """Python has looked up ``sys.exit`` before it evaluates what that is called with."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_ITS_ARGUMENT], capture_output=True, text=True, check=False
+    )
+
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 3)
+
+
+def test_workers_of_pyspark_keep_their_own() -> None:
+    program = (
+        "import sys, types; leave = sys.exit\n"
+        "sys.modules['__main__'].__spec__ = types.SimpleNamespace(name='pyspark.daemon')\n"
+        "import spark_events; print(sys.exit is leave)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from spark_events.api.wrong_values import text_of
 from spark_events.jvm.janino import new
 from spark_events.listeners.failures.python_errors import TRACEBACK
 from spark_events.listeners.long_texts import cut
+from spark_events.process.exits import tell_exits_to
+from spark_events.process.replaced_functions import replace_function
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_java import JAVA
@@ -32,7 +34,6 @@ from spark_events.sources.driver.ending.program_end import (
 )
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
 from spark_events.sources.interactive import kernel_is_shutting_down
-from spark_events.task.replaced_functions import replace_function
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as a shell gives it."""
@@ -69,7 +70,8 @@ class ProcessExit:
             return
         self._installed = True
         self._install_hook()
-        _note_exits(self)
+        tell_exits_to(self.note_exit_code)
+        _note_abrupt_exits(self)
 
     @property
     def ending(self) -> Ending:
@@ -249,38 +251,14 @@ def said_by_exit(code: object) -> str | None:
     return said if TRACEBACK in said else f"{TRACEBACK}\nSystemExit: {said}"
 
 
-class _Exit(SystemExit):
-    """What ``sys.exit`` raises: it knows whether it ended the program, or was caught.
-
-    The interpreter lets go of it before the ``atexit`` functions run, and no frame of Python's is there then.
-    """
-
-    def __reduce__(self) -> tuple[type[SystemExit], tuple[object, ...]]:
-        return SystemExit, self.args
-
-    def __del__(self) -> None:
-        if threading.get_ident() == MAIN_THREAD and sys._getframe().f_back is None:
-            PROCESS_EXIT.note_exit_code(self.code)
-
-
-# A traceback of it shall read as it would without us.
-_Exit.__name__ = _Exit.__qualname__ = "SystemExit"
-_Exit.__module__ = "builtins"
-
-
-def _note_exits(known: ProcessExit) -> None:
-    """Replace ``sys.exit`` and ``os._exit``, whose exit codes nobody else in this process learns of."""
+def _note_abrupt_exits(known: ProcessExit) -> None:
+    """Replace ``os._exit``, whose exit code nobody else in this process learns of."""
     at_once = os._exit
-
-    def leave(status: object = None, /) -> NoReturn:
-        # Other threads end nothing, and ``threading`` passes over a SystemExit only if it is exactly that.
-        raise _Exit(status) if threading.get_ident() == MAIN_THREAD else SystemExit(status)
 
     def leave_at_once(status: int) -> NoReturn:
         known.leave_word(f"exit {exit_code_of(status)}")
         at_once(status)
 
-    replace_function(sys, "exit", leave)
     replace_function(os, "_exit", leave_at_once)
 
 
