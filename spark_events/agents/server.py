@@ -151,7 +151,10 @@ class _Tools:
             raise _tool_error(error) from error
         if app and not explanations:
             # A log that cannot be read may be of this application.
-            lack = f"app: no application has the name or id {cut(app, _LONGEST_NAME)!r}"
+            lack = (
+                f"app: no application has the name or id {cut(app, _LONGEST_NAME)!r}; without app, this tool "
+                "lists all that there are"
+            )
             raise ToolError(cut("; ".join([lack, *notes]), _LONGEST_MESSAGE))
         values = [as_values(explanation) for explanation in explanations]
         return {"applications": values[:MOST_ROWS], "rows": len(values), "notes": notes}
@@ -202,4 +205,5 @@ def _first(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _tool_error(error: ConfigError) -> ToolError:
-    return ToolError(cut(printable(text_without_url_secrets(str(error)), but="\n"), _LONGEST_MESSAGE))
+    said = str(error).removeprefix("--")  # options of commands are arguments of tools
+    return ToolError(cut(printable(text_without_url_secrets(said), but="\n"), _LONGEST_MESSAGE))

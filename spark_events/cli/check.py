@@ -18,7 +18,7 @@ from spark_events.cli.terminal.console import (
 )
 from spark_events.cli.terminal.options import Conf, PropertiesFile
 from spark_events.configuration.first_lines import hint_at_unread_file
-from spark_events.spark.conf import read_conf
+from spark_events.spark.conf import hint_at_byte_order_mark, read_conf
 
 if TYPE_CHECKING:
     from spark_events.configuration.check import CheckResult
@@ -38,7 +38,7 @@ def check(
     result = check_conf(given, connect)
     if result.reporters:
         show_table(_table(result, connect))
-    print_warnings(result.warnings)
+    print_warnings([*filter(None, [hint_at_byte_order_mark(path)]), *result.warnings])
     for problem in result.problems:
         print_error(problem)
     source = plain(str(path)) if path else "no spark-defaults.conf was found"

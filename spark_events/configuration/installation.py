@@ -14,7 +14,7 @@ from importlib_metadata import PackageNotFoundError, distribution, version
 from spark_events import __version__
 from spark_events.configuration.check import check
 from spark_events.configuration.first_lines import hint_at_unread_file
-from spark_events.spark.conf import default_properties_file, read_conf
+from spark_events.spark.conf import default_properties_file, hint_at_byte_order_mark, read_conf
 from spark_events.spark.java_runtime import found_java
 
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(\[.*\])?[^;]*;.*extra == ['\"]([\w-]+)['\"]")
@@ -34,7 +34,7 @@ def describe_installation(properties_file: Path | None, assignments: Iterable[st
     """
     conf, path = read_conf(properties_file, assignments)
     checked = check(conf, connect=True)
-    hint = "" if path else hint_at_unread_file()
+    hint = hint_at_byte_order_mark(path) if path else hint_at_unread_file()
     return {
         "versions": {
             "spark-events": __version__,

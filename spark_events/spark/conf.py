@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import shutil
@@ -47,6 +48,17 @@ def read_properties(path: Path) -> dict[str, str]:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path}: cannot be read as a properties file ({reason})") from error
     return {key: value.strip() for key, value in properties.items() if key.startswith("spark.")}
+
+
+def hint_at_byte_order_mark(path: Path | None) -> str:
+    """Say that a properties file begins with a byte order mark; empty if it does not."""
+    # What is no file, such as a pipe, can be read once.
+    if path is None or not path.is_file() or not path.read_bytes().startswith(codecs.BOM_UTF8):
+        return ""
+    return (
+        f"{path}: begins with a byte order mark, which Spark takes for a part of the first line's key, and "
+        "so ignores this line; save the file as UTF-8 without one"
+    )
 
 
 def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:

@@ -94,7 +94,9 @@ def number_of(value: Any) -> float | None:
         plain_value = value.item() if callable(getattr(value, "item", None)) else value
         if type(plain_value) in (bool, int, float):
             return plain_value  # type: ignore[no-any-return]
-        return float(plain_value) if isinstance(plain_value, int | float) else None
+        if isinstance(plain_value, int):
+            return int(plain_value)  # of an IntEnum, say
+        return float(plain_value) if isinstance(plain_value, float) else None
     except Exception:  # a library may raise anything, if it has many values, say
         return None
 

@@ -107,6 +107,16 @@ def test_a_properties_file_without_an_end() -> None:
     assert "/dev/zero: cannot be read as a properties file (it has more than 16 MiB" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "doctor"])
+def test_a_properties_file_with_a_byte_order_mark(tmp_path: Path, command: str) -> None:
+    """Spark takes it for a part of the first key, so that this line is missing."""
+    file = tmp_path / "bom.conf"
+    file.write_text("\ufeffspark.events.reporter.file.factory.class file_log\n", encoding="utf-8")
+    done = run(command, "--properties-file", str(file))
+
+    assert "begins with a byte order mark" in " ".join((done.stdout + done.stderr).split())
+
+
 def test_check_of_the_shipped_configuration() -> None:
     """The file that conf/ ships is right."""
     done = run("check", "--properties-file", str(REPO / "conf" / "spark-defaults.conf"))

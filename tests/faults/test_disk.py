@@ -240,7 +240,7 @@ def test_two_drivers_with_one_folder(tmp_path: Path, caplog: pytest.LogCaptureFi
     third.close()
     backend.close()
 
-    assert "1 other driver of this application with a journal" in caplog.text
+    assert "1 other journal of this application in use" in caplog.text
     assert sorted(backend.taken) == ids
     assert len(backend.requests) == 2
 

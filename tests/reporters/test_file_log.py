@@ -201,6 +201,20 @@ def test_odd_values(tmp_path: Path) -> None:
     assert line["attributes"]["ok"] == 1
     assert line["attributes"]["big"] == str(2**70)
     assert line["attributes"]["surrogate"] == "?"
+    assert line["attributes"]["nan"] == "NaN"
+
+
+def test_numbers_that_are_not_finite(tmp_path: Path) -> None:
+    """JSON has none of them; a null would say nothing of what it was."""
+    reporter = opened(tmp_path)
+    inf = float("inf")
+    add(
+        reporter,
+        Event("i", "n", "s", 1, attributes={"loss": float("nan"), "up": inf, "down": -inf, "ok": 1.5}),
+    )
+    (line,) = lines(tmp_path)
+
+    assert line["attributes"] == {"loss": "NaN", "up": "Infinity", "down": "-Infinity", "ok": 1.5}
 
 
 def test_rotation_by_size_and_retention(tmp_path: Path) -> None:

@@ -280,6 +280,21 @@ def test_a_session_that_is_starting_is_neither_gone_nor_unknown(store: Store) ->
     assert [link.host for link in workspace.demand_sessions({HOST})] == [HOST]
 
 
+@pytest.mark.parametrize("recovered", [False, True])
+def test_why_a_query_failed_is_known_after_its_session_is_gone(store: Store, recovered: bool) -> None:
+    from spark_events.sql_runner.deploy.snapshot import Snapshot
+
+    order = run_order(deployed_in(HOST))
+    write_orders(store, HOST, {"q": order})
+    failed = QueryStatus(order.id, "FAILED", T0, error="no price", error_ms=T0, recovered=recovered)
+    write_status(store, HOST, HostStatus("app-1", "local", T0, "4", {"q": failed}))
+
+    row = QueryRow.of(Snapshot(store).query("q", HOST))
+    assert row.state == "GONE"
+    assert "sends no more signs of life" in row.error
+    assert row.error.endswith("; before that, the query failed: no price") is not recovered
+
+
 @pytest.mark.parametrize("change", [{"at_ms": 5}, {"owner": {"pid": 1}}, {"owner": None}])
 def test_a_session_that_began_to_start_long_ago_does_not(store: Store, change: dict[str, Any]) -> None:
     mark_starting(store, HOST)

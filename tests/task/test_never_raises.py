@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import json
 import logging
@@ -268,6 +269,12 @@ def test_an_array_is_no_number(registry: Registry) -> None:
         gauge.set(value)
     values = sent(registry)
     assert (values["metrics"], values["dropped"]) == ([("gauge", "m", (), (1, 5, 5))], {"values": 2})
+
+
+def test_a_number_of_an_enumeration_stays_one(registry: Registry) -> None:
+    task.event("Paid", level=enum.IntEnum("Level", ["LOW", "HIGH"]).HIGH)
+    (sent_event,) = sent(registry)["events"]
+    assert [type(value) for value in sent_event["attributes"].values() if value == 2] == [int]
 
 
 def test_names_that_are_no_texts(registry: Registry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from math import isfinite, isnan
 from typing import Any
 
 import orjson
@@ -146,10 +147,13 @@ class FileLogJobListener(_FileLog, JobStatusChangedListener):
 def encode(record: dict[str, Any]) -> bytes:
     """Return a line of JSON; a value that JSON or UTF-8 cannot carry is written as its text."""
     try:
-        return orjson.dumps(record, default=str, option=orjson.OPT_NON_STR_KEYS) + b"\n"
+        line = orjson.dumps(record, default=str, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
         # Lone surrogates, and whole numbers of more than 64 bits.
-        return orjson.dumps(_plain(record)) + b"\n"
+        line = orjson.dumps(_plain(record))
+    if b":null" in line or b",null" in line or b"[null" in line:  # which JSON has in place of NaN, too
+        line = orjson.dumps(_plain(record))
+    return line + b"\n"
 
 
 def _plain(value: Any) -> Any:
@@ -157,6 +161,8 @@ def _plain(value: Any) -> Any:
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as in OTLP's JSON
     if isinstance(value, bool | float) or value is None:
         return value
     if isinstance(value, int) and -(2**63) <= value < 2**63:

@@ -137,9 +137,10 @@ class Delivery:
         self._locks = [claimed.own, *claimed.orphans]
         if claimed.busy:
             logger.warning(
-                "%s found %s of this application with a journal in %s; its own is in %s",
+                "%s found %s of this application in use in %s, by other drivers or by an application of this "
+                "process that is closing; its own is in %s",
                 self._title,
-                counted(claimed.busy, "other driver"),
+                counted(claimed.busy, "other journal"),
                 setup.journal_dir,
                 claimed.own.folder,
             )

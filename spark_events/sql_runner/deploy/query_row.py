@@ -67,6 +67,8 @@ class QueryRow:
         error = status.error if status else ""
         if state in _NOT_HEARD:
             error = current.host.why_gone()
+            if status and status.error and not status.recovered:
+                error = f"{error}; before that, the query failed: {status.error}"
         elif current.wanted and not current.ordered:
             error = "is being deployed" if deploying else _INTERRUPTED
         if current.damage:
