@@ -56,6 +56,21 @@ def test_an_exploding_join() -> None:
     assert "orders" in issue.sentence
 
 
+@pytest.mark.parametrize("rows", [1_000_000, 4_000])
+def test_an_exploding_join_of_two_streams(rows: int) -> None:
+    """Its new rows meet those that it keeps; what is advised can be done in a stream."""
+    text = (
+        "StreamingSymmetricHashJoin [key#1L], [id#2L], Inner, condition = [ leftOnly = null, rightOnly = null, "
+        "both = (t#3-T7200000ms >= u#4-T7200000ms - INTERVAL '01' HOUR)]"
+    )
+    issues = told(joins, executed(join(rows, text), s1=(0, 5), s2=(0, 5), s3=(5, 45), s4=(45, 46)))
+    assert ("exploding-join" in issues) is (rows == 1_000_000)
+    for issue in issues.values():
+        assert "on key = id makes 1,000,000 rows of 2,000 and 1,000 new ones" in issue.sentence
+        assert "that the state keeps" in issue.advice
+        assert "over a window" not in issue.advice
+
+
 @pytest.mark.parametrize(
     ("longest_ms", "name", "said"),
     [
