@@ -6,6 +6,7 @@ attaches, a function that came with that would come too late.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable
@@ -43,6 +44,13 @@ def _leave(status: object = None, /) -> NoReturn:
     raise _Exit(status) if threading.get_ident() == _MAIN_THREAD else SystemExit(status)
 
 
+def _quit(self: object, code: object = None) -> NoReturn:
+    """What ``exit()`` and ``quit()`` do, with which Python's own would leave past ``sys.exit``."""
+    with contextlib.suppress(Exception):  # as there: a shell, such as IDLE, waits for it
+        sys.stdin.close()
+    _leave(code)
+
+
 def tell_exits_to(tell: Callable[[object], None]) -> None:
     """Have a function called, before those of ``atexit``, with what ``sys.exit`` ends the program with."""
     global _tell
@@ -51,7 +59,11 @@ def tell_exits_to(tell: Callable[[object], None]) -> None:
 
 
 def replace_exit() -> None:
-    """Replace ``sys.exit``, but in PySpark's workers, which end by it in their own ways."""
+    """Replace ``sys.exit``, ``exit`` and ``quit``, but in PySpark's workers, which end in their own ways."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if sys.exit is not _leave and getattr(main, "name", None) not in _WORKERS:
-        replace_function(sys, "exit", _leave)
+    if sys.exit is _leave or getattr(main, "name", None) in _WORKERS:
+        return
+    replace_function(sys, "exit", _leave)
+    quitter = sys.modules.get("_sitebuiltins")
+    if quitter is not None:  # not with python -S
+        quitter.Quitter.__call__ = _quit

@@ -38,7 +38,7 @@ def main():
     atexit.register(lambda: print(PROCESS_EXIT.ending.exit_code))
     return 3
 
-sys.exit(main())
+{leave}(main())
 """
 
 TRACED = 'Traceback (most recent call last):\n  File "/jobs/app.py", line 3, in <module>\n    main()\n'
@@ -66,11 +66,11 @@ def test_what_a_program_says_that_exits(code: object, exit_code: int, said: str 
     assert failure is None or failure.exception_type == "SystemExit"
 
 
-def test_what_its_argument_attaches_knows_it() -> None:
+@pytest.mark.parametrize("leave", ["sys.exit", "exit", "quit"])
+def test_what_its_argument_attaches_knows_it(leave: str) -> None:
     """Python has looked up ``sys.exit`` before it evaluates what that is called with."""
-    done = subprocess.run(
-        [sys.executable, "-c", IN_ITS_ARGUMENT], capture_output=True, text=True, check=False
-    )
+    program = IN_ITS_ARGUMENT.format(leave=leave)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
     assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 3)
 
