@@ -54,6 +54,7 @@ class Testament:
             HEAD: orjson.dumps({"conf": dict(conf), "close_timeout_ms": close_timeout_ms})
         }
         self._known: dict[str, None] = {}
+        self._gone: list[object] = []  # executors, since the last ``tell``
 
     def take(self, record: Record) -> None:
         """Called with each record that the listeners have handled."""
@@ -63,15 +64,18 @@ class Testament:
 
     def tell(self) -> None:
         """Tell the witness what has changed."""
-        changed = self._changed
-        if self._witness is None or not changed:
+        changed, self._changed = self._changed, {}
+        if self._witness is None:
             return
-        self._changed = {}
         try:
-            self._witness.tell(changed)
+            if changed:
+                self._witness.tell(changed)
         except Exception as error:  # py4j's, or of a socket: this process then tells its end alone
             logger.debug("nobody is left who could tell the end of the application: %r", error)
             self._witness = None
+        gone, self._gone = self._gone, []
+        for executor in gone:
+            self._forget("executor", executor)
 
     def _keep(self, kind: str, key: object, record: Record) -> None:
         if len(self._known) >= _MOST:
@@ -95,7 +99,8 @@ class Testament:
         self._keep("executor", record[EXECUTOR_ID], record)
 
     def _on_executor_removed(self, record: Record) -> None:
-        self._forget("executor", record[EXECUTOR_ID])
+        # Whoever tells the end may hear once more of what was fetched last, and has to know it then.
+        self._gone.append(record[EXECUTOR_ID])
 
     def _on_query(self, record: Record) -> None:
         self._keep("query", record[RUN_ID], record)
