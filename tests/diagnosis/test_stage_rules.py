@@ -48,6 +48,18 @@ def test_a_long_tail(read: list[int], kind: str, lost_ms: int) -> None:
     assert issue.evidence["task.runTimeMs"] == 90 * S
 
 
+@pytest.mark.parametrize("keeps_state", [False, True])
+def test_what_to_do_about_uneven_state(keeps_state: bool) -> None:
+    """A key has all of its state in one task: nothing is broadcast, and AQE splits nothing."""
+    tasks = measured([90 * S, 10 * S, 10 * S, 10 * S], [900 * MIB, *[100 * MIB] * 3])
+    (issue,) = issues_of(EndedStage(4, tasks, keeps_state=keeps_state)).values()
+    assert issue.kind == "skew"
+    assert ("broadcast" in issue.advice, "all state of a key" in issue.advice) == (
+        not keeps_state,
+        keeps_state,
+    )
+
+
 @pytest.mark.parametrize(
     ("rows", "kind"),
     [

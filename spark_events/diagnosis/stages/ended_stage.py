@@ -43,6 +43,7 @@ class EndedStage:
         arrow_rows: how many rows a batch for Python has at most; None if unknown.
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
+        keeps_state: whether it reads or writes the state of a streaming query.
     """
 
     cores: int
@@ -63,6 +64,7 @@ class EndedStage:
     pairs_all: bool = False
     hands_out: bool = False
     packed: str = ""
+    keeps_state: bool = False
 
     @property
     def wall_ms(self) -> int:

@@ -22,6 +22,11 @@ _OF_RDD = (
     "countByKey), and leave out keys that say nothing (empty, unknown, default), or give their rows another "
     "key. Where what is made of a key can be combined, add a random part to the key, and aggregate twice."
 )
+_OF_STATE = (
+    "A few keys hold most of the rows, and one task has all rows and all state of a key: count the rows of "
+    "each key, and leave out those that say nothing (null, unknown, default), or join or group by one more "
+    "column that divides their rows."
+)
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -98,6 +103,8 @@ def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, 
         much = f"{size(longest.read_bytes)}, {_others(stage)} {size(stage.usual(read))}"
     if read.highest and stage.python.in_rdd:
         return f"task {longest.number} reads {much}; it takes {times}{by}", _OF_RDD
+    if read.highest and stage.keeps_state:
+        return f"task {longest.number} reads {much}; it takes {times}", _OF_STATE
     if read.highest:
         return (
             f"task {longest.number} reads {much}; it takes {times}",

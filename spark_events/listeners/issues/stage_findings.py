@@ -191,6 +191,7 @@ class StageFindings:
             pairs_all=any(rdd.get("Name") == _ALL_PAIRS for rdd in info.get("RDD Info") or ()),
             hands_out=stage.name.startswith(_HANDS_OUT),
             packed=packed_rdd(info),
+            keeps_state=_keeps_state(info),
         )
 
     def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
@@ -201,7 +202,7 @@ class StageFindings:
 
     def _tiny_tasks(self, measured: TasksMeasured, info: Mapping[str, Any]) -> TinyTasks | None:
         """Return the tasks of a stage that has far too many; those that keep state are told with it."""
-        if any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ()):
+        if _keeps_state(info):
             return None
         return tiny_tasks(EndedStage(self._application.cores, measured), self._thresholds)
 
@@ -254,6 +255,11 @@ class StageFindings:
             return 0 if reads_footers(info) else None
         alone_ms = max(0, read.wall_ms - self._other_work.beside_ms(key, *span))
         return self._application.rdds.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
+
+
+def _keeps_state(info: Mapping[str, Any]) -> bool:
+    """Return whether a stage reads or writes the state of a streaming query."""
+    return any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ())
 
 
 def _work(stage: WatchedStage | None, executed: ExecutedStage, pause_ms: int) -> WorkDone:
