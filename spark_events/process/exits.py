@@ -39,7 +39,7 @@ _Exit.__name__ = _Exit.__qualname__ = "SystemExit"
 _Exit.__module__ = "builtins"
 
 
-def _leave(status: object = None, /) -> NoReturn:
+def _raise_exit(status: object = None, /) -> NoReturn:
     # Other threads end nothing, and ``threading`` passes over a SystemExit only if it is exactly that.
     raise _Exit(status) if threading.get_ident() == _MAIN_THREAD else SystemExit(status)
 
@@ -48,7 +48,7 @@ def _quit(self: object, code: object = None) -> NoReturn:
     """What ``exit()`` and ``quit()`` do, with which Python's own would leave past ``sys.exit``."""
     with contextlib.suppress(Exception):  # as there: a shell, such as IDLE, waits for it
         sys.stdin.close()
-    _leave(code)
+    _raise_exit(code)
 
 
 def tell_exits_to(tell: Callable[[object], None]) -> None:
@@ -61,9 +61,9 @@ def tell_exits_to(tell: Callable[[object], None]) -> None:
 def replace_exit() -> None:
     """Replace ``sys.exit``, ``exit`` and ``quit``, but in PySpark's workers, which end in their own ways."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if sys.exit is _leave or getattr(main, "name", None) in _WORKERS:
+    if sys.exit is _raise_exit or getattr(main, "name", None) in _WORKERS:
         return
-    replace_function(sys, "exit", _leave)
+    replace_function(sys, "exit", _raise_exit)
     quitter = sys.modules.get("_sitebuiltins")
     if quitter is not None:  # not with python -S
         quitter.Quitter.__call__ = _quit

@@ -102,16 +102,16 @@ def _before_first_checkpoints(days: Sequence[DaySums], runs: Iterable[RunOfJob])
         if application not in applications:
             applications.add(application)
             moments.append((sums.first_ms, _FIRST, index))
-    found: dict[int, _Before] = {}
+    before_first: dict[int, _Before] = {}
     before = _Before()
     for time_ms, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
         after = before
         for _, moment, index in of_this_ms:
             if moment == _FIRST:
-                found[index] = before
+                before_first[index] = before
             after = _Before(time_ms, committed=moment != _STOP)
         before = after
-    return found
+    return before_first
 
 
 def _owed_since(
