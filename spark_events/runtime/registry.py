@@ -269,7 +269,7 @@ class Registry:
             readings["series"] = (lambda: self._series_of(worker)[0], "{series}", "Series that it reports.")
             readings["seriesAboveLimit"] = (lambda: self._series_of(worker)[1], "{series}", above)
         register_gauges(group, readings)
-        self.losses.watch(worker.title, group, stats.untold_here, LOSS_CAUSES)
+        self.losses.watch(worker.title, group, stats.losses, LOSS_CAUSES, stats.note_told)
 
     def _close_limits(self) -> None:
         with self._limits_lock:

@@ -24,6 +24,7 @@ from tests.support.applications import App
 from tests.support.collector import Collector
 from tests.support.fault_reporting import Reporting
 from tests.support.file_log import file_events
+from tests.support.otlp_backend import Backend
 from tests.support.paths import APPS, REPO
 from tests.support.waiting import free_port, wait_until
 
@@ -69,6 +70,58 @@ def test_killed_many_times(own_collector: Callable[..., Collector], tmp_path: Pa
     wait_until(lambda: set(collector.ids()) >= set(ids), "each stored event is in the collector's file")
     # Those that were being stored when the last process was killed may be there as well.
     assert max(collector.ids()) <= f"e{stored + 7:07d}"
+
+
+DROPS = """
+import sys, json, time
+from pathlib import Path
+from tests.support.fault_reporting import Reporting
+driver = Reporting(sys.argv[1], Path(sys.argv[2]), journal__max_bytes="256k")
+driver.emit(2_000, body="x" * 500)
+driver.stored()
+print(json.dumps(driver.balance()), flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_killed_drivers_have_dropped_is_told_by_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of two at a time, too, each of which has a journal of its own."""
+    command = [sys.executable, "-c", DROPS, f"http://127.0.0.1:{free_port()}", str(tmp_path)]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    drivers = []
+    for _ in range(2):
+        driver = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+        assert driver.stdout is not None
+        drivers.append((driver, json.loads(driver.stdout.readline())))
+    for driver, _ in drivers:
+        driver.kill()
+        driver.communicate()
+    dropped, left = (sum(told[name] for _, told in drivers) for name in ("dropped.journal_full", "queued"))
+    backend = Backend()
+    after = Reporting(backend.grpc, tmp_path)
+    after.delivered(left)
+    after.registry.losses.report()
+    balance = after.balance()
+    after.close()
+    again = Reporting(backend.grpc, tmp_path)
+    again.worker.wait_opened(60)
+    again.registry.losses.report()
+    counted_again = again.balance()
+    again.close()
+    backend.close()
+
+    assert balance == counted_again == {"dropped.journal_full": dropped, "reported": left, "queued": 0}
+    assert dropped + left == 4_000
+    told = [
+        record.getMessage()
+        for record in caplog.records
+        if "because the journal was full" in record.getMessage()
+    ]
+    assert len(told) == 1
+    assert f"dropped {dropped:,} items" in told[0]
+    assert f"; {dropped:,} of them in an earlier process" in told[0]
 
 
 @pytest.mark.spark

@@ -35,7 +35,7 @@ class Opened:
             bounds or Bounds(),
             context,
             lambda cause, count: self.lost.update({cause: count}),
-            lambda: self.totals,
+            lambda _: self.totals,
             lambda: self.now,
             lock,
         )

@@ -24,6 +24,7 @@ from spark_events.api.wrong_values import counts
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.setup import read_all_setups
 from spark_events.runtime.workers.losses import Losses
+from spark_events.runtime.workers.stats import LOSS_CAUSES, ReporterStats
 from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
 from tests.support.waiting import wait_until
 
@@ -222,6 +223,37 @@ def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -
         losses.report()
 
     assert told == [("a", 1), ("b", 5), ("a", 2)]
+
+
+def test_losses_that_a_killed_process_did_not_tell(caplog: pytest.LogCaptureFixture) -> None:
+    """The next one knows them by the journal's cursor, and tells them, once."""
+    killed = ReporterStats()
+    events: list[EventBuilder] = []
+
+    def told_by(stats: ReporterStats) -> list[object]:
+        losses = Losses(lambda group, event: events.append(event))
+        losses.watch("it", Registry(()).root, stats.losses, LOSS_CAUSES, stats.note_told)
+        events.clear()
+        losses.report()
+        losses.report(lately=True)
+        return [event.build({}).attributes["count"] for event in events]
+
+    killed.drop("journal_full", 200)
+    assert told_by(killed) == [200]
+    killed.drop("journal_full", 4_800)
+    after = ReporterStats()
+    after.restore(killed.totals())
+    after.drop("journal_full", 1)
+    caplog.clear()
+    assert told_by(after) == [4_801]
+    assert "; 4,800 of them in an earlier process" in caplog.text
+    assert after.totals()["dropped.journal_full"] == 5_001
+    last = ReporterStats()
+    last.restore(after.totals())
+    assert told_by(last) == []
+    of_old = ReporterStats()
+    of_old.restore({"dropped.journal_full": 5})  # nothing says what of it was told
+    assert told_by(of_old) == []
 
 
 @pytest.mark.extended

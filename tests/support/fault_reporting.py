@@ -78,5 +78,5 @@ class Reporting:
 
     def balance(self) -> dict[str, int]:
         """Return what became of all events; the sum is what was reported."""
-        stats = self.worker.stats
-        return {**stats.totals(), "queued": self.worker.depth}
+        totals = self.worker.stats.totals().items()
+        return {**{n: count for n, count in totals if not n.startswith("told.")}, "queued": self.worker.depth}

@@ -18,6 +18,8 @@ _SEGMENT_BYTES = 8 << 20
 _LEAST_SEGMENT_BYTES = 4 << 10
 Dropped = Callable[[str, int], None]
 """Told the cause and the number of records that are lost."""
+Totals = Callable[[int], Mapping[str, int]]
+"""Returns what became of records so far, if so many that were dropped while being sent are lost, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class DeliveryJournal:
         bounds: what it may hold.
         context: what all appended records have in common.
         dropped: called with the cause and the number of lost records.
-        totals: returns what the cursor stores with the position; None keeps what it had at ``open``.
+        totals: returns what the cursor stores with the position, given how many records were dropped while
+            they are being sent; None keeps what it had at ``open``.
         clock: returns the current time in ms since the epoch.
         lock: of the folder; None where nobody else can come.
     """
@@ -63,7 +66,7 @@ class DeliveryJournal:
     bounds: Bounds
     context: bytes
     dropped: Dropped
-    totals: Callable[[], Mapping[str, int]] | None = None
+    totals: Totals | None = None
     clock: Callable[[], int] = now_ms
     lock: Lock | None = None
     restored: Mapping[str, int] = field(default_factory=dict, init=False)
@@ -88,6 +91,11 @@ class DeliveryJournal:
     def pending(self) -> int:
         """How many records are not acknowledged."""
         return self._tail - self._head
+
+    @property
+    def _first(self) -> int:
+        """The number of the first record that is still there, or comes next."""
+        return self._segments[0].first if self._segments else self._tail
 
     @property
     def size_bytes(self) -> int:
@@ -120,6 +128,15 @@ class DeliveryJournal:
         self._skip_done()
         self._opened = True
 
+    def save_totals(self, totals: Totals) -> None:
+        """Store totals with the position, now and whenever it moves.
+
+        Raises:
+            OSError: the cursor cannot be written.
+        """
+        self.totals = totals
+        self._save()
+
     def append(self, records: list[bytes]) -> None:
         """Append records in one write; once this returns, they survive a crash of the process.
 
@@ -132,6 +149,7 @@ class DeliveryJournal:
         size = sum(map(len, records)) + len(records) * OVERHEAD
         if size > self.bounds.max_bytes or not self._make_room(size):
             self.dropped("journal_full", len(records))
+            self._save()  # if this process is killed, the next one knows of it
             return
         now = max(0, self.clock())
         self._active(size, now).append(records, now)
@@ -173,11 +191,10 @@ class DeliveryJournal:
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight; what is not acknowledged will be read again."""
-        gone = self._segments[0].first if self._segments else self._tail
-        lost = min(gone, batch.first + len(batch.records)) - self._head
+        lost = min(self._first, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
             self.dropped("journal_full", lost)
-        self._head = max(self._head, gone)
+        self._head = max(self._head, self._first)
         self._in_flight = 0
 
     def sync(self) -> None:
@@ -314,5 +331,7 @@ class DeliveryJournal:
 
     def _save(self) -> None:
         number = self._segments[0].number if self._segments else self._number + 1
-        totals = self.totals() if self.totals is not None and self._opened else self.restored
+        totals = self.restored
+        if self.totals is not None and self._opened:
+            totals = self.totals(max(0, min(self._first, self._in_flight) - self._head))
         self._cursor.move(Position(number, self._offset, totals))

@@ -86,9 +86,8 @@ class Delivery:
         try:
             claimed = self._claim()
             for lock in (*claimed.orphans, claimed.own):
-                totals = self._stats.totals if lock is claimed.own else None
                 journal = DeliveryJournal(
-                    lock.folder, self._setup.journal, self._context, self._stats.drop, totals, lock=lock
+                    lock.folder, self._setup.journal, self._context, self._stats.drop, lock=lock
                 )
                 journal.open()
                 journals.append(journal)
@@ -100,11 +99,22 @@ class Delivery:
             self._tell_that_none_opens(str(error))
             return []
         self._tell_of_opened(journals)
-        self._stats.restore(journals[-1].restored)
+        self._continue_counters(journals)
         share = self._setup.journal.max_bytes // _DEAD_LETTERS_SHARE
         path = journals[-1].folder / _DEAD_LETTERS
         self._letters = DeadLetters(path, share, self._readable, self._stats.drop)
         return journals
+
+    def _continue_counters(self, journals: list[DeliveryJournal]) -> None:
+        """Take over what earlier drivers counted: from here on, this driver's own cursor has all of it."""
+        self._stats.restore(*(journal.restored for journal in journals))
+        *left_behind, own = journals
+        try:
+            own.save_totals(self._stats.totals)
+            for journal in left_behind:
+                journal.save_totals(lambda undecided: {})
+        except OSError as error:
+            self._warn(f"cannot write the cursor, so counters may be continued twice: {error}")
 
     def _tell_that_none_opens(self, reason: str) -> None:
         if reason == self._cannot_be_used:

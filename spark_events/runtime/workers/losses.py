@@ -23,6 +23,8 @@ class Watched:
         group: the group whose variables the events carry.
         read: returns how many have been dropped so far, by cause.
         causes: by cause, a clause that gives the reason and names the key to set.
+        note_told: called with a cause and how many have been reported; returns how many of these an earlier
+            process dropped, which was ended before it could report them.
         reported: by cause, how many have been reported so far.
         reported_at: by cause, when they were last reported; a time of ``time.monotonic``.
     """
@@ -31,6 +33,7 @@ class Watched:
     group: MetricGroup
     read: Callable[[], Mapping[str, int]]
     causes: Mapping[str, str]
+    note_told: Callable[[str, int], int] = lambda cause, count: 0
     reported: dict[str, int] = field(default_factory=dict)
     reported_at: dict[str, float] = field(default_factory=dict)
 
@@ -43,10 +46,15 @@ class Losses:
         self._places: list[Watched] = []
 
     def watch(
-        self, title: str, group: MetricGroup, read: Callable[[], Mapping[str, int]], causes: Mapping[str, str]
+        self,
+        title: str,
+        group: MetricGroup,
+        read: Callable[[], Mapping[str, int]],
+        causes: Mapping[str, str],
+        note_told: Callable[[str, int], int] = lambda cause, count: 0,
     ) -> None:
         """Watch a place from now on; see ``Watched``."""
-        self._places.append(Watched(title, group, read, causes))
+        self._places.append(Watched(title, group, read, causes, note_told))
 
     def report(self, *, lately: bool = False, as_events: bool = True) -> None:
         """Report new losses.
@@ -67,6 +75,8 @@ class Losses:
 
     def _report_cause(self, place: Watched, cause: str, count: int, total: int, as_event: bool) -> None:
         why = place.causes.get(cause, cause)
+        if earlier := place.note_told(cause, total):
+            why += f"; {earlier:,} of them in an earlier process, which was ended before it could say so"
         logger.warning(
             "%s dropped %s, %d in total, because %s", place.title, counted(count, "item"), total, why
         )

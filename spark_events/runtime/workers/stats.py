@@ -25,7 +25,8 @@ LOSS_CAUSES: Mapping[str, str] = {
     "refused": "the destination refused them for good; its answer is in the log (with journal.dir, "
     "which events and spans may have, also in refused.jsonl)",
 }
-_DROPPED = "dropped."
+_DROPPED, _TOLD = "dropped.", "told."
+_JOURNAL_FULL = f"{_DROPPED}journal_full"
 
 
 class ReporterStats:
@@ -56,7 +57,10 @@ class ReporterStats:
         self.told_at_close = 0
         self._lasting = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
         self._lasting |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
-        self._inherited: Mapping[str, int] = {}
+        self._inherited: dict[str, int] = {}
+        # By cause, what an earlier process lost and did not tell, and what has been told by this one.
+        self._earlier: dict[str, int] = {}
+        self._told: dict[str, int] = {}
 
     def drop(self, cause: str, count: int = 1) -> None:
         """Count items that never reached their destination; the cause is one of ``DROP_CAUSES``."""
@@ -75,15 +79,19 @@ class ReporterStats:
     def dropped_here(self) -> dict[str, int]:
         """Return what this process lost, by cause, except for a reporter that is not open: already logged."""
         return {
-            name.removeprefix(_DROPPED): counter.count - self._inherited.get(name, 0)
-            for name, counter in self._lasting.items()
-            if name not in ("reported", "failed", _DROPPED + "not_open")
+            cause: self._lasting[name].count - self._inherited.get(name, 0) for name, cause in self._causes()
         }
 
-    def untold_here(self) -> dict[str, int]:
-        """Return what this process lost, by cause, but for what an error of its own has told already."""
+    def losses(self) -> dict[str, int]:
+        """Return what is to be told as lost, by cause: all but what an error of its own has told already."""
         lost = self.dropped_here()
-        return {**lost, "close": lost["close"] - self.told_at_close}
+        lost["close"] -= self.told_at_close
+        return {cause: count + self._earlier.get(cause, 0) for cause, count in lost.items()}
+
+    def note_told(self, cause: str, count: int) -> int:
+        """Note how many ``losses`` of a cause are told; return how many of them an earlier process had."""
+        before, self._told[cause] = self._told.get(cause, 0), count
+        return max(0, self._earlier.get(cause, 0) - before)
 
     def tell_lost(self, title: str, count: int, reason: object = "") -> None:
         """Log that items were lost at the end, and why.
@@ -102,15 +110,41 @@ class ReporterStats:
             f": {reason}" if reason else "",
         )
 
-    def totals(self) -> dict[str, int]:
-        """Return the counters that outlive the process, by name."""
-        return {name: counter.count for name, counter in self._lasting.items() if counter.count}
+    def totals(self, undecided: int = 0) -> dict[str, int]:
+        """Return the counters that outlive the process, by name, and how many of the losses are told.
 
-    def restore(self, totals: Mapping[str, int]) -> None:
-        """Add what an earlier process counted."""
-        self._inherited = totals
-        for name, counter in self._lasting.items():
-            counter.inc(totals.get(name, 0))
+        Args:
+            undecided: how many items the journal dropped while they were being sent: they count as dropped
+                until it is known what became of them, which it never is if this process is killed.
+        """
+        totals = {name: counter.count for name, counter in self._lasting.items() if counter.count}
+        if undecided:
+            totals[_JOURNAL_FULL] = totals.get(_JOURNAL_FULL, 0) + undecided
+        told = {
+            _TOLD + cause: self._inherited.get(name, 0)
+            - self._earlier.get(cause, 0)
+            + self._told.get(cause, 0)
+            for name, cause in self._causes()
+            if name in totals
+        }
+        return totals | told
+
+    def restore(self, *cursors: Mapping[str, int]) -> None:
+        """Add what earlier processes counted, by their ``totals``; what they did not tell is told here."""
+        for totals in cursors:
+            for name, counter in self._lasting.items():
+                counter.inc(totals.get(name, 0))
+                self._inherited[name] = self._inherited.get(name, 0) + totals.get(name, 0)
+            for name, cause in self._causes():
+                # Cursors of old say nothing of that.
+                untold = totals.get(name, 0) - totals.get(_TOLD + cause, totals.get(name, 0))
+                if untold > 0 and cause != "close":  # at the end, an error of its own told it
+                    self._earlier[cause] = self._earlier.get(cause, 0) + untold
+
+    def _causes(self) -> list[tuple[str, str]]:
+        """Return the counters of losses, by their names and causes."""
+        told_elsewhere = ("reported", "failed", _DROPPED + "not_open")
+        return [(name, name.removeprefix(_DROPPED)) for name in self._lasting if name not in told_elsewhere]
 
 
 @dataclass(frozen=True, slots=True)
