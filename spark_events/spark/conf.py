@@ -80,10 +80,24 @@ def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:
         elif isinstance(value, bool):
             texts[key] = str(value).lower()
         elif isinstance(value, str | int | float | PathLike):
-            texts[key] = str(value)
+            text = str(value)
+            if _is_utf8(key) and _is_utf8(text):
+                texts[key] = text
+            else:
+                shown = key.encode("utf-8", "backslashreplace").decode()
+                problems.append(f"{shown}: has bytes that are no UTF-8; give key and value in UTF-8")
         else:
             problems.append(f"{key}: a {type(value).__name__} is not valid; expected a text")
     return texts, problems
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether UTF-8 has a text; it does not have that of a file name in another encoding."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

@@ -952,6 +952,12 @@ def test_why_there_are_few_tasks() -> None:
     reason = why_few_tasks(executed(to_one, s1=(0, 9)).nodes_by_stage()[1], 1)
     assert reason is not None
     assert reason.because == "coalesce(1) runs all before it in one task, too"
+    called = Plan()(0, "ArrowEvalPython [nap(id#1L)#2], [pythonUDF0#3], 101", 1, rows=9)
+    called(1, "Coalesce 1")(2, "Range", 1, rows=9)
+    reason = why_few_tasks(executed(called, s1=(0, 9)).nodes_by_stage()[1], 1)
+    assert reason is not None
+    assert reason.because == "coalesce(1) leaves one task for all after it, as for what is before it"
+    assert "Leave coalesce(1) out" in reason.advice
     assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1], 1) is None
 
 

@@ -62,6 +62,20 @@ def test_released_before_it_is_needed() -> None:
     assert "unpersist()" in issue.advice
 
 
+def test_released_that_was_made_of_a_range() -> None:
+    """It has one column, and lists none."""
+
+    def called(stage: int, depth: int, plan: Plan) -> Plan:
+        plan(depth, "ArrowEvalPython [nap(id#2L)#5], [pythonUDF0#9], 101", stage, rows=160)
+        return plan(depth + 1, "Range (0, 160, step=1, splits=Some(2))", stage, rows=160)
+
+    cached = Plan()(0, "InMemoryTableScan", 1, rows=160)
+    execution = executed(called(1, 1, cached), s1=(0, 10))
+    kept = {1: replace(execution.stages[1], kept=frozenset((CACHE,)))}
+    (issue,) = again(replace(execution, stages=kept), CACHE, executed(called(2, 0, Plan()), s2=(0, 10)))
+    assert "was cached, and is computed once more" in issue.sentence
+
+
 def test_once_is_enough() -> None:
     (issue,) = again(filling(1), CACHE, writing(2, "amount"))
     assert issue.lost_ms == 10 * S

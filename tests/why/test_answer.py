@@ -272,14 +272,18 @@ def test_each_kind_that_costs_time_can_be_the_answer(kind: str) -> None:
     assert sentence.startswith(f"It would take 3.0 s instead of 4.0 s {condition}")
 
 
-def test_a_coalesce_that_leaves_one_task() -> None:
+@pytest.mark.parametrize(
+    ("because", "better"),
+    [
+        ("coalesce(1) runs all before it in one task, too", "were repartition(1)"),
+        ("coalesce(1) leaves one task for all after it, as for what is before it", "came last"),
+    ],
+)
+def test_a_coalesce_that_leaves_one_task(because: str, better: str) -> None:
     few = issue("task-count", 3 * S, "stage 4.0 (parquet of t into u)", fewTasks=True)
-    few = replace(
-        few, sentence="one task of 40 s, for 2 cores: coalesce(1) runs all before it in one task, too"
-    )
+    few = replace(few, sentence=f"one task of 40 s, for 2 cores: {because}")
     assert answer([few], 4 * S, {}) == (
-        "It would take 1.0 s instead of 4.0 s if coalesce(1) were repartition(1) in the write into u from t "
-        "(stage 4.0)."
+        f"It would take 1.0 s instead of 4.0 s if coalesce(1) {better} in the write into u from t (stage 4.0)."
     )
 
 

@@ -66,12 +66,7 @@ def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
     for node in nodes:
         number = node.text.partition(" ")[2]
         if node.name == "Coalesce" and number == str(tasks):
-            few = "one task" if tasks == 1 else f"{tasks} tasks"
-            return FewTasks(
-                f"coalesce({number}) runs all before it in {few}, too",
-                f"repartition({number}) in the place of coalesce({number}) shuffles the rows, so that what "
-                "comes before it runs in as many tasks as it did.",
-            )
+            return _of_coalesce(node, number, "one task" if tasks == 1 else f"{tasks} tasks")
     for node in nodes:
         if (reason := _of_scan(node, tasks)) is not None:
             return reason
@@ -94,6 +89,21 @@ def why_few_tasks(nodes: Sequence[Node], tasks: int) -> FewTasks | None:
                 "about the number of cores: hundreds of tasks may take longer to start than the rows take.",
             )
     return None
+
+
+def _of_coalesce(node: Node, number: str, few: str) -> FewTasks:
+    coalesce = f"coalesce({number})"
+    if any(not is_light(other) for other in above(node)):
+        return FewTasks(
+            f"{coalesce} leaves {few} for all after it, as for what is before it",
+            f"Leave {coalesce} out, or do it last: what comes after it runs in no more tasks. Right before a "
+            f"write, repartition({number}) leaves all before it as many tasks as it had.",
+        )
+    return FewTasks(
+        f"{coalesce} runs all before it in {few}, too",
+        f"repartition({number}) in the place of {coalesce} shuffles the rows, so that what comes before it "
+        "runs in as many tasks as it did.",
+    )
 
 
 def _of_scan(node: Node, tasks: int) -> FewTasks | None:

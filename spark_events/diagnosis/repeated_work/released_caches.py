@@ -49,6 +49,9 @@ def _columns_read(work: Node) -> frozenset[str]:
     """Return the names of the columns that are read for some work; none if a list of them is cut."""
     names: set[str] = set()
     for scan in (node for node in work.walk() if not node.children):
+        if scan.name == "Range":
+            names.add(scan.text)  # it has one column, which it does not list
+            continue
         listed, end, _ = scan.text.partition("[")[2].partition("]")
         if not end or CUT in listed:
             return frozenset()
