@@ -32,6 +32,7 @@ SHARES = {
 }
 """What takes the time of issues of which nobody knows the cost, but which may be lost as a whole."""
 _SETTING = re.compile(r"spark(?:\.[A-Za-z]+)+")
+_STARTED_WITH = " The run was started with "
 _LONGEST_VALUE = 100
 _LARGEST = 2**53
 """Of the whole numbers that JSON's readers take."""
@@ -98,9 +99,9 @@ def with_present_values(issue: FoundIssue, conf: Mapping[str, str]) -> FoundIssu
     """
     named = dict.fromkeys(_SETTING.findall(issue.advice))
     values = [f"{name}={conf[name][:_LONGEST_VALUE]}" for name in named if name in conf]
-    if not values or any(value in issue.advice for value in values):
+    if not values or _STARTED_WITH in issue.advice:
         return issue
-    return replace(issue, advice=f"{issue.advice} The run was started with {' and '.join(values)}.")
+    return replace(issue, advice=f"{issue.advice}{_STARTED_WITH}{' and '.join(values)}.")
 
 
 def _about(attributes: Mapping[str, Any]) -> str:

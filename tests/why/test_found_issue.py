@@ -15,7 +15,7 @@ from spark_events.why.found_issue import FoundIssue, with_present_values
             " The run was started with spark.a.b=4000 and spark.c=false.",
         ),
         ({"spark.a.b": "4000"}, " The run was started with spark.a.b=4000."),
-        ({"spark.c": "true"}, ""),
+        ({"spark.c": "true"}, " The run was started with spark.c=true."),
         ({"spark.a": "1", "spark.other": "2"}, ""),
         ({"spark.a.b": "x" * 5_000}, f" The run was started with spark.a.b={'x' * 100}."),
     ],

@@ -27,6 +27,7 @@ _OF_STATE = (
     "each key, and leave out those that say nothing (null, unknown, default), or join or group by one more "
     "column that divides their rows."
 )
+_SECOND_COPY = "spark.speculation=true runs a second copy of such a task on another host."
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -154,10 +155,9 @@ def _place(run: TaskRun, measured: TasksMeasured) -> tuple[str, str]:
     rows = "check what this task's rows make your code do"
     if len(measured.hosts) <= 1 and run.executor == LOCAL:
         return "", f"{rows}."
-    again = "spark.speculation=true runs a second copy of such a task elsewhere."
-    if len(measured.hosts) <= 1:
-        return f" on executor {run.executor}", f"look at executor {run.executor}, and {rows}; {again}"
-    return f" on {run.host}", f"look at the host {run.host}, and {rows}; {again}"
+    if len(measured.hosts) <= 1:  # Spark runs no second copy of a task where the first one runs
+        return f" on executor {run.executor}", f"look at executor {run.executor}, and {rows}."
+    return f" on {run.host}", f"look at the host {run.host}, and {rows}; {_SECOND_COPY}"
 
 
 def lagging_task(
@@ -174,7 +174,7 @@ def lagging_task(
         f"task {index} on {host} has been running for {duration(running_ms)}, the median of those that are "
         f"done is {duration(median_ms)}",
         f"Look at what executor {executor} on {host} does (its threads are in Spark's UI), and whether this "
-        "task has more data than others; spark.speculation=true runs a second copy of such a task elsewhere.",
+        f"task has more data than others; {_SECOND_COPY}",
         evidence={
             "live": True,
             "task.index": index,
