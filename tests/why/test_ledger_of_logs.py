@@ -9,7 +9,7 @@ import orjson
 import pytest
 import zstandard
 
-from spark_events.diagnosis.times.ledger import COMPUTING, SCHEDULING
+from spark_events.diagnosis.times.ledger import COMPUTING, REPEATED, SCHEDULING
 from spark_events.why.reading.read_logs import explain_logs
 from tests.support.event_log_sample import SampleLog
 from tests.support.sample_logs import NAMES
@@ -113,3 +113,34 @@ def test_tasks_that_outlive_their_stage(they_end: bool, tmp_path: Path) -> None:
     computing_ms = (explained.core_ms or {})[COMPUTING]
     assert (computing_ms > 7 * 15_000) == they_end
     assert explained.unfinished == (0 if they_end else 7)
+
+
+@pytest.mark.parametrize("runs_on_ms", [0, 20_000])
+def test_a_copy_of_a_task_that_outlives_its_stage(runs_on_ms: int, tmp_path: Path) -> None:
+    """Spark kills it when the other one has ended; what it took was in vain, and kept a core busy."""
+    sample = SampleLog()
+    begin, job = list(sample.begin()), [orjson.loads(line) for line in sample.job(8, stages=1)]
+    names = [record["Event"] for record in job]
+    start, end = (job[names.index(f"SparkListenerTask{what}")] for what in ("Start", "End"))
+    began_ms = start["Task Info"]["Launch Time"]
+    copied = {"Task ID": 999, "Attempt": 1, "Speculative": True, "Launch Time": began_ms}
+    last = len(names) - 1 - names[::-1].index("SparkListenerStageCompleted")
+    done_ms = job[last]["Stage Info"]["Completion Time"]
+    killed = {
+        **end,
+        "Task End Reason": {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"},
+        "Task Info": {**end["Task Info"], **copied, "Killed": True, "Finish Time": done_ms + runs_on_ms},
+        "Task Metrics": {**end["Task Metrics"], "Executor Run Time": 0},
+    }
+    job.insert(last + bool(runs_on_ms), killed)
+    job.insert(
+        names.index("SparkListenerTaskStart") + 1, {**start, "Task Info": {**start["Task Info"], **copied}}
+    )
+    sample._now += 30_000
+    lines = [*map(orjson.dumps, job), *sample.end()]
+    (tmp_path / "app-1").write_bytes(b"".join(begin) + b"\n".join(line.strip() for line in lines) + b"\n")
+    ((explained,), _) = explain_logs([str(tmp_path)], {})
+
+    took_ms = done_ms + runs_on_ms - began_ms
+    assert (explained.core_ms or {})[REPEATED] == pytest.approx(took_ms, rel=0.02)
+    assert explained.unfinished == 0

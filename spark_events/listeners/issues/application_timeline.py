@@ -266,8 +266,9 @@ class ApplicationTimeline(Timeless):
         python = self._in_python.of_stage(info, measured)
         tasks = _task_times(measured, python, info)
         unfinished = self._running.pop(key)
-        # Of a stage that succeeds, only copies of tasks may still run.
-        runs_on = unfinished is not None and not cut and bool(info.get("Failure Reason"))
+        # Of a stage that succeeds, only copies of tasks may still run, which Spark kills then.
+        has_failed = bool(info.get("Failure Reason"))
+        runs_on = unfinished is not None and not cut and has_failed
         if unfinished is not None and (cut or runs_on):
             if cut or self.unfinished is None:
                 self.unfinished = None
@@ -277,22 +278,22 @@ class ApplicationTimeline(Timeless):
             tasks = _with_unfinished(tasks, unfinished.number, since_ms, time_ms)
         run = StageRun(
             stage,
-            self._repeated.ended(stage, attempt, bool(info.get("Failure Reason"))),
+            self._repeated.ended(stage, attempt, has_failed),
             self._job_of_stage.get(stage),
             _parents(info),
             int(info.get("Submission Time") or time_ms),
             time_ms,
             tasks,
         )
-        if runs_on and unfinished is not None and not self._bounded:
-            self._late[key] = _LateStage(run, info, python, unfinished.number)
+        if unfinished is not None and not cut and not self._bounded:
+            self._late[key] = _LateStage(run, info, python, unfinished.number if has_failed else 0)
         else:
             self._ledger.stage(run)
         if self.run is not None:
             self.run.stages.append(run)
 
     def _end_late(self, record: Record) -> None:
-        """Book an attempt whose last task has ended, after the stage itself had failed or was cancelled."""
+        """Book an attempt whose last task has ended, after the stage itself."""
         statistics = record.get("Task Statistics")
         late = self._late.pop(spark_records.stage_attempt(record), None) if statistics else None
         if late is None or not statistics:
@@ -315,9 +316,10 @@ class ApplicationTimeline(Timeless):
 
 
 class _LateStage(NamedTuple):
-    """An attempt that has ended, and so many tasks of which run on: it is booked with the last of them.
+    """An attempt that has ended, and tasks of which run on: it is booked with the last of them.
 
-    ``run`` is what would be booked without them, and ``python`` what its tasks did in Python by then.
+    ``run`` is what would be booked without them, ``python`` what its tasks did in Python by then, and
+    ``number`` how many there are, but for copies of tasks that have succeeded.
     """
 
     run: StageRun
