@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spark_events.api import CodePlace
 from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.failures.python_errors import innermost_error
@@ -261,6 +262,31 @@ def test_what_a_program_ends_with(source: str, said: str, line: int) -> None:
     assert in_one_line(failure) == said
     assert failure.code is not None
     assert (failure.code.file_path, failure.code.line_number) == ("/jobs/app.py", line)
+
+
+WRAPPED = """Traceback (most recent call last):
+  File "/v/lib/site-packages/pyspark/util.py", line 131, in wrapper
+    return f(*args, **kwargs)
+  File "/jobs/app.py", line 61, in first
+    return next(iter([]))
+StopIteration
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/v/lib/site-packages/pyspark/worker.py", line 3100, in main
+    process()
+  File "/v/lib/site-packages/pyspark/util.py", line 134, in wrapper
+    raise PySparkRuntimeError(
+pyspark.errors.exceptions.base.PySparkRuntimeError: Caught StopIteration thrown from user's code
+"""
+
+
+def test_what_pyspark_wraps_has_the_place_of_what_is_in_it() -> None:
+    error = innermost_error(WRAPPED)
+    assert error is not None
+    assert error.type == "pyspark.errors.exceptions.base.PySparkRuntimeError"
+    assert error.place == CodePlace("/jobs/app.py", 61, "first")
 
 
 def test_a_traceback_that_is_cut() -> None:

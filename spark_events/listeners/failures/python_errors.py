@@ -52,7 +52,8 @@ class PythonError:
     Attributes:
         type: the class, as Python prints it.
         message: its first line that is not blank; for a group, then what the first of its members says.
-        place: the innermost frame outside libraries, or else outside PySpark; of a group, its first member's.
+        place: the innermost frame outside libraries, or else outside PySpark; of a group, its first member's;
+            where it has none, that of the exception which it is linked to.
         passed_on: what Java threw, with all that follows, if Python did no more than pass it on.
     """
 
@@ -99,6 +100,8 @@ def _innermost(lines: Sequence[str], at: int, in_java: bool, depth: int = 0) -> 
             raised, at = _group(lines, at + 1, depth)
         else:
             raised, at = _single(lines, at + 1)
+        if raised and raised.place is None and error is not None:
+            raised = replace(raised, place=error.place)  # PySpark wraps a StopIteration, say
         error = raised or error
         if raised and raised.type.startswith(("pyspark.", "py4j.")):
             in_java = True  # what it passes on may begin on its own line
