@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,7 +150,8 @@ class DeliveryJournal:
         size = sum(map(len, records)) + len(records) * OVERHEAD
         if size > self.bounds.max_bytes or not self._make_room(size):
             self.dropped("journal_full", len(records))
-            self._save()  # if this process is killed, the next one knows of it
+            with suppress(OSError):  # if this process is killed, the next one is to know of it
+                self._save()
             return
         now = max(0, self.clock())
         self._active(size, now).append(records, now)
