@@ -165,8 +165,10 @@ def main() -> None:
         app()
     except OSError as error:
         if error.filename is not None:
-            print_error(f"{os.fsdecode(error.filename)}: {error.strerror}")
-            sys.exit(FAILED)
+            is_denied = isinstance(error, PermissionError)
+            access = "; give the user who runs this command access to it" if is_denied else ""
+            print_error(f"{os.fsdecode(error.filename)}: {error.strerror}{access}")
+            sys.exit(CONFIGURATION if is_denied else FAILED)
         if _is_nowhere():
             print_error("the working folder is gone: it was removed; change to another one")
             sys.exit(FAILED)

@@ -72,8 +72,11 @@ def test_an_error_of_a_file_is_a_sentence(
     monkeypatch.setattr(sys, "argv", ["spark-events"])
     with pytest.raises(SystemExit) as ended:
         command_line.main()
-    assert ended.value.code == 1
-    assert "error /lake/events: Permission denied" in capsys.readouterr().err
+    assert ended.value.code == 3
+    assert (
+        "error /lake/events: Permission denied; give the user who runs this command access"
+        in capsys.readouterr().err
+    )
 
 
 def test_logs_beside_one_that_may_not_be_read(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -142,7 +142,10 @@ def test_an_end_without_a_word_claims_no_cause() -> None:
     """SIGHUP leaves no word either; and the JVM's mark in an event log says the same."""
     said = ending_of("", {}).exception
 
-    assert said == "the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash"
+    assert (
+        said
+        == "the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit, exec or a crash"
+    )
     assert f'"{said}"' in JAVA.joinpath("LastWord.java").read_text()
 
 

@@ -31,7 +31,7 @@ public class LastWord implements Runnable {
     private static final String STOPPED = "Spark stopped its SparkContext by itself: ";
     // As last_word.py has it.
     private static final String ENDED
-        = "the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit or a crash";
+        = "the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit, exec or a crash";
 
     private final LiveListenerBus bus;
     private final long python;
