@@ -110,7 +110,8 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
     if cause.get("by") == "program":  # Spark was stopped in good order; another program may run by now
         return Ending(assumed=True)
     return Ending(
-        exception="the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit, exec or a crash",
+        exception="the driver's Python ended without a word: by a signal (SIGKILL, say), os._exit, exec or a "
+        "crash",
         assumed=True,
     )
 
