@@ -15,6 +15,7 @@ import javaproperties
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import UsageError, install
+from spark_events.api.toolkit.formatting import is_utf8
 
 _MOST_BYTES = 16 << 20
 """How long a properties file may be: with what is longer, such as /dev/zero, memory may be used up."""
@@ -81,7 +82,7 @@ def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:
             texts[key] = str(value).lower()
         elif isinstance(value, str | int | float | PathLike):
             text = str(value)
-            if _is_utf8(key) and _is_utf8(text):
+            if is_utf8(key) and is_utf8(text):
                 texts[key] = text
             else:
                 shown = key.encode("utf-8", "backslashreplace").decode()
@@ -89,15 +90,6 @@ def as_texts(conf: Any) -> tuple[dict[str, str], list[str]]:
         else:
             problems.append(f"{key}: a {type(value).__name__} is not valid; expected a text")
     return texts, problems
-
-
-def _is_utf8(text: str) -> bool:
-    """Return whether UTF-8 has a text; it does not have that of a file name in another encoding."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

@@ -94,6 +94,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
 
 
+def is_utf8(text: str) -> bool:
+    """Return whether UTF-8 has a text; it does not have that of a file's name in another encoding."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def printable(text: str, but: str = "") -> str:
     """Return a text with its control characters escaped.
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import NothingToReadError, needs_extra
-from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
+from spark_events.api.toolkit.formatting import is_utf8, path_without_secrets, text_without_secrets_of
 from spark_events.api.toolkit.local_disk import all_below
 from spark_events.history.reading.stored_forms import LINEAGE, NOTHING, SPANS, is_hidden
 from spark_events.runtime.log_once import logger
@@ -165,7 +165,7 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
         seen: the folders behind links so far, which may lead in a circle.
     """
     path = Path(file["name"])
-    if not _is_utf8(file["name"]):
+    if not is_utf8(file["name"]):
         _refuse_other_encoding(file["name"])
         logger.warning("%s is left out: its name is not UTF-8, so DuckDB cannot open it; rename it", path)
     elif file["type"] == "file":
@@ -179,15 +179,6 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
                 yield from _readable(inside, seen)
     else:
         logger.warning("%s is left out: it is not a file, or a link to none", path)
-
-
-def _is_utf8(name: str) -> bool:
-    """Return whether a name of this machine, as Python has it, is text."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refuse_other_encoding(name: str) -> None:
