@@ -82,8 +82,7 @@ class Redactor:
         """Return a text with the secrets replaced."""
         if self._known is not None:
             text = self._known.sub(REDACTED, text)
-        lower = text.lower()  # most texts have no sign of a secret, and are told from others in no time
-        if not self._sql.signs or any(sign in lower for sign in self._sql.signs):
+        if self._sql.may_be_in(text):
             text = self._sql.masked(text)
         return text if self._given is None else self._given.cleaned(text)
 
@@ -93,6 +92,8 @@ class Redactor:
 
     def item(self, item: T) -> T:
         """Return an event or a span with the secrets replaced."""
+        if self._is_clean(item):
+            return item
         attributes, name = self._attributes(item.attributes), self.name(item.name)
         if attributes is not item.attributes or name != item.name:
             item = replace(item, attributes=attributes, name=name)
@@ -103,6 +104,25 @@ class Redactor:
             return item
         events = [replace(event, attributes=self._attributes(event.attributes)) for event in item.events]
         return replace(item, error=item.error and self.text(item.error), events=tuple(events))
+
+    def _is_clean(self, item: Event | Span) -> bool:
+        """Return whether there is certainly no secret: most items have none, as all texts at once show."""
+        if self._known is not None or self._given is not None:
+            return False
+        if isinstance(item, Event):
+            texts, of_all = [item.body], [item.attributes]
+        else:
+            texts, of_all = (
+                [item.error or ""],
+                [item.attributes, *(event.attributes for event in item.events)],
+            )
+        for attributes in of_all:
+            for value in attributes.values():
+                if type(value) is str:
+                    texts.append(value)
+                elif type(value) is tuple:
+                    return False
+        return not self._sql.may_be_in("\n".join(texts))
 
     def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}

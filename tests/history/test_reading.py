@@ -714,16 +714,6 @@ def test_owed_across_drivers_before_any_commit(database: Database, tmp_path: Pat
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["overdue"]) == (not stops, gap_ms, False)
 
 
-def test_overdue_without_any_commit(database: Database, tmp_path: Path) -> None:
-    """A query that failed before its first commit, and was never started again, owes it since then."""
-    story = Story().query(0, "CREATED").failure(MIN, "BOOM").query(MIN, "FAILED")
-    story.application(11 * MIN, "FINISHED")
-    (sla,) = (
-        read_history(database, [str(write(tmp_path / "log", story))], Sla(MIN))[0].tables().checkpoint_sla
-    )
-    assert (sla["completed"], sla["overdue"], sla["worst_gap_ms"]) == (0, True, 10 * MIN)
-
-
 @pytest.mark.parametrize("written_before", [False, True])
 def test_tables_on_a_full_disk(
     duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written_before: bool

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from spark_events.api import Event, Span, SpanEvent
 from spark_events.runtime.redaction import Redactor
 from spark_events.sources.configuration import read_configuration
 
@@ -34,7 +35,17 @@ URL = "jdbc:derby:memory:shop;create=true;user=admin;password=S3CRET"
     ],
 )
 def test_options(text: str, masked: str) -> None:
-    assert Redactor().text(text) == masked
+    """Wherever it is in an event or a span."""
+    redactor = Redactor()
+    assert redactor.text(text) == masked
+    event = Event("1", "n", "s", 1, body=text, attributes={"a": "x", "b": text, "c": ("y", text)})
+    clean = redactor.item(event)
+    assert (clean.body, clean.attributes) == (masked, {"a": "x", "b": masked, "c": ("y", masked)})
+    alone = redactor.item(Event("1", "n", "s", 1, attributes={"b": text}))
+    assert alone.attributes == {"b": masked}
+    span = Span("n", "s", 1, 2, "1", "2", error=text, events=(SpanEvent("e", 1, {"b": text}),))
+    clean_span = redactor.item(span)
+    assert (clean_span.error, clean_span.events[0].attributes) == (masked, {"b": masked})
 
 
 @pytest.mark.parametrize(

@@ -185,15 +185,13 @@ class Oracle:
                 seen.add(attributes["app_id"])
             found[query] = sums
         for (kind, app_name, query_name), line in states.items():
-            if kind == "query" and line and line[-1][2] == "down":
-                query = app_name, query_name
-                last = max((time(event) for event in by_query.get(query, ())), default=0)
-                went = self._went_down(line, last, self.until_ms + 1)
+            query = app_name, query_name
+            if kind == "query" and query in by_query and line and line[-1][2] == "down":
+                went = self._went_down(line, max(map(time, by_query[query])), self.until_ms + 1)
                 assert went is not None
                 if self.until_ms - went > self.sla_ms:
-                    sums = found.setdefault(query, dict.fromkeys(names, 0))
-                    sums["overdue"] = 1
-                    sums["late_by_gap"] += 1
+                    found[query]["overdue"] = 1
+                    found[query]["late_by_gap"] += 1
         for event in self.events:
             attributes = event["attributes"]
             stopped = attributes["job_kind"] == "query" and attributes.get("newJobStatus") in STOPS

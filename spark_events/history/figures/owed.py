@@ -74,11 +74,10 @@ def overdue_ms(
     reported_ms, owed_ms = max(reports, default=(0, 0))
     if reports and (last_ms is None or reported_ms > last_ms):
         return until_ms - (reported_ms - owed_ms)
-    if state != DOWN:
+    if state != DOWN or last_ms is None:
         return None
     *_, outage = outages(intervals)
-    before = _Before() if last_ms is None else _Before(last_ms, committed=True)
-    return until_ms - _since(outage.start_ms, before)
+    return until_ms - _since(outage.start_ms, _Before(last_ms, committed=True))
 
 
 def _before_first_checkpoints(days: Sequence[DaySums], runs: Iterable[RunOfJob]) -> dict[int, _Before]:
