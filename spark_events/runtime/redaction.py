@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 from spark_events.runtime.log_once import logger, never_raising
 from spark_events.runtime.regex_cost import may_never_end, repeats
-from spark_events.runtime.sql_secrets import SqlSecrets
+from spark_events.runtime.sql_secrets import MARKS, SqlSecrets
 
 REDACTED = "******"
 KEY_REGEX = "spark.redaction.regex"
@@ -82,7 +82,7 @@ class Redactor:
         """Return a text with the secrets replaced."""
         if self._known is not None:
             text = self._known.sub(REDACTED, text)
-        if self._sql.may_be_in(text):
+        if self._has_sign(text):
             text = self._sql.masked(text)
         return text if self._given is None else self._given.cleaned(text)
 
@@ -122,7 +122,17 @@ class Redactor:
                     texts.append(value)
                 elif type(value) is tuple:
                     return False
-        return not self._sql.may_be_in("\n".join(texts))
+        return not self._has_sign("\n".join(texts))
+
+    def _has_sign(self, text: str) -> bool:
+        """Return whether a text may have a secret of SQL; most have none, which is seen in no time."""
+        if MARKS.search(text) is None:
+            return False
+        lower = text.lower()
+        for sign in self._sql.signs:  # twice as fast as any()
+            if sign in lower:
+                return True
+        return not self._sql.signs
 
     def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}

@@ -23,7 +23,16 @@ def table_of(spark: Any, name: str) -> Any:
     return java.catalog().getTableMetadata(java.sqlParser().parseTableIdentifier(name))
 
 
-@pytest.mark.parametrize("format_", ["parquet", "orc", "json", "csv OPTIONS (header true)"])
+@pytest.mark.parametrize(
+    "format_",
+    [
+        "parquet",
+        *(
+            pytest.param(each, marks=pytest.mark.extended)
+            for each in ("orc", "json", "csv OPTIONS (header true)")
+        ),
+    ],
+)
 def test_a_table_is_as_spark_would_make_it(spark: Any, folders: Folders, format_: str) -> None:
     text = f"CREATE TABLE {{}} USING {format_} PARTITIONED BY (p) COMMENT 'why' TBLPROPERTIES ('a' = 'b') AS {TEN}"
     spark.sql(text.format("plain"))

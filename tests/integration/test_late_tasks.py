@@ -67,6 +67,7 @@ spark.stop()
 """
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
 def test_late_tasks(tmp_path: Path) -> None:

@@ -292,6 +292,7 @@ def test_a_query_that_fails_is_restarted_and_stops_no_other(hosted: Bench) -> No
     assert any(reason in recovered.error for reason in reasons)
 
 
+@pytest.mark.extended
 def test_a_query_that_somebody_else_stops_is_restarted(hosted: Bench) -> None:
     """It has no end, so it has not come to it."""
     hosted.shop.order(1)
@@ -307,6 +308,7 @@ def test_a_query_that_somebody_else_stops_is_restarted(hosted: Bench) -> None:
     assert "the query ended although nobody has asked for it" in hosted.status().error
 
 
+@pytest.mark.extended
 def test_attempts_are_counted(hosted: Bench) -> None:
     properties = {
         "spark.events.sql.restart-strategy.fixed-delay.delay": "50ms",
@@ -331,6 +333,7 @@ def test_attempts_are_counted(hosted: Bench) -> None:
     hosted.shop.wait_ids(hosted.shop.cheap_ids())
 
 
+@pytest.mark.extended
 def test_queries_whose_manifest_is_gone_are_stopped_with_prune_alone(hosted: Bench) -> None:
     hosted.shop.order(1)
     other = hosted.shop.manifest("other", target_table=f"{hosted.shop.prefix}other")
@@ -351,6 +354,7 @@ def test_queries_whose_manifest_is_gone_are_stopped_with_prune_alone(hosted: Ben
     ]
 
 
+@pytest.mark.extended
 def test_code_is_changed_by_what_it_does(hosted: Bench) -> None:
     code = f"execution_output = spark.readStream.table('{hosted.shop.prefix}orders').select('id', 'price')\n"
     hosted.shop.order(1)
@@ -368,6 +372,7 @@ def test_code_is_changed_by_what_it_does(hosted: Bench) -> None:
     hosted.shop.wait_ids([0, 1, 2], version=2)
 
 
+@pytest.mark.extended
 def test_a_query_that_ends_by_itself_is_well(hosted: Bench) -> None:
     hosted.shop.order(2)
     once = hosted.shop.manifest(trigger={"available-now": True})
@@ -391,6 +396,7 @@ def test_each_query_has_a_fair_pool(hosted: Bench) -> None:
     assert "cheap" in names
 
 
+@pytest.mark.extended
 def test_the_history_says_what_was_done_and_why(hosted: Bench) -> None:
     hosted.deploy(hosted.shop.manifest())
     hosted.deploy(hosted.shop.manifest(trigger=FASTER))
@@ -415,6 +421,7 @@ def test_secrets_are_not_in_a_reason(hosted: Bench) -> None:
     assert "fs.s3a.secret.key: unset -> '******'" in planned.decision.reason
 
 
+@pytest.mark.extended
 def test_an_application_that_comes_back_goes_on(bench: Bench) -> None:
     bench.shop.order(1)
     with bench.hosting():

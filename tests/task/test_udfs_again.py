@@ -12,6 +12,7 @@ from tests.support.file_log import events_and_spans, file_events, of_name
 from tests.support.paths import APPS
 
 
+@pytest.mark.extended
 @pytest.mark.spark
 def test_each_application_counts_what_its_tasks_report(tmp_path: Path) -> None:
     conf = {**events_and_spans(tmp_path / "live"), "spark.events.task.measure-udfs": "true"}

@@ -120,14 +120,14 @@ class ReporterStats:
         totals = {name: counter.count for name, counter in self._lasting.items() if counter.count}
         if undecided:
             totals[_JOURNAL_FULL] = totals.get(_JOURNAL_FULL, 0) + undecided
-        told = {
+        reported = {
             _TOLD + cause: self._inherited.get(name, 0)
             - self._earlier.get(cause, 0)
             + self._told.get(cause, 0)
             for name, cause in self._causes()
             if name in totals
         }
-        return totals | told
+        return totals | reported
 
     def restore(self, *cursors: Mapping[str, int]) -> None:
         """Add what earlier processes counted, by their ``totals``; what they did not tell is told here."""
