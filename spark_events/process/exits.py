@@ -6,49 +6,53 @@ attaches, a function that came with that would come too late.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any
 
 from spark_events.process.replaced_functions import replace_function
 
 _MAIN_THREAD = threading.main_thread().ident
 _WORKERS = ("pyspark.daemon", "pyspark.worker")
+_ATTRIBUTE = "_noted_by_spark_events"
 _tell: Callable[[object], None] | None = None
 
 
-class _Exit(SystemExit):
-    """What ``sys.exit`` raises: it knows whether it ended the program, or was caught.
+class _Status:
+    """What the main thread exits with. The exception that carries it has it, and lets go of it in the end.
 
-    The interpreter lets go of it before the ``atexit`` functions run, and no frame of Python's is there then.
+    The interpreter does that before the ``atexit`` functions run, and no frame of Python's is there then; so
+    it is known whether the exception has ended the program, or was caught.
     """
 
-    def __reduce__(self) -> tuple[type[SystemExit], tuple[object, ...]]:
-        return SystemExit, self.args
+    def __init__(self, status: object) -> None:
+        self._status = status
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return int, ()  # where the exception is unpickled, nothing is noted
 
     def __del__(self) -> None:
         ends = threading.get_ident() == _MAIN_THREAD and sys._getframe().f_back is None
         if ends and _tell is not None:
-            _tell(self.code)
+            _tell(self._status)
 
 
-# A traceback of it shall read as it would without us.
-_Exit.__name__ = _Exit.__qualname__ = "SystemExit"
-_Exit.__module__ = "builtins"
+def _noting(leave: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does what another one does, and notes with what it leaves."""
 
+    def leave_noted(*arguments: Any) -> Any:
+        if arguments and isinstance(arguments[0], tuple):
+            return leave(*arguments)  # before Python 3.12, it would mean something else once it is caught
+        try:
+            return leave(*arguments)
+        except SystemExit as end:
+            if threading.get_ident() == _MAIN_THREAD:  # other threads end nothing
+                vars(end)[_ATTRIBUTE] = _Status(end.code)
+            raise
 
-def _raise_exit(status: object = None, /) -> NoReturn:
-    # Other threads end nothing, and ``threading`` passes over a SystemExit only if it is exactly that.
-    raise _Exit(status) if threading.get_ident() == _MAIN_THREAD else SystemExit(status)
-
-
-def _quit(self: object, code: object = None) -> NoReturn:
-    """What ``exit()`` and ``quit()`` do, with which Python's own would leave past ``sys.exit``."""
-    with contextlib.suppress(Exception):  # as there: a shell, such as IDLE, waits for it
-        sys.stdin.close()
-    _raise_exit(code)
+    setattr(leave_noted, _ATTRIBUTE, True)
+    return leave_noted
 
 
 def tell_exits_to(tell: Callable[[object], None]) -> None:
@@ -59,11 +63,15 @@ def tell_exits_to(tell: Callable[[object], None]) -> None:
 
 
 def replace_exit() -> None:
-    """Replace ``sys.exit``, ``exit`` and ``quit``, but in PySpark's workers, which end in their own ways."""
+    """Replace ``sys.exit``, ``exit`` and ``quit``, but in PySpark's workers, which end in their own ways.
+
+    What they did before is still done, and the exception is Python's own, with one more attribute.
+    """
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if sys.exit is _raise_exit or getattr(main, "name", None) in _WORKERS:
+    if getattr(main, "name", None) in _WORKERS:
         return
-    replace_function(sys, "exit", _raise_exit)
-    quitter = sys.modules.get("_sitebuiltins")
-    if quitter is not None:  # not with python -S
-        quitter.Quitter.__call__ = _quit
+    if not hasattr(sys.exit, _ATTRIBUTE):
+        replace_function(sys, "exit", _noting(sys.exit))
+    quitter = getattr(sys.modules.get("_sitebuiltins"), "Quitter", None)  # not with python -S
+    if quitter is not None and not hasattr(quitter.__call__, _ATTRIBUTE):
+        quitter.__call__ = _noting(quitter.__call__)

@@ -75,6 +75,48 @@ def test_what_its_argument_attaches_knows_it(leave: str) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 3)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "try: sys.exit(0)\nexcept SystemExit as e: sys.exit(e)",
+        "try: raise SystemExit(3)\nexcept SystemExit as e: quit(e)",
+        "class Left(SystemExit): pass\ntry: sys.exit(Left(3))\nexcept Left as e: print(e.code)",
+        "try: sys.exit(3)\nexcept SystemExit as e: print(type(e) is SystemExit, pickle.loads(pickle.dumps((type(e), e))))",
+        "former = sys.exit\ndef mine(code=None):\n print('cleaned up')\n former(code)\nsys.exit = mine\n"
+        "import spark_events\nsys.exit(3)",
+        "sys.exit((3,))",
+        "try: sys.exit(1, 2)\nexcept TypeError as e: print(e)",
+    ],
+    ids=["raised again", "by quit", "of a subclass", "pickled", "replaced before", "a tuple", "wrong"],
+)
+def test_programs_do_as_ever(program: str) -> None:
+    """The exception is Python's own, and what took the place of ``sys.exit`` before is still called."""
+    plain, ours = (
+        subprocess.run(
+            [sys.executable, "-c", f"import pickle, sys\n{before}\n{program}"],
+            capture_output=True,
+            check=False,
+        )
+        for before in ("", "import spark_events")
+    )
+
+    assert (ours.returncode, ours.stdout) == (plain.returncode, plain.stdout)
+
+
+def test_what_came_later_is_still_called() -> None:
+    """As a mock of a test that lets a program attach."""
+    program = (
+        "import sys, spark_events\n"
+        "from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT\n"
+        "former = sys.exit\n"
+        "def mine(code=None): print('cleaned up'); former(code)\n"
+        "sys.exit = mine; PROCESS_EXIT.install(); sys.exit(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (3, "cleaned up\n")
+
+
 def test_workers_of_pyspark_keep_their_own() -> None:
     program = (
         "import sys, types; leave = sys.exit\n"
