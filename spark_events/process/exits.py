@@ -6,36 +6,40 @@ attaches, a function that came with that would come too late.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from spark_events.process.program_end import MAIN_THREAD, has_ended, is_over
 from spark_events.process.replaced_functions import replace_function
 
-_MAIN_THREAD = threading.main_thread().ident
 _WORKERS = ("pyspark.daemon", "pyspark.worker")
 _ATTRIBUTE = "_noted_by_spark_events"
 _tell: Callable[[object], None] | None = None
+_last: weakref.ref[_Status] | None = None
 
 
 class _Status:
     """What the main thread exits with. The exception that carries it has it, and lets go of it in the end.
 
     The interpreter does that before the ``atexit`` functions run, and no frame of Python's is there then; so
-    it is known whether the exception has ended the program, or was caught.
+    it is known whether the exception has ended the program, or was caught. What else holds the exception, as
+    asyncio does, ``tell_held`` looks for.
     """
 
     def __init__(self, status: object) -> None:
-        self._status = status
+        self.status = status
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return int, ()  # where the exception is unpickled, nothing is noted
 
     def __del__(self) -> None:
-        ends = threading.get_ident() == _MAIN_THREAD and sys._getframe().f_back is None
+        ends = threading.get_ident() == MAIN_THREAD and sys._getframe().f_back is None
         if ends and _tell is not None:
-            _tell(self._status)
+            _tell(self.status)
 
 
 def _noting(leave: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,12 +51,29 @@ def _noting(leave: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return leave(*arguments)
         except SystemExit as end:
-            if threading.get_ident() == _MAIN_THREAD:  # other threads end nothing
-                vars(end)[_ATTRIBUTE] = _Status(end.code)
+            # Other threads end nothing, and neither do functions of ``atexit``.
+            if threading.get_ident() == MAIN_THREAD and not is_over():
+                _carry(end, _Status(end.code))
             raise
 
     setattr(leave_noted, _ATTRIBUTE, True)
     return leave_noted
+
+
+def _carry(end: SystemExit, status: _Status) -> None:
+    global _last
+    vars(end)[_ATTRIBUTE], _last = status, weakref.ref(status)
+
+
+def tell_held() -> None:
+    """Called when the program is over: tell what ended it if something holds the exception."""
+    status = _last() if _last is not None else None
+    if status is None or _tell is None:
+        return
+    attributes = [holder for holder in gc.get_referrers(status) if type(holder) is dict]
+    ends = (end for each in attributes for end in gc.get_referrers(each) if isinstance(end, SystemExit))
+    if any(map(has_ended, ends)):
+        _tell(status.status)
 
 
 def tell_exits_to(tell: Callable[[object], None]) -> None:

@@ -132,6 +132,54 @@ def test_a_journal_that_can_be_opened_later(
         assert letters.read_text().count("\n") == 110
 
 
+def test_each_try_to_open_a_journal_leaves_nothing_behind(small_disk: Path) -> None:
+    """No descriptor, and no count: what is damaged is counted once, when it is opened."""
+    folder = small_disk / "journal"
+    nobody = f"http://127.0.0.1:{free_port()}"
+    before = Reporting(nobody, folder)
+    before.emit(10)
+    before.stored()
+    before.close(1_000)
+    (journal,) = folder.rglob("*.journal")
+    content = bytearray(journal.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    journal.write_bytes(content)
+    (cursor,) = folder.rglob("cursor")
+    cursor.unlink()  # it is written anew, for which there is no room
+    ballast = fill(small_disk)
+    reporting = Reporting(nobody, folder)
+    reporting.emit(1)
+    reporting.stored()
+    delivery = reporting.worker.delivery
+    assert delivery is not None
+    open_before = os.listdir("/proc/self/fd")
+    for _ in range(5):
+        assert delivery._open_journals() == []
+    assert len(os.listdir("/proc/self/fd")) == len(open_before)
+    assert "dropped.journal_damaged" not in reporting.balance()
+    ballast.unlink()
+    wait_until(lambda: delivery.spool.durable, "the journal is used")
+    balance = reporting.balance()
+    reporting.close(1_000)
+    assert balance == {"dropped.journal_damaged": 1, "queued": 10}
+
+
+def test_a_folder_that_cannot_be_claimed_holds_no_other(tmp_path: Path) -> None:
+    """The first one is let go of, so that the next try, or another driver, has it."""
+    first = claim(tmp_path, "otel", "app").own
+    (first.folder / "1.journal").touch()
+    first.release()
+    second = first.folder.with_name("2")
+    second.mkdir(mode=0o700)
+    second.chmod(0o777)
+    with pytest.raises(OSError, match="so any user can remove or forge records"):
+        claim(tmp_path, "otel", "app")
+    second.chmod(0o700)
+    claimed = claim(tmp_path, "otel", "app")
+    assert (claimed.own.folder.name, claimed.busy) == ("1", 0)
+    claimed.own.release()
+
+
 def test_file_log_on_a_full_disk(small_disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Lines wait until the disk is free again; none is lost, and none is half."""
     prefix = "spark.events.reporter.file."

@@ -251,6 +251,15 @@ def test_losses_that_a_killed_process_did_not_tell(caplog: pytest.LogCaptureFixt
     last = ReporterStats()
     last.restore(after.totals())
     assert told_by(last) == []
+    late = ReporterStats()  # it has told some of its own before it gets at the journal
+    late.drop("journal_full", 9)
+    told_late = Losses(lambda group, event: events.append(event))
+    told_late.watch("it", Registry(()).root, late.losses, LOSS_CAUSES, late.note_told)
+    told_late.report()
+    late.restore({"dropped.journal_full": 3, "told.journal_full": 1})
+    told_late.report(lately=True)
+    assert [event.build({}).attributes["count"] for event in events][-2:] == [9, 2]
+    assert "; 2 of them in an earlier process" in caplog.text
     of_old = ReporterStats()
     of_old.restore({"dropped.journal_full": 5})  # nothing says what of it was told
     assert told_by(of_old) == []

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import tempfile
+import weakref
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from spark_events.runtime.log_once import logger
 _MOST_DRIVERS = 1_000
 
 
-@dataclass
+@dataclass(eq=False)
 class Lock:
     """A locked folder, which no other driver can take; the kernel releases it when the process ends."""
 
@@ -43,8 +44,7 @@ class Lock:
             os.close(fd)
             raise
         lock = Lock(folder, fd)
-        # A forked child has the lock as well, and would keep it after this process has ended.
-        os.register_at_fork(after_in_child=lock.release)
+        _taken.add(lock)
         return lock
 
     def take_again(self) -> None:
@@ -69,6 +69,18 @@ class Lock:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+
+_taken: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+def _release_all() -> None:
+    for lock in list(_taken):
+        lock.release()
+
+
+# A forked child has the locks as well, and would keep them after this process has ended.
+os.register_at_fork(after_in_child=_release_all)
 
 
 @dataclass
@@ -97,14 +109,19 @@ def claim(base: Path, reporter: str, application: str) -> Claim:
     new = (number for number in range(1, _MOST_DRIVERS) if number not in taken)
     free: list[Lock] = []
     busy = 0
-    for number in (*taken, *new):
-        if free and number not in taken:
-            break
-        lock = Lock.take(parent / str(number))
-        if lock is not None:
-            free.append(lock)
-        else:
-            busy += 1
+    try:
+        for number in (*taken, *new):
+            if free and number not in taken:
+                break
+            lock = Lock.take(parent / str(number))
+            if lock is not None:
+                free.append(lock)
+            else:
+                busy += 1
+    except OSError:
+        for lock in free:
+            lock.release()
+        raise
     if not free:
         raise OSError(f"all {_MOST_DRIVERS} journals in {parent} are in use")
     own, orphans = free.pop(0), []

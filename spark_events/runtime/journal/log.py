@@ -209,6 +209,12 @@ class DeliveryJournal:
             self._segments[-1].sync()
         self.dirty = False
 
+    def abandon(self) -> None:
+        """Close the files of a journal that could not be opened, and leave them as they are."""
+        for segment in self._segments:
+            segment.close()
+        self._cursor.close()
+
     def close(self) -> None:
         """Close all files; those with nothing left to deliver are deleted."""
         try:

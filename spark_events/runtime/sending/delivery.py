@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from collections import Counter
 from collections.abc import Callable, Generator
 
 from spark_events.api import SendingReporter
@@ -46,6 +48,7 @@ class Delivery:
         self._locks: list[Lock] = []
         self._letters: DeadLetters | None = None
         self._cannot_be_used = ""
+        self._lost_opening: Counter[str] | None = None
         memory = MemoryRecords(setup.queue.max_bytes, setup.queue.drop_oldest, account.stats.drop)
         self.spool = Spool(
             self._open_journals if setup.journal_dir else None, memory, reporter.context, self._warn
@@ -83,21 +86,25 @@ class Delivery:
     def _open_journals(self) -> list[DeliveryJournal]:
         """Return those that ended drivers left behind, and then this driver's own; none if they cannot be."""
         journals: list[DeliveryJournal] = []
+        self._lost_opening = Counter()
         try:
             claimed = self._claim()
             for lock in (*claimed.orphans, claimed.own):
                 journal = DeliveryJournal(
-                    lock.folder, self._setup.journal, self._context, self._stats.drop, lock=lock
+                    lock.folder, self._setup.journal, self._context, self._drop, lock=lock
                 )
-                journal.open()
                 journals.append(journal)
+                journal.open()
         except OSError as error:
             for journal in journals:
-                journal.close()
+                journal.abandon()
             for lock in self._locks:
                 lock.release()
-            self._tell_that_none_opens(str(error))
+            self._tell_that_none_opens(error)
             return []
+        lost, self._lost_opening = self._lost_opening, None
+        for cause, count in lost.items():
+            self._stats.drop(cause, count)
         self._tell_of_opened(journals)
         self._continue_counters(journals)
         share = self._setup.journal.max_bytes // _DEAD_LETTERS_SHARE
@@ -116,16 +123,25 @@ class Delivery:
         except OSError as error:
             self._warn(f"cannot write the cursor, so counters may be continued twice: {error}")
 
-    def _tell_that_none_opens(self, reason: str) -> None:
-        if reason == self._cannot_be_used:
+    def _drop(self, cause: str, count: int) -> None:
+        """Count what a journal has lost; while it is opened, only if that succeeds, for it is tried again."""
+        if self._lost_opening is not None:
+            self._lost_opening[cause] += count
+        else:
+            self._stats.drop(cause, count)
+
+    def _tell_that_none_opens(self, error: OSError) -> None:
+        if str(error) == self._cannot_be_used:
             return  # it is tried again and again
-        self._cannot_be_used = reason
+        self._cannot_be_used = str(error)
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         logger.error(
-            "%s: '%s' cannot be used (%s); give a folder that the user who runs Spark can write to. "
-            "Until then records wait in memory, and are lost if this process dies",
+            "%s: '%s' cannot be used (%s); %s. Until then records wait in memory, and are lost if this "
+            "process dies",
             self._setup.config.key(JOURNAL_DIR.name),
             self._setup.journal_dir,
-            reason,
+            error,
+            "make room there" if is_full else "give a folder that the user who runs Spark can write to",
         )
 
     def _tell_of_opened(self, journals: list[DeliveryJournal]) -> None:

@@ -11,7 +11,8 @@ from spark_events.api.event import now_ms
 from spark_events.runtime.journal import Batch, DeliveryJournal, Dropped
 
 _SYNC_S = 1.0
-_DISK_AGAIN_S = 1.0
+_DISK_AGAIN_S, _OPEN_AGAIN_S = 1.0, 30.0
+"""After so long a disk is tried again that took nothing; and journals that do not open, in the end."""
 _TAKES_NOTHING = "cannot write to the journal, so records wait in memory"
 Warn = Callable[[str], None]
 
@@ -143,6 +144,7 @@ class Spool:
         self._lock = threading.RLock()
         self._in_flight: DeliveryJournal | MemoryRecords | None = None
         self._disk_again = 0.0
+        self._pause_s = _DISK_AGAIN_S
         self._synced = 0.0
         self._troubles: dict[str, str] = {}
         self._waiting_since: int | None = None
@@ -309,7 +311,9 @@ class Spool:
             return False
         self._journals = self._open_journals()
         self._own = self._journals[-1] if self._journals else None
-        self._disk_again = 0.0 if self._own is not None else time.monotonic() + _DISK_AGAIN_S
+        if self._own is None:
+            self._disk_again = time.monotonic() + self._pause_s
+            self._pause_s = min(2 * self._pause_s, _OPEN_AGAIN_S)
         return self._own is not None
 
     def _sync_in_time(self) -> None:

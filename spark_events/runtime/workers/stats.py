@@ -58,8 +58,10 @@ class ReporterStats:
         self._lasting = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
         self._lasting |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
         self._inherited: dict[str, int] = {}
-        # By cause, what an earlier process lost and did not tell, and what has been told by this one.
+        # By cause, what earlier processes lost and did not tell; how much of that this one has not told yet,
+        # either; and what it has told in all.
         self._earlier: dict[str, int] = {}
+        self._untold: dict[str, int] = {}
         self._told: dict[str, int] = {}
 
     def drop(self, cause: str, count: int = 1) -> None:
@@ -90,8 +92,8 @@ class ReporterStats:
 
     def note_told(self, cause: str, count: int) -> int:
         """Note how many ``losses`` of a cause are told; return how many of them an earlier process had."""
-        before, self._told[cause] = self._told.get(cause, 0), count
-        return max(0, self._earlier.get(cause, 0) - before)
+        self._told[cause] = count
+        return self._untold.pop(cause, 0)
 
     def tell_lost(self, title: str, count: int, reason: object = "") -> None:
         """Log that items were lost at the end, and why.
@@ -139,7 +141,8 @@ class ReporterStats:
                 # Cursors of old say nothing of that.
                 untold = totals.get(name, 0) - totals.get(_TOLD + cause, totals.get(name, 0))
                 if untold > 0 and cause != "close":  # at the end, an error of its own told it
-                    self._earlier[cause] = self._earlier.get(cause, 0) + untold
+                    for counts in (self._earlier, self._untold):
+                        counts[cause] = counts.get(cause, 0) + untold
 
     def _causes(self) -> list[tuple[str, str]]:
         """Return the counters of losses, by their names and causes."""

@@ -21,17 +21,17 @@ from spark_events.api.wrong_values import text_of
 from spark_events.jvm.janino import new
 from spark_events.listeners.failures.python_errors import TRACEBACK
 from spark_events.listeners.long_texts import cut
-from spark_events.process.exits import tell_exits_to
-from spark_events.process.replaced_functions import replace_function
-from spark_events.runtime.log_once import logger
-from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.driver.bridge_java import JAVA
-from spark_events.sources.driver.ending.program_end import (
+from spark_events.process.exits import tell_exits_to, tell_held
+from spark_events.process.program_end import (
     MAIN_THREAD,
     goes_on_after_errors,
     has_left,
     is_over,
 )
+from spark_events.process.replaced_functions import replace_function
+from spark_events.runtime.log_once import logger
+from spark_events.sources.driver.bridge import DriverBridge
+from spark_events.sources.driver.bridge_java import JAVA
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
 from spark_events.sources.interactive import kernel_is_shutting_down
 
@@ -128,10 +128,15 @@ class ProcessExit:
             self._remember(error, trace)
 
     def note_unseen(self) -> None:
-        """Called when the program is over: remember what ended it if ``sys.excepthook`` is another by now."""
+        """Called when the program is over: remember what ended it if nobody was told of that.
+
+        ``sys.excepthook`` may be another by now, and something may hold the exception of ``sys.exit``.
+        """
         error = getattr(sys, "last_value", None)
         if error is not None and not self.known.is_set() and has_left(error):
             self.note_unhandled(error, error.__traceback__)
+        if not self.known.is_set():
+            tell_held()
 
     def _remember(self, error: BaseException, trace: TracebackType | None) -> None:
         self._noting = True  # formatting takes a while, and Python no longer reports the exception

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from opcode import opname
 from types import FrameType
 
+_OUTERMOST = ("<module>", "_run_module_as_main")
 MAIN_THREAD = threading.main_thread().ident
 
 
@@ -15,13 +17,28 @@ def is_over() -> bool:
     frame = sys._current_frames().get(MAIN_THREAD)  # type: ignore[arg-type]
     while frame is not None and frame.f_back is not None:
         frame = frame.f_back
-    return frame is None or frame.f_code.co_name not in ("<module>", "_run_module_as_main")
+    return frame is None or frame.f_code.co_name not in _OUTERMOST
 
 
 def has_left(error: BaseException) -> bool:
     """Return whether an exception has left the outermost frame: no prompt within a program lets it do so."""
     trace = error.__traceback__
     return trace is not None and trace.tb_frame.f_back is None
+
+
+def has_ended(error: BaseException) -> bool:
+    """Return whether an exception has left the program, now that this is over, and nothing caught it.
+
+    What caught it went on, and returned in the end. Before Python 3.12, an exception does not know of the
+    frames that it has left since it was handled last, but these know each other.
+    """
+    frame = error.__traceback__.tb_frame if error.__traceback__ is not None else None
+    outermost = ""
+    while frame is not None:
+        if opname[frame.f_code.co_code[frame.f_lasti]] in ("RETURN_VALUE", "RETURN_CONST"):
+            return False
+        outermost, frame = frame.f_code.co_name, frame.f_back
+    return outermost in _OUTERMOST
 
 
 def goes_on_after_errors(frame: FrameType | None) -> bool:

@@ -44,6 +44,18 @@ thread.join()
 """
 
 
+HELD = """
+def f():
+    try: sys.exit(4)
+    except SystemExit as error:
+        kept = error
+        raise
+
+try: f()
+except SystemExit: {}
+"""
+
+
 @pytest.mark.parametrize(
     ("program", "known"),
     [
@@ -51,11 +63,36 @@ thread.join()
         (BROKEN_HOOK, "ValueError: unhandled 1"),
         ("sys.excepthook = lambda *_: None\nraise KeyboardInterrupt", "KeyboardInterrupt 130"),
         ("sys.excepthook = lambda *_: None\nsys.exit(3)", "nothing 3"),
+        ("import asyncio\nasync def main(): sys.exit(4)\nasyncio.run(main())", "nothing 4"),
+        ("held = []\ntry: sys.exit(4)\nexcept SystemExit as e:\n held.append(e)\n raise", "nothing 4"),
+        ("held = []\ntry: sys.exit(4)\nexcept SystemExit as e: held.append(e)", "nothing None"),
+        (HELD.format("raise"), "nothing 4"),
+        (HELD.format("pass"), "nothing None"),
+        (
+            "held = []\ndef f():\n try: sys.exit(4)\n finally: held.append(sys.exc_info()[1])\nf()",
+            "nothing 4",
+        ),
+        ("atexit.register(lambda: sys.exit(4))", "nothing None"),
         (PROMPT, "nothing None"),
         (THREAD, "nothing None"),
         ("", "nothing None"),
     ],
-    ids=["own hook", "broken hook", "interrupted", "exit", "prompt", "thread", "well"],
+    ids=[
+        "own hook",
+        "broken hook",
+        "interrupted",
+        "exit",
+        "a coroutine",
+        "held",
+        "held and caught",
+        "a cycle",
+        "a cycle that is caught",
+        "held of a function",
+        "of atexit",
+        "prompt",
+        "thread",
+        "well",
+    ],
 )
 def test_what_ended_it(program: str, known: str) -> None:
     """A program may have a hook of its own, as many have that log what nobody handles."""
