@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,8 @@ def report(
     sla: str | Mapping[str, str] | None = None,
     app: str = "",
     query: str = "",
-    since: str | None = None,
-    until: str | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
     spark: SparkSession | None = None,
 ) -> Report:
     """Return the report of stored events, as ``spark-events report`` shows it.
@@ -37,7 +38,8 @@ def report(
             ``spark.events.checkpoint.sla``, or 60 s.
         app: only the applications of this name, or the one of this id.
         query: only the streaming query of this name.
-        since: only from this time on: ``2026-11-25``, ``2026-11-25T14:30`` (UTC), or ``7d`` (ago).
+        since: only from this time on: ``2026-11-25``, ``2026-11-25T14:30`` (UTC), or ``7d`` (ago); or a
+            datetime, which is of UTC unless it has a zone.
         until: only until this time, given in the same way; ``now`` extends the last known state to the
             present. By default the report ends with the last event.
         spark: reads with Spark what one machine cannot; by default, DuckDB reads in this process.
@@ -54,10 +56,15 @@ def report(
         ConfigError: DuckDB is not installed.
     """
     given = _paths(paths)
+    for name, value in {"app": app, "query": query}.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{name}: {value!r} is not valid; expected a name")
+    if spark is not None and not hasattr(spark, "createDataFrame"):
+        raise UsageError(f"spark: {spark!r} is not valid; expected a SparkSession")
     selection = Selection(
         app,
         query,
-        since_ms=None if since is None else time_of("since", since),
+        since_ms=None if since is None else time_of("since", str(since)),
         until_ms=None if until in (None, "now") else time_of("until", str(until)),
         until_now=until == "now",
     )
