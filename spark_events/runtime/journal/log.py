@@ -136,7 +136,19 @@ class DeliveryJournal:
             OSError: the cursor cannot be written.
         """
         self.totals = totals
-        self._save()
+        self.save()
+
+    def save(self) -> None:
+        """Store the position and the totals.
+
+        Raises:
+            OSError: the cursor cannot be written.
+        """
+        number = self._segments[0].number if self._segments else self._number + 1
+        totals = self.restored
+        if self.totals is not None and self._opened:
+            totals = self.totals(max(0, min(self._first, self._in_flight) - self._head))
+        self._cursor.move(Position(number, self._offset, totals))
 
     def append(self, records: list[bytes]) -> None:
         """Append records in one write; once this returns, they survive a crash of the process.
@@ -151,7 +163,7 @@ class DeliveryJournal:
         if size > self.bounds.max_bytes or not self._make_room(size):
             self.dropped("journal_full", len(records))
             with suppress(OSError):  # if this process is killed, the next one is to know of it
-                self._save()
+                self.save()
             return
         now = max(0, self.clock())
         self._active(size, now).append(records, now)
@@ -189,7 +201,7 @@ class DeliveryJournal:
         if self._segments and self._segments[0].number == batch.segment:
             self._offset = batch.ends[count - 1]
         self._skip_done()
-        self._save()
+        self.save()
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight; what is not acknowledged will be read again."""
@@ -220,7 +232,7 @@ class DeliveryJournal:
         try:
             if self.pending:
                 self._make_again_or_count()
-            self._save()
+            self.save()
             if self.bounds.fsync != "never":
                 self.sync()
                 self._cursor.sync()
@@ -286,7 +298,7 @@ class DeliveryJournal:
     def _make_again(self) -> None:
         """Make again what somebody has removed."""
         if make_again(self.lock, self._cursor, self._segments):
-            self._save()
+            self.save()
             self.dirty = True
 
     def _sync_folder(self) -> None:
@@ -331,15 +343,8 @@ class DeliveryJournal:
         self._offset = 0
         try:
             # The cursor first: a crash between the two does not cause the file to be sent again.
-            self._save()
+            self.save()
             if self.bounds.fsync != "never":
                 self._cursor.sync()
         finally:
             removed.remove()
-
-    def _save(self) -> None:
-        number = self._segments[0].number if self._segments else self._number + 1
-        totals = self.restored
-        if self.totals is not None and self._opened:
-            totals = self.totals(max(0, min(self._first, self._in_flight) - self._head))
-        self._cursor.move(Position(number, self._offset, totals))

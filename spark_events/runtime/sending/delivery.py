@@ -54,6 +54,7 @@ class Delivery:
             self._open_journals if setup.journal_dir else None, memory, reporter.context, self._warn
         )
         reporter.outbox = self.spool
+        self._stats.save = self.spool.save
         self._sender = Sender(reporter, self.spool, lambda: self._letters, account, threads, on_end)
 
     def start(self) -> None:

@@ -14,6 +14,7 @@ _SYNC_S = 1.0
 _DISK_AGAIN_S, _OPEN_AGAIN_S = 1.0, 30.0
 """After so long a disk is tried again that took nothing; and journals that do not open, in the end."""
 _TAKES_NOTHING = "cannot write to the journal, so records wait in memory"
+_NO_CURSOR = "cannot write the cursor, so the last records will be sent, or counted, again"
 Warn = Callable[[str], None]
 
 
@@ -145,6 +146,7 @@ class Spool:
         self._in_flight: DeliveryJournal | MemoryRecords | None = None
         self._disk_again = 0.0
         self._pause_s = _DISK_AGAIN_S
+        self._closed = False
         self._synced = 0.0
         self._troubles: dict[str, str] = {}
         self._waiting_since: int | None = None
@@ -191,7 +193,7 @@ class Spool:
                 if self._in_flight is not None and count:
                     self._in_flight.acknowledge(batch, count)
             except OSError as error:
-                self._warn_once("cannot write the cursor, so the last records will be sent again", error)
+                self._warn_once(_NO_CURSOR, error)
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight."""
@@ -247,9 +249,19 @@ class Spool:
         self.ended = True
         self.wake()
 
+    def save(self) -> None:
+        """Store the totals in the journal's cursor, if there is one."""
+        with self._lock:
+            try:
+                if self._own is not None and not self._closed:
+                    self._own.save()
+            except OSError as error:
+                self._warn_once(_NO_CURSOR, error)
+
     def close(self) -> None:
         """Close the journals; unacknowledged records stay in them."""
         with self._lock:
+            self._closed = True
             self._disk_again = 0.0
             self._try_disk_again()
             for journal in self._journals:

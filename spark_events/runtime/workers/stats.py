@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import Counter
@@ -42,6 +42,7 @@ class ReporterStats:
         dropped_by_cause: items that never reached their destination, by cause.
         retries: requests that have to be sent again.
         told_at_close: how many of those dropped at the end an error of its own has told.
+        save: called when the ``totals`` should outlive the process as they are now.
         last_success_ms: when a flush or request last succeeded, in ms since the epoch; None if none has.
     """
 
@@ -55,6 +56,7 @@ class ReporterStats:
         self.retries = Counter(description="Requests to send again.")
         self.last_success_ms: int | None = None
         self.told_at_close = 0
+        self.save: Callable[[], None] = lambda: None
         self._lasting = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
         self._lasting |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
         self._inherited: dict[str, int] = {}
@@ -93,6 +95,7 @@ class ReporterStats:
     def note_told(self, cause: str, count: int) -> int:
         """Note how many ``losses`` of a cause are told; return how many of them an earlier process had."""
         self._told[cause] = count
+        self.save()
         return self._untold.pop(cause, 0)
 
     def tell_lost(self, title: str, count: int, reason: object = "") -> None:
