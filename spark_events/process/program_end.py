@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from opcode import opname
 from types import FrameType
 
 _OUTERMOST = ("<module>", "_run_module_as_main")
@@ -29,16 +28,32 @@ def has_left(error: BaseException) -> bool:
 def has_ended(error: BaseException) -> bool:
     """Return whether an exception has left the program, now that this is over, and nothing caught it.
 
-    What caught it went on, and returned in the end. Before Python 3.12, an exception does not know of the
-    frames that it has left since it was handled last, but these know each other.
+    What caught it went on, and returned in the end, or raised another. Before Python 3.12, an exception does
+    not know of the frames that it has left since it was handled last, but these know each other.
     """
-    frame = error.__traceback__.tb_frame if error.__traceback__ is not None else None
-    outermost = ""
-    while frame is not None:
-        if opname[frame.f_code.co_code[frame.f_lasti]] in ("RETURN_VALUE", "RETURN_CONST"):
+    trace = error.__traceback__
+    if trace is None or not (trace.tb_frame.f_lasti == trace.tb_lasti or _raised_again(trace.tb_frame)):
+        return False
+    frame = trace.tb_frame
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if _last_of(frame)[0] in ("RETURN_VALUE", "RETURN_CONST"):
             return False
-        outermost, frame = frame.f_code.co_name, frame.f_back
-    return outermost in _OUTERMOST
+    return frame.f_code.co_name in _OUTERMOST
+
+
+def _raised_again(frame: FrameType) -> bool:
+    """Return whether a frame has ended by what it had caught: by ``raise`` alone, or behind a ``finally``."""
+    name, argument = _last_of(frame)
+    return name == "RERAISE" or (name, argument) == ("RAISE_VARARGS", 0)
+
+
+def _last_of(frame: FrameType) -> tuple[str, int]:
+    """Return the last instruction of a frame, and its argument."""
+    from opcode import opname  # which few programs need
+
+    code, last = frame.f_code.co_code, frame.f_lasti
+    return opname[code[last]], code[last + 1]
 
 
 def goes_on_after_errors(frame: FrameType | None) -> bool:

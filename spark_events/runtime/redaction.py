@@ -110,17 +110,16 @@ class Redactor:
         if self._known is not None or self._given is not None:
             return False
         if isinstance(item, Event):
-            texts, of_all = [item.body], [item.attributes]
+            texts = [item.body]
+            of_all = [item.attributes]
         else:
-            texts, of_all = (
-                [item.error or ""],
-                [item.attributes, *(event.attributes for event in item.events)],
-            )
+            texts = [item.error or ""]
+            of_all = [item.attributes, *(event.attributes for event in item.events)]
         for attributes in of_all:
             for value in attributes.values():
                 if type(value) is str:
                     texts.append(value)
-                elif type(value) is tuple:
+                elif isinstance(value, str | tuple):
                     return False
         return not self._has_sign("\n".join(texts))
 

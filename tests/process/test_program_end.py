@@ -66,6 +66,18 @@ except SystemExit: {}
         ("import asyncio\nasync def main(): sys.exit(4)\nasyncio.run(main())", "nothing 4"),
         ("held = []\ntry: sys.exit(4)\nexcept SystemExit as e:\n held.append(e)\n raise", "nothing 4"),
         ("held = []\ntry: sys.exit(4)\nexcept SystemExit as e: held.append(e)", "nothing None"),
+        (
+            "held = []\ntry: sys.exit(4)\nexcept SystemExit as e: held.append(e)\nraise SystemExit(0)",
+            "nothing None",
+        ),
+        (
+            "held = []\ntry: sys.exit(4)\nexcept SystemExit as e: held.append(e)\nint('x')",
+            "ValueError: invalid literal for int() with base 10: 'x' 1",
+        ),
+        (
+            "held = []\ntry:\n try: sys.exit(4)\n finally: held.append(sys.exc_info()[1])\nfinally: pass",
+            "nothing 4",
+        ),
         (HELD.format("raise"), "nothing 4"),
         (HELD.format("pass"), "nothing None"),
         (
@@ -85,6 +97,9 @@ except SystemExit: {}
         "a coroutine",
         "held",
         "held and caught",
+        "held and caught before another exit",
+        "held and caught before an error",
+        "held in finally",
         "a cycle",
         "a cycle that is caught",
         "held of a function",

@@ -10,6 +10,11 @@ from spark_events.api import Event, Span, SpanEvent
 from spark_events.runtime.redaction import Redactor
 from spark_events.sources.configuration import read_configuration
 
+
+class Text(str):
+    """One of a library's own."""
+
+
 URL = "jdbc:derby:memory:shop;create=true;user=admin;password=S3CRET"
 
 
@@ -41,8 +46,9 @@ def test_options(text: str, masked: str) -> None:
     event = Event("1", "n", "s", 1, body=text, attributes={"a": "x", "b": text, "c": ("y", text)})
     clean = redactor.item(event)
     assert (clean.body, clean.attributes) == (masked, {"a": "x", "b": masked, "c": ("y", masked)})
-    alone = redactor.item(Event("1", "n", "s", 1, attributes={"b": text}))
-    assert alone.attributes == {"b": masked}
+    for value in (text, Text(text)):
+        alone = redactor.item(Event("1", "n", "s", 1, attributes={"b": value}))
+        assert alone.attributes == {"b": masked}
     span = Span("n", "s", 1, 2, "1", "2", error=text, events=(SpanEvent("e", 1, {"b": text}),))
     clean_span = redactor.item(span)
     assert (clean_span.error, clean_span.events[0].attributes) == (masked, {"b": masked})

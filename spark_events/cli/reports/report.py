@@ -41,8 +41,8 @@ FailOn = Annotated[
         metavar="RULE",
         help="Exit 1 if this rule is broken. `down`: at the end of the report, something is down, silent or "
         "lost, or its last run failed. `failures`: something failed. `sla`: a commit was late. `overdue`: at "
-        "the end, a query that runs or is down has not committed in time. `issues`: something was slow. "
-        "`slower`: a run took much longer than usual. Repeatable, or with commas.",
+        "the end, a query that runs, or is down after a commit, has not committed in time. `issues`: "
+        "something was slow. `slower`: a run took much longer than usual. Repeatable, or with commas.",
     ),
 ]
 

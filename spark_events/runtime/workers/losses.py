@@ -24,7 +24,7 @@ class Watched:
         read: returns how many have been dropped so far, by cause.
         causes: by cause, a clause that gives the reason and names the key to set.
         note_told: called with a cause and how many have been reported; returns how many of these an earlier
-            process dropped, which ended before it could report them.
+            process dropped, which ended without an event of them.
         reported: by cause, how many have been reported so far.
         reported_at: by cause, when they were last reported; a time of ``time.monotonic``.
     """
@@ -76,7 +76,7 @@ class Losses:
     def _report_cause(self, place: Watched, cause: str, count: int, total: int, as_event: bool) -> None:
         why = place.causes.get(cause, cause)
         if earlier := place.note_told(cause, total):
-            why += f"; {earlier:,} of them in an earlier process, which ended before it could report them"
+            why += f"; {earlier:,} of them in an earlier process, which ended without an event of them"
         logger.warning(
             "%s dropped %s, %d in total, because %s", place.title, counted(count, "item"), total, why
         )
