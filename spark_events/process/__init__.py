@@ -1,1 +1,1 @@
-"""What is replaced of Python's own in this process; nothing here needs more than the standard library."""
+"""How this process ends, and what of Python's own is replaced to know it, by the standard library alone."""

@@ -54,8 +54,11 @@ def read_properties(path: Path) -> dict[str, str]:
 def hint_at_byte_order_mark(path: Path | None) -> str:
     """Say that a properties file begins with a byte order mark; empty if it does not."""
     # What is no file, such as a pipe, can be read once.
-    if path is None or not path.is_file() or not path.read_bytes().startswith(codecs.BOM_UTF8):
+    if path is None or not path.is_file():
         return ""
+    with path.open("rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            return ""
     return (
         f"{path}: begins with a byte order mark, which Spark takes for a part of the first line's key, and "
         "so ignores this line; save the file as UTF-8 without one"

@@ -32,7 +32,7 @@ _FAR, _LEAST_SHARE = 4, 0.3
 """Stages are told beside the costliest issue that take so many times as long, and such a share of the run."""
 _SAME, _OF = "the same ", " of "
 """How what is computed again is called where it is a part of plans, and what comes before its tables."""
-_COALESCE = re.compile(r"(coalesce)(\(\d+\)) (runs|leaves)", re.ASCII)
+_COALESCE = re.compile(r"coalesce(\(\d+\)) (runs|leaves)", re.ASCII)
 _MUCH_OF_DRIVER = 0.2
 _WORTH_A_SENTENCE = 0.25
 """Issues like the costliest one are told with it that cost such a part of what it costs."""
@@ -207,9 +207,9 @@ def _of_costliest(costly: FoundIssue, duration_ms: int, ended: bool, elsewhere: 
         stages = "its stages" if costly.about.startswith((_QUERY, _APPLICATION)) else in_words(costly.about)
         condition = f"if {stages} had {'more' if costly.evidence.get('fewTasks') else 'fewer'} tasks"
         if coalesced := _COALESCE.search(costly.sentence):
-            name, number, verb = coalesced.groups()
+            number, verb = coalesced.groups()
             better = f"were repartition{number}" if verb == "runs" else "came last"
-            condition = f"if {name}{number} {better} in {stages}"
+            condition = f"if coalesce{number} {better} in {stages}"
     return (
         f"{whole} would take {duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} "
         f"{condition}{elsewhere}."

@@ -151,9 +151,18 @@ def encode(record: dict[str, Any]) -> bytes:
     except TypeError:
         # Lone surrogates, and whole numbers of more than 64 bits.
         line = orjson.dumps(_plain(record))
-    if b":null" in line or b",null" in line or b"[null" in line:  # which JSON has in place of NaN, too
+    if b"null" in line and _is_not_finite(record):  # which JSON has in place of NaN
         line = orjson.dumps(_plain(record))
     return line + b"\n"
+
+
+def _is_not_finite(value: Any) -> bool:
+    """Return whether a value is a number that JSON does not have, or has one in it."""
+    if isinstance(value, dict):
+        return any(map(_is_not_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_is_not_finite, value))
+    return isinstance(value, float) and not isfinite(value)
 
 
 def _plain(value: Any) -> Any:
@@ -161,7 +170,7 @@ def _plain(value: Any) -> Any:
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and not isfinite(value):
+    if isinstance(value, float) and _is_not_finite(value):
         return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as in OTLP's JSON
     if isinstance(value, bool | float) or value is None:
         return value

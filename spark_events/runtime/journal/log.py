@@ -99,6 +99,11 @@ class DeliveryJournal:
         return self._segments[0].first if self._segments else self._tail
 
     @property
+    def _gone_in_flight(self) -> int:
+        """How many records that are being sent were dropped, and are not acknowledged."""
+        return max(0, min(self._first, self._in_flight) - self._head)
+
+    @property
     def size_bytes(self) -> int:
         """What all segments hold, in bytes."""
         return sum(segment.end for segment in self._segments)
@@ -147,7 +152,7 @@ class DeliveryJournal:
         number = self._segments[0].number if self._segments else self._number + 1
         totals = self.restored
         if self.totals is not None and self._opened:
-            totals = self.totals(max(0, min(self._first, self._in_flight) - self._head))
+            totals = self.totals(self._gone_in_flight)
         self._cursor.move(Position(number, self._offset, totals))
 
     def append(self, records: list[bytes]) -> None:
@@ -205,8 +210,7 @@ class DeliveryJournal:
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight; what is not acknowledged will be read again."""
-        lost = min(self._first, batch.first + len(batch.records)) - self._head
-        if lost > 0:  # dropped while in flight, and not delivered after all
+        if lost := self._gone_in_flight:  # dropped, and not delivered after all
             self.dropped("journal_full", lost)
         self._head = max(self._head, self._first)
         self._in_flight = 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import is_utf8
 from spark_events.sources.event_log.reading.tail import NOTHING_READ, LinePosition
 
 FOLLOWED, ENDED, DEAD, PASSED = "followed", "ended", "dead", "passed over"
@@ -154,11 +155,7 @@ class LogPositions:
 
 def _key_of(name: str) -> str | bytes:
     """Return a log's name as SQLite takes it: its bytes, if it is not text."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return name.encode("utf-8", "surrogateescape")
-    return name
+    return name if is_utf8(name) else name.encode("utf-8", "surrogateescape")
 
 
 def _name_of(key: str | bytes) -> str:
