@@ -109,7 +109,7 @@ def test_an_application_from_its_start_to_its_end(daemon: Daemon, tmp_path: Path
         "--conf",
         "spark.events.checkpoint.sla=1h",
     )
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=280)
     # What was delivered and not written down as such when the daemon was killed may be there twice.
     assert set(found) == {event["eventId"] for event in file_events(tmp_path / "replayed")}
     assert len(found) - len(set(found)) < 10
@@ -147,7 +147,7 @@ def test_wrong_configuration(tmp_path: Path) -> None:
             cli("follow", *arguments),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=280,
             check=False,
             env=environment,
         )

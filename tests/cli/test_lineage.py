@@ -56,7 +56,7 @@ def logs(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "160"}
-    return run_forked("lineage", *map(str, arguments), env=environment, timeout=60)
+    return run_forked("lineage", *map(str, arguments), env=environment, timeout=280)
 
 
 def test_what_feeds_a_table_and_what_it_feeds(logs: Path) -> None:

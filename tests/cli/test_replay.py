@@ -258,7 +258,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     )
     wait_until(lambda: file_events(tmp_path / "out"), "it has begun")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=280)
     assert process.returncode == 130
     assert "interrupted; run it again" in err
     assert "1 application in 1 event log" in out

@@ -139,7 +139,7 @@ def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
         return [of[application] for application in sorted(of)]
 
     live = [statuses(events, "application") for events in (story.first, story.second)]
-    wait_until(lambda: told("application") == live, "both have ended", 60)
+    wait_until(lambda: told("application") == live, "both have ended")
     assert [of[-1] for of in told("query")] == ["FAILED", "CANCELED"]
     follower.stop()
     follower.run()

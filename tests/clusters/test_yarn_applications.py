@@ -114,7 +114,7 @@ def test_one_that_yarn_kills(yarn: YarnCluster, tmp_path: Path) -> None:
     yarn.kill_application(file_events(events)[0]["attributes"]["app_id"])
     assert app.end().code == 1
     # spark-submit ends before the containers do.
-    wait_until(lambda: len(statuses(file_events(events), "application")) > 2, "the end is told", 30)
+    wait_until(lambda: len(statuses(file_events(events), "application")) > 2, "the end is told")
     assert statuses(file_events(events), "application") == ["CREATED", "RUNNING", "FAILED"]
     (failure,) = of_name(file_events(events), "JobFailureEvent", job_kind="application")
     assert failure["attributes"]["exitSignal"] == "SIGTERM"

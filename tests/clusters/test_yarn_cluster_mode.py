@@ -188,7 +188,7 @@ def test_its_event_logs_are_followed(story: Story, tmp_path: Path) -> None:
             if event.name == STATUS
         }
 
-    wait_until(lambda: last_states() == {FIRST: "FAILED", SECOND: "FINISHED"}, "both have ended", 60)
+    wait_until(lambda: last_states() == {FIRST: "FAILED", SECOND: "FINISHED"}, "both have ended")
     follower.stop()
     follower.run()
 

@@ -125,7 +125,7 @@ def test_event_logs_in_hdfs_are_followed(yarn: YarnCluster, tmp_path: Path) -> N
     application.end()
     for kind in ("application", "query"):
         live = statuses(application.events, kind)
-        wait_until(lambda kind=kind, live=live: followed(kind) == live, "its end is followed", 60)
+        wait_until(lambda kind=kind, live=live: followed(kind) == live, "its end is followed")
     follower.stop()
     follower.run()
 

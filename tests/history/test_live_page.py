@@ -65,7 +65,7 @@ class Served:
         """Return the status and the body of an answer."""
         request = urllib.request.Request(self.url + path, headers={"Authorization": authorization})
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=280) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -73,7 +73,7 @@ class Served:
     def end(self) -> tuple[int, str]:
         """Press Ctrl-C, and return the exit code and what it said."""
         self.process.send_signal(signal.SIGINT)
-        said, _ = self.process.communicate(timeout=60)
+        said, _ = self.process.communicate(timeout=280)
         return self.process.returncode, said
 
 
@@ -149,9 +149,9 @@ def test_over_tls(serve: Callable[..., Served], tmp_path: Path) -> None:
     trusting = ssl.create_default_context(cafile=str(pki.authorities))
     with socket.create_connection((host, port)):  # says nothing
         with pytest.raises(OSError):  # noqa: PT011 - of TLS, or of the connection that it closes
-            urllib.request.urlopen(served.url, timeout=60, context=trusting).read()
+            urllib.request.urlopen(served.url, timeout=280, context=trusting).read()
         trusting.load_cert_chain(pki.client, pki.client_key)
-        assert b"<title>" in urllib.request.urlopen(served.url, timeout=60, context=trusting).read()
+        assert b"<title>" in urllib.request.urlopen(served.url, timeout=280, context=trusting).read()
 
 
 def test_without_a_password(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_a_thousand_clients_at_once() -> None:
     with ExitStack() as opened:
         # They are all connected before the first is taken.
         clients = [
-            opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=280))
             for _ in range(1_000 if resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 3_000 else 400)
         ]
         thread.start()

@@ -192,9 +192,9 @@ def test_ctrl_c(tmp_path: Path) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    wait_until(lambda: list((tmp_path / "temporary").glob("spark-events-own-report-*")), "it has begun", 60)
+    wait_until(lambda: list((tmp_path / "temporary").glob("spark-events-own-report-*")), "it has begun")
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=280)
 
     assert (process.returncode, said.strip()) == (130, "interrupted")
     assert not (tmp_path / "page.html").exists()

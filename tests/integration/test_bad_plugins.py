@@ -55,7 +55,7 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
         **{f"spark.events.reporter.{key}": value for key, value in bad.items()},
     }
     command = [sys.executable, str(APPS / "ending.py"), "raise", "--attach"]
-    run = App(command, conf, tmp_path).end(timeout_s=90)
+    run = App(command, conf, tmp_path).end()
     taken.close()
 
     assert run.code == 1

@@ -58,7 +58,7 @@ def test_queries_of_a_session(tmp_path: Path, java: str) -> None:
     target = ("--conf", f"spark.events.reporter.f.path={tmp_path / 'replayed'}")
     options = ("--conf", "spark.events.reporter.f.factory.class=file_log", *target)
     subprocess.run(
-        cli("replay", str(tmp_path / "logs"), *options), check=True, capture_output=True, timeout=60
+        cli("replay", str(tmp_path / "logs"), *options), check=True, capture_output=True, timeout=280
     )
     replayed = file_events(tmp_path / "replayed")
     theirs = {event["eventId"] for event in replayed if event["attributes"]["job_kind"] == "query"}

@@ -151,7 +151,7 @@ def followed(logs: Path, folder: Path) -> list[Event]:
     command = cli("follow", str(logs), "--complete-too", "--state", str(folder / "state"), *options)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            wait_until(lambda: ended(file_events(folder / "followed")), "its end is followed", 60)
+            wait_until(lambda: ended(file_events(folder / "followed")), "its end is followed")
         finally:
             process.terminate()
     return file_events(folder / "followed")

@@ -105,7 +105,7 @@ def interrupt(notebook: Notebook) -> None:
 def logged(notebook: Notebook) -> tuple[str, str | None]:
     """Return the last status of the application that its event log tells, and by which signal it ended."""
     logs = notebook.folder / "logs"
-    wait_until(lambda: not list(logs.rglob("*.inprogress")), "the log has its end", 30)
+    wait_until(lambda: not list(logs.rglob("*.inprogress")), "the log has its end")
     (log,) = logs.glob("[!.]*")
     of_application = [event for event in read(log).events if event.attributes["job_kind"] == "application"]
     last = of_application[-1].attributes
@@ -130,7 +130,7 @@ def test_what_ends_a_cell_ends_no_application(notebook: Notebook, how: str) -> N
     assert statuses(notebook.events, "application") == ["CREATED", "RUNNING"]
 
     notebook.manager.shutdown_kernel()
-    wait_until(lambda: ended(notebook.events), "its end is told", 30)
+    wait_until(lambda: ended(notebook.events), "its end is told")
     assert statuses(notebook.events, "application")[-1] == "FINISHED"
     assert not of_name(notebook.events, "JobFailureEvent")
     assert logged(notebook) == ("FINISHED", None)
@@ -167,7 +167,7 @@ def test_end(notebook: Notebook, how: str) -> None:
     """The end is told with its code and signal."""
     act, status, code, name, outcome = ENDS[how]
     act(notebook)
-    wait_until(lambda: ended(notebook.events), "its end is told", 30)
+    wait_until(lambda: ended(notebook.events), "its end is told")
     last = of_name(notebook.events, "JobStatusChangeEvent", job_kind="application")[-1]["attributes"]
 
     assert last["newJobStatus"] == status

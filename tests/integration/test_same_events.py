@@ -22,6 +22,8 @@ STACK = "exception.stacktrace"
 """Spark adds the caller's frames to a job's exception just when the listeners write it down."""
 PLACE = {"code.file.path", "code.line.number", "code.function.name"}
 """Where the driver's Python waited for a job that failed, unless Spark or the exception name a place."""
+BEHIND = "stream-behind"
+"""On a busy machine, micro-batches take longer than their trigger's interval, which only the driver knows."""
 END_OF_QUERY = {"timeUnixNano", "oldJobStatusMs", "durationMs", "sinceLastMs", "owedMs", "slaMs"}
 """When a query ended: Spark's record does not say; live, it is when the record came."""
 
@@ -103,8 +105,10 @@ def test_events_are_the_same(both: Both) -> None:
     told = [event for event in lines(both.live, "events") if event["eventName"] != "HeartbeatEvent"]
     # On a busy machine, a task may be warned of while it runs, which a log does not repeat.
     told = [event for event in told if not event["attributes"].get("live")]
-    live = {event["eventId"]: event for event in told}
-    replayed = {event["eventId"]: event for event in lines(both.replayed, "events")}
+    live, replayed = (
+        {event["eventId"]: event for event in events if event["attributes"].get("issue") != BEHIND}
+        for events in (told, lines(both.replayed, "events"))
+    )
 
     assert len(live) > 40
     in_one = live.keys() ^ replayed.keys()

@@ -88,7 +88,7 @@ def replayed(folder: Path, conf: dict[str, str]) -> tuple[list[dict[str, Any]], 
     own = {"factory.class": "openlineage", "transport.type": "file", "transport.path": str(file)}
     conf = {**{OWN + key: value for key, value in own.items()}, **conf}
     words = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-    done = run_forked("replay", str(log), *words, timeout=60)
+    done = run_forked("replay", str(log), *words, timeout=280)
     lines = file.read_text().splitlines() if file.exists() else []
     return [json.loads(line) for line in lines], done.stderr
 

@@ -112,7 +112,7 @@ except SystemExit: {}
 def test_what_ended_it(program: str, known: str) -> None:
     """A program may have a hook of its own, as many have that log what nobody handles."""
     done = subprocess.run(
-        [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=280
     )
     assert done.stdout == f"known: {known}\n", done.stderr
 
@@ -128,6 +128,6 @@ def test_the_exit_code_is_that_of_the_process(code: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=280,
     )
     assert int(done.stdout) == done.returncode

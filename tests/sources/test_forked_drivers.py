@@ -35,7 +35,7 @@ else:
 def test_each_process_closes_its_own(who: str, closed: list[str]) -> None:
     """Otherwise the end of the child would be one without a word, which is a failure."""
     done = subprocess.run(
-        [sys.executable, "-c", DAEMON, who], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", DAEMON, who], capture_output=True, text=True, check=True, timeout=280
     )
     assert done.stdout.splitlines() == [f"{name} is closed at exit: True" for name in closed]
 
@@ -61,6 +61,6 @@ else:
 def test_each_process_leaves_its_own_word() -> None:
     """A child that is no driver leaves none; one that is a driver leaves its exit code."""
     done = subprocess.run(
-        [sys.executable, "-c", WORD], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", WORD], capture_output=True, text=True, check=True, timeout=280
     )
     assert done.stdout == "b'' b'exit 4'\n"

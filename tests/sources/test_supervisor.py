@@ -188,4 +188,4 @@ def test_a_project_with_modules_named_like_pythons_own(tmp_path: Path) -> None:
 
 
 def run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, **options)

@@ -54,7 +54,7 @@ def test_it_goes_with_its_process(shared: Path, what: str) -> None:
     process = made_by_another(MAKERS[what])
     (folder,) = shared.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
-    process.communicate(timeout=60)
+    process.communicate(timeout=280)
     assert list(shared.iterdir()) == []
 
 
@@ -68,11 +68,11 @@ def test_the_next_process_removes_what_a_killed_one_has_left(shared: Path, what:
         killed.send_signal(signal.SIGKILL)
         killed.wait(20)
         (left,) = (grown_old(path) for path in shared.iterdir() if path != kept)
-        made_by_another("TemporaryFolder('run')").communicate(timeout=60)
+        made_by_another("TemporaryFolder('run')").communicate(timeout=280)
         assert list(shared.iterdir()) == [kept]
         assert left != kept
     finally:
-        living.communicate(timeout=60)
+        living.communicate(timeout=280)
 
 
 INTERRUPTED = """

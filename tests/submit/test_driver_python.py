@@ -30,7 +30,7 @@ print(outer().__annotations__["number"], get_type_hints(outer())["number"], __an
 
 def output(*arguments: str) -> str:
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=280
     ).stdout
 
 
@@ -49,7 +49,7 @@ def test_what_python_cannot_read_is_told_as_python_tells_it(tmp_path: Path, sour
     app = tmp_path / "app.py"
     app.write_bytes(source)
     command = [sys.executable, "-m", "spark_events.submit.driver_python", str(app)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 1
     assert "SyntaxError" in done.stderr
     assert "driver_python.py" not in done.stderr
@@ -65,7 +65,7 @@ def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> N
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=280,
     ).stdout
 
     assert run == output(str(application))

@@ -292,8 +292,8 @@ class Ends:
     def end(self) -> AppRun:
         """Wait until it has ended, and its end is told."""
         run = self.app.end(180)
-        wait_until(lambda: ended(self.events), f"its end is told\n{run.err[-3000:]}", 30)
-        wait_until(lambda: "Application" in str(self.spans), "its span is told", 30)  # by another file
+        wait_until(lambda: ended(self.events), f"its end is told\n{run.err[-3000:]}")
+        wait_until(lambda: "Application" in str(self.spans), "its span is told")  # by another file
         return run
 
     def _is_told_to_run(self) -> bool:

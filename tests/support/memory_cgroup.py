@@ -70,7 +70,7 @@ class MemoryCgroup:
                 self._folder.rmdir()
             return not self._folder.exists()
 
-        wait_until(is_removed, "the cgroup is removed", 30)
+        wait_until(is_removed, "the cgroup is removed")
 
 
 @contextmanager

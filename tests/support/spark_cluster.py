@@ -101,7 +101,7 @@ class SparkCluster:
             log = self._log_of(number)
             return "New state: ALIVE" in log or "Recovery complete" in log
 
-        wait_until(leads, "the master leads", 60)
+        wait_until(leads, "the master leads")
 
     def kill_master(self) -> None:
         """End the first master by force; workers and applications go on without it."""
@@ -218,7 +218,7 @@ class ZooKeeper:
             self._process = subprocess.Popen(
                 ["java", "-Xmx128m", "-cp", f"{spark_home()}/jars/*", main, str(conf)], stdout=log, stderr=log
             )
-        wait_until(lambda: is_listening(HOST, self._port), "ZooKeeper listens", 60)
+        wait_until(lambda: is_listening(HOST, self._port), "ZooKeeper listens")
 
     def stop(self) -> None:
         """End it."""

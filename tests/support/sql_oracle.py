@@ -83,7 +83,7 @@ class Oracle:
         while before < (now := there()) < len(everything):
             before = now
             with suppress(AssertionError):
-                wait_until(lambda: there() > before, "more rows", 60)  # noqa: B023
+                wait_until(lambda: there() > before, "more rows")  # noqa: B023
 
     def _check_twice(self, query: Query, version: Version, found: Counter[int]) -> None:
         allowed = query.twice.get(version, Counter())

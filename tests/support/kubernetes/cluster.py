@@ -146,7 +146,7 @@ class KubernetesCluster:
         """Delete all pods of Spark's, and wait until they are gone."""
         for pod in self.api.all("Pod", NAMESPACE):
             self.delete_pod(pod["metadata"]["name"], 0)
-        wait_until(lambda: not self.api.all("Pod", NAMESPACE), "all pods are gone", 60)
+        wait_until(lambda: not self.api.all("Pod", NAMESPACE), "all pods are gone")
 
     def requests(self) -> Iterator[Object]:
         """Return what Spark's own account has asked of the API server."""

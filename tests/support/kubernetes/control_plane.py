@@ -80,7 +80,7 @@ class ControlPlane:
             "initial-cluster": f"default={peers}",
         }
         self._start("etcd", [self._etcd, *_options(options), "--unsafe-no-fsync"])
-        wait_until(lambda: '"health"' in http_get(f"{self._store}/health"), "etcd is ready", 60)
+        wait_until(lambda: '"health"' in http_get(f"{self._store}/health"), "etcd is ready")
 
     def _start_api_server(self) -> None:
         policy = {

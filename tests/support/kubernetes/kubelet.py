@@ -147,7 +147,7 @@ class KubeletCluster(KubernetesCluster):
         conf = self._runtime / "containerd.toml"
         conf.write_text(_CONTAINERD.format(folder=self._runtime, pause=_PAUSE, plugins=_PLUGINS))
         self._start("containerd", [need("containerd", "containerd"), "--config", str(conf)])
-        wait_until((self._runtime / "containerd.sock").exists, "containerd is there", 60)
+        wait_until((self._runtime / "containerd.sock").exists, "containerd is there")
 
     def _import_images(self) -> None:
         self._image = spark_image(self._folder / "image")

@@ -30,7 +30,7 @@ def define(api: Api, kind: str) -> None:
         except ApiError:
             return False
 
-    wait_until(is_known, f"the API server knows {kind}", 60)
+    wait_until(is_known, f"the API server knows {kind}")
 
 
 def scraped_by(monitor: Object, api: Api, targets: Path) -> str:
