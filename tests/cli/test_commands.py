@@ -802,8 +802,13 @@ def test_a_folder_that_is_sparks_own(path: str, of_spark: dict[str, str], key: s
     assert [f"({key})" in warning for warning in warnings] == ([True] if key else [])
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", ">&- <&- 2>&-"])
-@pytest.mark.parametrize("words", ["show {} --json", "show {}", "init --folder {0} --output {0}/x.conf"])
+@pytest.mark.parametrize(
+    ("words", "closed"),
+    [
+        *((words, ">&- <&- 2>&-") for words in ("show {}", "init --folder {0} --output {0}/x.conf")),
+        *(("show {} --json", closed) for closed in (">&-", "<&-", "2>&-")),
+    ],
+)
 def test_standard_streams_that_are_closed(tmp_path: Path, words: str, closed: str) -> None:
     """As a service may have them: what is written there is lost, and nothing else."""
     event = {"eventName": "E", "timeUnixNano": "1", "body": "b", "attributes": {"app_name": "a"}}

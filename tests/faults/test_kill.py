@@ -49,7 +49,9 @@ def run_and_kill(endpoint: str, folder: Path, journal: Path, first: int, after_s
     return max(numbers, default=first)
 
 
-@pytest.mark.parametrize("least", [12, pytest.param(50, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "least", [6, pytest.param(12, marks=pytest.mark.extended), pytest.param(50, marks=pytest.mark.thorough)]
+)
 def test_killed_many_times(own_collector: Callable[..., Collector], tmp_path: Path, least: int) -> None:
     """Each driver goes on with the journal of the one before it; the collector is there, or away, at random."""
     chance = random.Random(7)

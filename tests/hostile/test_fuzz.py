@@ -301,7 +301,7 @@ def fuzz(name: str, examples: int, derandomize: bool) -> None:
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_sample(name: str) -> None:
-    fuzz(name, 200, derandomize=True)
+    fuzz(name, 80, derandomize=True)
 
 
 STORED = [json.loads(line) for line in told().lines()]
@@ -339,7 +339,7 @@ def fuzz_stored_events(examples: int, derandomize: bool) -> None:
 
 
 def test_a_sample_of_stored_events() -> None:
-    fuzz_stored_events(10, derandomize=True)
+    fuzz_stored_events(6, derandomize=True)
 
 
 @pytest.mark.soak

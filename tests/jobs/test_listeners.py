@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from spark_events.api import (
 )
 from spark_events.jobs.plan_records import QUERY_LINEAGE, STATEMENT_CREATED
 from spark_events.runtime.setup import read_all_setups
+from tests.support.forked_commands import run_forked
 from tests.support.job_listeners import Collecting, OlderForm
 from tests.support.paths import REPO
 from tests.support.spark_records import progress
@@ -256,8 +255,7 @@ def test_flinks_own_key_names_them_too() -> None:
 )
 def test_bad_configuration_is_said_before_a_job_is_submitted(conf: dict[str, str], said: str) -> None:
     options = [part for key, value in conf.items() for part in ("--conf", f"{PREFIX}{key}={value}")]
-    command = [str(Path(sys.executable).with_name("spark-events")), "check", *options]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=REPO)
+    run = run_forked("check", *options, cwd=REPO)
     assert run.returncode == 3
     assert said in " ".join((run.stdout + run.stderr).split())
 

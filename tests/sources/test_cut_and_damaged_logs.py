@@ -38,7 +38,10 @@ def check_prefix(data: bytes, whole: list[str], folder: Path) -> int:
     return len(cut.ids)
 
 
-each_stride = pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.thorough)])
+each_stride = pytest.mark.parametrize(
+    "stride",
+    [53, pytest.param(11, marks=pytest.mark.extended), pytest.param(1, marks=pytest.mark.thorough)],
+)
 
 
 @each_stride
