@@ -65,6 +65,11 @@ def _carry(end: SystemExit, status: _Status) -> None:
     vars(end)[_ATTRIBUTE], _last = status, weakref.ref(status)
 
 
+def take_back(end: SystemExit) -> None:
+    """Forget what an exit ends the program with: Python has only shown it, and goes on at a prompt."""
+    vars(end).pop(_ATTRIBUTE, None)
+
+
 def tell_held() -> None:
     """Called when the program is over: tell what ended it if something holds the exception."""
     status = _last() if _last is not None else None

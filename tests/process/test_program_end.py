@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,20 @@ def test_what_ended_it(program: str, known: str) -> None:
         [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=280
     )
     assert done.stdout == f"known: {known}\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("", "None"), ("1/0\n2/0\n", "None"), ("sys.exit(4)\n", "4"), ("1/0\nsys.exit(4)\n", "4")],
+)
+def test_a_prompt_after_an_exit(tmp_path: Path, typed: str, known: str) -> None:
+    """With ``python -i``, Python shows the exit of the program, and goes on; one at the prompt ends the process."""
+    program = tmp_path / "program.py"
+    program.write_text(BEGIN + "sys.exit(3)\n")
+    command = [sys.executable, "-i", str(program)]
+    done = subprocess.run(command, input=typed, capture_output=True, text=True, check=False, timeout=280)
+    assert done.stdout == f"known: nothing {known}\n", done.stderr
+    assert done.returncode == int(known.replace("None", "0"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from spark_events.api.wrong_values import text_of
 from spark_events.jvm.janino import new
 from spark_events.listeners.failures.python_errors import TRACEBACK
 from spark_events.listeners.long_texts import cut
-from spark_events.process.exits import tell_exits_to, tell_held
+from spark_events.process.exits import take_back, tell_exits_to, tell_held
 from spark_events.process.program_end import (
     MAIN_THREAD,
     goes_on_after_errors,
@@ -111,6 +111,8 @@ class ProcessExit:
 
         def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
             if is_over():  # or else a program shows what it has handled
+                if isinstance(error, SystemExit):
+                    take_back(error)
                 self.note_unhandled(error, trace)
             previous(kind, error, trace)
 
