@@ -19,19 +19,20 @@ from spark_events.process.replaced_functions import replace_function
 _WORKERS = ("pyspark.daemon", "pyspark.worker")
 _ATTRIBUTE = "_noted_by_spark_events"
 _tell: Callable[[object], None] | None = None
-_last: weakref.ref[_Status] | None = None
+_carried: weakref.WeakSet[_Status] = weakref.WeakSet()
 
 
 class _Status:
-    """What the main thread exits with. The exception that carries it has it, and lets go of it in the end.
+    """What ``sys.exit`` exits with. The exception that carries it has it, and lets go of it in the end.
 
     The interpreter does that before the ``atexit`` functions run, and no frame of Python's is there then; so
-    it is known whether the exception has ended the program, or was caught. What else holds the exception, as
-    asyncio does, ``tell_held`` looks for.
+    it is known whether the exception has ended the program, or was caught. One that another exit answers lets
+    go of it later than that. What else holds the exception, as asyncio does, ``tell_held`` looks for.
     """
 
     def __init__(self, status: object) -> None:
         self.status = status
+        _carried.add(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return int, ()  # where the exception is unpickled, nothing is noted
@@ -51,18 +52,13 @@ def _noting(leave: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return leave(*arguments)
         except SystemExit as end:
-            # Other threads end nothing, and neither do functions of ``atexit``.
-            if threading.get_ident() == MAIN_THREAD and not is_over():
-                _carry(end, _Status(end.code))
+            # Functions of ``atexit`` end nothing. Another thread does if the main one raises its exception.
+            if not is_over():
+                vars(end)[_ATTRIBUTE] = _Status(end.code)
             raise
 
     setattr(leave_noted, _ATTRIBUTE, True)
     return leave_noted
-
-
-def _carry(end: SystemExit, status: _Status) -> None:
-    global _last
-    vars(end)[_ATTRIBUTE], _last = status, weakref.ref(status)
 
 
 def take_back(end: SystemExit) -> None:
@@ -72,13 +68,14 @@ def take_back(end: SystemExit) -> None:
 
 def tell_held() -> None:
     """Called when the program is over: tell what ended it if something holds the exception."""
-    status = _last() if _last is not None else None
-    if status is None or _tell is None:
+    statuses = list(_carried)
+    if not statuses or _tell is None:
         return
-    attributes = [holder for holder in gc.get_referrers(status) if type(holder) is dict]
-    ends = (end for each in attributes for end in gc.get_referrers(each) if isinstance(end, SystemExit))
-    if any(map(has_ended, ends)):
-        _tell(status.status)
+    attributes = [holder for holder in gc.get_referrers(*statuses) if type(holder) is dict]
+    for end in gc.get_referrers(*attributes):
+        if isinstance(end, SystemExit) and has_ended(end):
+            _tell(end.code)
+            return
 
 
 def tell_exits_to(tell: Callable[[object], None]) -> None:

@@ -32,20 +32,31 @@ def has_ended(error: BaseException) -> bool:
     not know of the frames that it has left since it was handled last, but these know each other.
     """
     trace = error.__traceback__
-    if trace is None or not (trace.tb_frame.f_lasti == trace.tb_lasti or _raised_again(trace.tb_frame)):
+    if trace is None:
         return False
     frame = trace.tb_frame
+    left = frame.f_lasti == trace.tb_lasti or _raised_again(frame) or _raised(frame, error)
     while frame.f_back is not None:
         frame = frame.f_back
-        if _last_of(frame)[0] in ("RETURN_VALUE", "RETURN_CONST"):
-            return False
-    return frame.f_code.co_name in _OUTERMOST
+        left = (left and _last_of(frame)[0] not in ("RETURN_VALUE", "RETURN_CONST")) or _raised(frame, error)
+    return left and frame.f_code.co_name in _OUTERMOST
 
 
 def _raised_again(frame: FrameType) -> bool:
     """Return whether a frame has ended by what it had caught: by ``raise`` alone, or behind a ``finally``."""
     name, argument = _last_of(frame)
     return name == "RERAISE" or (name, argument) == ("RAISE_VARARGS", 0)
+
+
+def _raised(frame: FrameType, error: BaseException) -> bool:
+    """Return whether a frame has ended by ``raise`` of a variable that is the exception."""
+    if _last_of(frame) != ("RAISE_VARARGS", 1):
+        return False
+    from dis import get_instructions  # which few programs need
+
+    before = [each for each in get_instructions(frame.f_code) if each.offset < frame.f_lasti][-1]
+    variables = {**frame.f_globals, **frame.f_locals}
+    return before.opname.startswith("LOAD_") and variables.get(str(before.argval)) is error
 
 
 def _last_of(frame: FrameType) -> tuple[str, int]:

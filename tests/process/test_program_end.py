@@ -43,8 +43,20 @@ thread = threading.Thread(target=int, args=("one",))
 thread.start()
 thread.join()
 """
-
-
+RETRIED = """
+def f():
+    for _ in range(2):
+        try: sys.exit(4)
+        except SystemExit as error: last = error
+    raise last
+f()
+"""
+OF_A_THREAD = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as pool:
+    future = pool.submit(sys.exit, 4)
+{}
+"""
 HELD = """
 def f():
     try: sys.exit(4)
@@ -85,6 +97,16 @@ except SystemExit: {}
             "held = []\ndef f():\n try: sys.exit(4)\n finally: held.append(sys.exc_info()[1])\nf()",
             "nothing 4",
         ),
+        ("try: sys.exit(3)\nexcept SystemExit: sys.exit(0)", "nothing 0"),
+        ("try: sys.exit(3)\nexcept SystemExit: sys.exit(4)", "nothing 4"),
+        ("try: sys.exit(3)\nfinally: sys.exit(4)", "nothing 4"),
+        (RETRIED, "nothing 4"),
+        (
+            "def f():\n try: sys.exit(4)\n except SystemExit as e: return e\nkept = f()\nraise kept",
+            "nothing 4",
+        ),
+        (OF_A_THREAD.format("future.result()"), "nothing 4"),
+        (OF_A_THREAD.format("future.exception()"), "nothing None"),
         ("atexit.register(lambda: sys.exit(4))", "nothing None"),
         (PROMPT, "nothing None"),
         (THREAD, "nothing None"),
@@ -104,6 +126,13 @@ except SystemExit: {}
         "a cycle",
         "a cycle that is caught",
         "held of a function",
+        "answered by a good one",
+        "answered by another",
+        "answered in finally",
+        "the last of a loop",
+        "returned and raised",
+        "raised by a future",
+        "of a future",
         "of atexit",
         "prompt",
         "thread",

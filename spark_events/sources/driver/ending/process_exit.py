@@ -147,7 +147,9 @@ class ProcessExit:
         self.known.set()
 
     def note_exit_code(self, code: object) -> None:
-        """Remember what ``sys.exit`` was called with."""
+        """Remember what ``sys.exit`` was called with, unless it is known what has ended the program."""
+        if self.known.is_set():
+            return
         self.code, self._said = exit_code_of(code), said_by_exit(code)
         self.known.set()
 
