@@ -65,6 +65,29 @@ def test_what_is_closed_leaves_spark(tmp_path: Path) -> None:
     assert lines[3:] == ["True 0"]
 
 
+def test_a_forked_child(tmp_path: Path) -> None:
+    """Only the driver reports: what a child that it has forked attaches to and closes does not end the application."""
+    ended = run(
+        tmp_path,
+        "import os",
+        "reporting = spark_events.attach(spark, conf=conf, strict=True)",
+        "if child := os.fork():",
+        "    print(os.waitpid(child, 0)[1])",
+        "else:",
+        "    with spark_events.attach(spark, conf=conf) as of_child:",
+        "        of_child.event('ChildDone')",
+        "    os._exit(0)",
+        "spark.range(10).count()",
+        "reporting.event('DriverDone')",
+    ).end()
+
+    assert (ended.code, ended.out) == (0, "0\n"), ended.err[-3000:]
+    assert ended.err.count("ERROR: this process was forked from a driver that is attached") == 1
+    events = file_events(tmp_path / "events")
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    assert [event["eventName"] for event in events if "Done" in event["eventName"]] == ["DriverDone"]
+
+
 @pytest.mark.extended
 def test_each_attachment_has_events_of_its_own(tmp_path: Path) -> None:
     """An application that was attached to before is up again, and its end is not taken for that of before.

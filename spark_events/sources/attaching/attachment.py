@@ -41,6 +41,10 @@ _NESTED = (
     "attach was called in the middle of attach, in the same thread, as a signal handler may: this call "
     "attaches nothing, and the other one goes on"
 )
+_FORKED = (
+    "this process was forked from a driver that is attached to this application: the driver reports on it, "
+    "and this process reports nothing"
+)
 _lock = threading.RLock()  # see _NESTED
 _attaching = False
 _attachments: dict[str, Attachment] = {}
@@ -261,6 +265,8 @@ def _attach(target: AttachTarget, given: Mapping[str, str], strict: bool) -> Att
     if attachment is not None and attachment.active:
         attachment._check_asked_for(given, strict)
         return attachment
+    if attachment is not None and attachment._process != os.getpid():
+        return _nothing_attached(_FORKED, strict)
     try:
         conf = target.conf()
         # A session of Spark Connect may be of a server that is this process's own driver, attached as such.
