@@ -8,7 +8,8 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ConfigError
-from spark_events.api.toolkit.formatting import duration, moment
+from spark_events.api.toolkit.formatting import counted, duration, moment
+from spark_events.api.wrong_values import KINDS
 from spark_events.history.history import MOST_DAYS, History
 from spark_events.history.options import UNSET_SLA_MS
 from spark_events.history.reading.facts import Reading
@@ -28,6 +29,8 @@ _TIMES = {
     *("last_start_ms", "last_end_ms", "last_ok_end_ms"),
 }
 """The columns that are times; all others in ms are durations."""
+_OF_EXECUTORS = {"other_sender", "malformed", "too_long", "silent", "too_many", "too_many_connections"}
+"""Why a driver refuses what its executors and tasks send: metrics, and why tasks failed."""
 
 
 @dataclass(repr=False)
@@ -146,10 +149,18 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
         if reading.own:
             are = "event is" if reading.own == 1 else "events are"
             notes.append(f"{reading.own:,} {are} your own code's, which shows only that it ran")
-    for cause, count in losses.items():
-        were = "event was" if count == 1 else "events were"
-        notes.append(f"{count:,} {were} dropped by reporters ({cause}): the history may lack them")
+    notes += [_note_on_loss(cause, count) for cause, count in losses.items()]
     return notes
+
+
+def _note_on_loss(cause: str, count: int) -> str:
+    if cause in KINDS:
+        values = counted(count, "value")
+        return f"{values} of your own metrics, events and spans could not be reported ({cause})"
+    if cause in _OF_EXECUTORS:
+        return f"the driver refused {counted(count, 'report')} of tasks or executors ({cause})"
+    were = "event was" if count == 1 else "events were"
+    return f"{count:,} {were} dropped by reporters ({cause}): the history may lack them"
 
 
 def _notes_on_silence(uptime: list[Row]) -> list[str]:

@@ -255,10 +255,14 @@ def test_losses_are_told(duckdb: DuckDb, tmp_path: Path) -> None:
     story = told().event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=7, total=7)
     for kind, count in (("traces", 5), ("metrics", 2), ("events", 3)):
         story.event(HOUR, "RecordsDroppedEvent", cause="close", count=count, reporter_kind=kind)
+    story.event(HOUR, "RecordsDroppedEvent", cause="metric", count=12, total=12)
+    story.event(HOUR, "RecordsDroppedEvent", cause="malformed", count=1, total=1)
     history, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
     assert sorted(notes_on([reading], history.losses())) == [
+        "12 values of your own metrics, events and spans could not be reported (metric)",
         "3 events were dropped by reporters (close): the history may lack them",
         "7 events were dropped by reporters (queue_full): the history may lack them",
+        "the driver refused 1 report of tasks or executors (malformed)",
     ]
 
 
