@@ -191,8 +191,8 @@ def record_time_ms(record: dict[str, Any]) -> int | None:
 def _written_time_ms(record: dict[str, Any]) -> int | None:
     for key in (TIMESTAMP, SUBMISSION_TIME, COMPLETION_TIME, "timestamp", "time", "Time"):
         value = record.get(key)
-        if isinstance(value, int):
-            return value
+        if isinstance(value, (int, float)):  # the latter where it is damaged: it has too many digits
+            return int(value)
         if isinstance(value, str):
             return parse_timestamp_ms(value)
     progress = record.get("progress")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import random
 import re
 import threading
 import tracemalloc
 from codecs import BOM_UTF8
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -191,6 +195,38 @@ def test_a_corrupt_middle_of_a_compressed_log(tmp_path: Path) -> None:
 
     assert found.log.unreadable
     assert any("cannot be read from about byte" in note and "zstd" in note for note in found.log.notes)
+
+
+@pytest.mark.parametrize("packer", [gzip, bz2, lzma], ids=["gzip", "bzip2", "xz"])
+def test_a_log_that_something_else_has_compressed(tmp_path: Path, packer: Any) -> None:
+    """It says what, and no line of it is told of."""
+    found = read_bytes(packer.compress(SMALL), tmp_path)
+
+    assert found.log.unreadable
+    assert [note for note in found.log.notes if "decompress it" in note] == found.log.notes[:1]
+    assert not found.log.counts.skipped
+
+
+def test_a_compressed_log_without_a_whole_block(tmp_path: Path) -> None:
+    """That it has no start of an application is not all there is to say."""
+    packed = zstandard.compress(SMALL)
+    found = read_bytes(packed[: len(packed) // 2], tmp_path)
+
+    assert found.log.unreadable
+    assert found.log.notes[0].endswith("zstd data that end within their first block")
+
+
+@pytest.mark.parametrize("time", [b"99999999999999999999999999", b"-1", b'"a"', b"null"])
+def test_a_start_without_a_time(tmp_path: Path, time: bytes) -> None:
+    """The driver has not worked since 1970."""
+    damaged = re.sub(
+        rb'("Event":"SparkListener(?:Application|Executor).*?"Timestamp":)\d+', rb"\g<1>" + time, SMALL
+    )
+    assert damaged != SMALL
+    issues = [
+        event for event in read_bytes(damaged, tmp_path).events if event.name == "PerformanceIssueEvent"
+    ]
+    assert issues == []
 
 
 def test_lines_in_any_pieces() -> None:

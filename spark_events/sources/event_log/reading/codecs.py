@@ -14,6 +14,7 @@ with needs_extra("eventlog", "zstandard", "reading event logs"):
 Sink = Callable[[bytes], None]
 FIRST_BYTES = 8
 """How many bytes of a file tell its codec."""
+_FOREIGN = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 _FEED = 16 << 10
 _ZSTD_OUT = 256 << 10
 _MOST_OF_BLOCK = 64 << 20
@@ -55,6 +56,18 @@ class Plain(Codec):
     def feed(self, data: bytes) -> None:
         """Pass on the bytes unchanged."""
         self._sink(data)
+
+
+class Foreign(Codec):
+    """Anything else that compresses files, in which Spark writes no log."""
+
+    def __init__(self, sink: Sink, name: str) -> None:
+        super().__init__(sink)
+        self.name = name
+
+    def feed(self, data: bytes) -> None:
+        """Refuse the bytes."""
+        raise CorruptLogError(f"it is compressed with {self.name}, which Spark does not use: decompress it")
 
 
 class Zstd(Codec):
@@ -184,6 +197,9 @@ def codec_for(first: bytes, sink: Sink) -> Codec:
     for codec in (Lz4, Snappy, Lzf):
         if first.startswith(codec.magic):
             return codec(sink)
+    for magic, name in _FOREIGN.items():
+        if first.startswith(magic):
+            return Foreign(sink, name)
     return Plain(sink)
 
 

@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from spark_events.api.toolkit.formatting import path_without_secrets
-from spark_events.sources.event_log.reading.codecs import FIRST_BYTES, Codec, CorruptLogError, codec_for
+from spark_events.sources.event_log.reading.codecs import (
+    FIRST_BYTES,
+    Codec,
+    CorruptLogError,
+    Plain,
+    codec_for,
+)
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, LogPart
 from spark_events.sources.event_log.reading.lines import Lines, LineSplitter
 from spark_events.sources.event_log.records import TOO_LONG, RecordReader, is_whole_record
@@ -157,10 +163,8 @@ class LogTail:
                 reader.feed(block)
             except CorruptLogError as error:
                 reader.corrupt = True
-                where = (
-                    f"{path_without_secrets(part.path)}: cannot be read from about byte {reader.offset} on"
-                )
-                self.notes.append(f"{where} ({error})")
+                since = f" from about byte {reader.offset} on" if self.position.lines else ""
+                self.notes.append(f"{path_without_secrets(part.path)}: cannot be read{since} ({error})")
             yield len(block)
             if reader.corrupt:
                 return
@@ -179,8 +183,11 @@ class LogTail:
 
     def _end_part(self) -> None:
         if self._part is not None:
+            has_any = self.position.lines > 0
             reader, self._part = self._part, None
-            reader.end()
+            if not reader.end() and not has_any and reader.compressed_by and not reader.corrupt:
+                path = path_without_secrets(reader.part.path)
+                self.notes.append(f"{path}: {reader.compressed_by} data that end within their first block")
 
 
 class _PartReader:
@@ -223,8 +230,15 @@ class _PartReader:
         if not self.corrupt:
             self._splitter.take_unfinished(is_whole_record)
 
-    def end(self) -> None:
-        """Take the unfinished line at the end as the last one."""
+    @property
+    def compressed_by(self) -> str:
+        """The codec that has compressed the file; empty if none has, or nobody knows yet."""
+        return "" if self._codec is None or isinstance(self._codec, Plain) else self._codec.name
+
+    def end(self) -> bytes:
+        """Take the unfinished line at the end as the last one, and return it."""
         if self._codec is None:
             self._splitter.feed(self._first_bytes)
-        self._reader.take_last(self._splitter.end())
+        line = self._splitter.end()
+        self._reader.take_last(line)
+        return line
