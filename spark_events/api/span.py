@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
 from spark_events.api.failure import CodePlace, Failure
+from spark_events.api.read_only import ReadOnly
 from spark_events.api.wrong_values import attributes_of, beside, drop, is_a, plain_of, text_of, time_of
 
 
@@ -177,7 +178,7 @@ class SpanBuilder:
             drop("span", "SpanBuilder.add_event", time_ms, "is not a time")
             return self
         known = {} if attributes is None else attributes_of(attributes, "span", "SpanBuilder.add_event")
-        event = SpanEvent(text_of(name), at_ms, known)
+        event = SpanEvent(text_of(name), at_ms, ReadOnly(known))
         self._span = replace(self._span, events=(*self._span.events, event))
         return self
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from spark_events.api.read_only import ReadOnly
+
 KINDS = {
     "metric": "a metric was given no number that it can have, or had the name of another one",
     "series": "a metric had more values of labels, or the application more metrics, than there may be, or a "
@@ -113,11 +115,13 @@ def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:
     }
 
 
-def beside(variables: Mapping[str, str], attributes: Mapping[str, Any]) -> dict[str, Any]:
+def beside(variables: Mapping[str, str], attributes: Mapping[str, Any]) -> ReadOnly[str, Any]:
     """Return attributes as they are reported beside variables: one with the name of a variable is renamed."""
     if attributes.keys().isdisjoint(variables):
-        return dict(attributes)
-    return {f"exported_{key}" if key in variables else key: value for key, value in attributes.items()}
+        return ReadOnly(attributes)
+    return ReadOnly(
+        {f"exported_{key}" if key in variables else key: value for key, value in attributes.items()}
+    )
 
 
 def is_a(value: Any, kind: type | tuple[type, ...]) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_events.api import ConfigError, MetricType
+from spark_events.api.read_only import ReadOnly
 
 _MOST_SEEN = 4_096
 """Of how many names is known whether they pass: a program may make new ones without end."""
@@ -98,7 +99,7 @@ class SeenVariables:
         if not self.additional and not self.excluded:
             return variables
         kept = {key: value for key, value in variables.items() if key not in self.excluded}
-        return {**kept, **self.additional}
+        return ReadOnly({**kept, **self.additional})
 
 
 def parse_patterns(text: str, key: str, typed: bool) -> list[Pattern]:

@@ -23,7 +23,7 @@ def text_of(error: BaseException) -> str:
     """Return an error's message. Never raises."""
     try:
         return str(error)
-    except Exception as problem:
+    except BaseException as problem:  # sys.exit, too, says no more than that
         return f"<its str() raised {type(problem).__name__}>"
 
 

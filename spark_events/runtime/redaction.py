@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
+from spark_events.api.read_only import ReadOnly
 from spark_events.runtime.log_once import logger, never_raising
 from spark_events.runtime.regex_cost import may_never_end, repeats
 from spark_events.runtime.sql_secrets import MARKS, SqlSecrets
@@ -135,7 +136,7 @@ class Redactor:
 
     def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}
-        return {**attributes, **changed} if changed else attributes
+        return ReadOnly({**attributes, **changed}) if changed else attributes
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, tuple):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
+from spark_events.api.read_only import ReadOnly
 from spark_events.api.wrong_values import count_dropped, drop, is_a, text_of
 from spark_events.runtime.log_once import logger
 
@@ -231,7 +232,7 @@ class ScopeGroup(MetricGroup):
     def all_variables(self) -> Mapping[str, str]:
         """The variables of events and spans."""
         if self._all_variables is None:  # most groups only have metrics
-            self._all_variables = {**self._variables, **self._instance}
+            self._all_variables = ReadOnly({**self._variables, **self._instance})
         return self._all_variables
 
 

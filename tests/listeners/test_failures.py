@@ -26,7 +26,13 @@ from spark_events.listeners.failures.failures import (
 from spark_events.listeners.failures.python_crash import CRASHED
 from spark_events.listeners.long_texts import shorten
 from spark_events.runtime.log_once import OnceLog
-from tests.support.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
+from tests.support.plugins import (
+    BlockingEnricher,
+    OddEnricher,
+    OddLabelsEnricher,
+    RaisingEnricher,
+    SlowLabelEnricher,
+)
 
 STAGE_FAILURE = (
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, "
@@ -453,6 +459,21 @@ def test_enrichers_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
     started = time.monotonic()
     assert enrichers.labels(Failure("x"), FailureContext("job", {})) == expected
     assert time.monotonic() - started < 0.9
+    assert caplog.text.count("is not called again") == 1
+
+
+def test_labels_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
+    """One whose text raises is left out alone; one that takes too long costs its enricher's."""
+    parts: list[FailureEnricher] = [OddLabelsEnricher(), SlowLabelEnricher(), OddEnricher()]
+    enrichers = Enrichers(parts, OnceLog())
+    labels = enrichers.labels(Failure("x"), FailureContext("job", {}))
+
+    assert labels.pop("kind") == "job"
+    assert (labels["number"], labels["long"]) == ("1", "x" * 1_024)
+    assert len(labels) == 50 - 2 + 2  # two of its first fifty raise, and another enricher has two
+    assert max(map(len, labels)) == 1_024
+    assert caplog.text.count("gave a label that raised ValueError") == 1
+    assert "gave 1,005 labels, of which 50 are reported" in caplog.text
     assert caplog.text.count("is not called again") == 1
 
 

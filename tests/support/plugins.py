@@ -249,6 +249,37 @@ class BlockingEnricher(FailureEnricher):
         return {}
 
 
+class MuteLabel:
+    """Raises where its text is asked for."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class SlowLabel:
+    """Takes long to say its text."""
+
+    def __str__(self) -> str:
+        threading.Event().wait(20)
+        return "late"
+
+
+class OddLabelsEnricher(FailureEnricher):
+    """Adds labels that are no texts, and too many and too long ones."""
+
+    def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
+        few: dict[Any, Any] = {"number": 1, "mute": MuteLabel(), MuteLabel(): "x", "long": "x" * 9_999}
+        return {**few, "n" * 9_999: "x", **{f"label {number}": "x" for number in range(1_000)}}
+
+
+class SlowLabelEnricher(FailureEnricher):
+    """Adds a label that takes long to become text."""
+
+    def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
+        slow: Any = SlowLabel()
+        return {"slow": slow}
+
+
 class OddEnricher(FailureEnricher):
     def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
         return {"null": None, "empty": "", "kind": context.job_kind}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
 from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import installed, load_class
 from spark_events.runtime.settings import key_of
@@ -14,6 +16,8 @@ from spark_events.runtime.settings import key_of
 ENTRY_POINTS = "spark_events.failure_enrichers"
 KEY = key_of(ListenerSettings, "failure_enrichers")
 _TIMEOUT_S = 1.0
+_MOST_LABELS, _LONGEST = 50, 1_024
+"""How many labels an enricher may give, and how long a name or a value may be, in characters."""
 
 
 def load_enrichers(listed: Sequence[str] | None) -> tuple[list[FailureEnricher], list[ConfigError]]:
@@ -66,8 +70,7 @@ class Enrichers:
                 message = "failure enricher %s took more than %s s: it is not called again"
                 logger.error(message, enricher.name, _TIMEOUT_S)
                 continue
-            for key, value in given.items():
-                labels[key] = "<null>" if value is None else str(value) or "<empty>"
+            labels.update(given)
         return labels
 
     def close(self) -> None:
@@ -89,22 +92,36 @@ class _AskedEnricher:
             self._executor = DaemonExecutor(1, f"spark-events-{self.name}")
             self._executor.submit(lambda: None)  # starts it now: no thread can be started at interpreter exit
 
-    def labels(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
-        """Return the enricher's labels; none if it raises.
+    def labels(self, failure: Failure, context: FailureContext) -> Mapping[str, str]:
+        """Return the enricher's labels as texts, but for those that raise; none if it raises itself.
 
         Raises:
             TimeoutError: it takes too long.
         """
 
-        def ask() -> Mapping[str, str | None]:
+        def ask() -> Mapping[str, str]:
+            texts: dict[str, str] = {}
             try:
-                return dict(self._enricher.process_failure(failure, context))
+                labels = dict(self._enricher.process_failure(failure, context))
+                if len(labels) > _MOST_LABELS:
+                    self._say("many", f"gave {len(labels):,} labels, of which {_MOST_LABELS} are reported")
+                for name, value in islice(labels.items(), _MOST_LABELS):
+                    self._add(texts, name, value)
             except BaseException as error:
-                message = f"failure enricher {self.name} raised {error!r}"
-                self._log.error(("enricher", self.name), message, error)
-                return {}
+                self._say("", f"raised {with_type(error)}", error)
+            return texts
 
         return call_within(_TIMEOUT_S, ask, self._executor)
+
+    def _add(self, texts: dict[str, str], name: object, value: object) -> None:
+        try:
+            text = "<null>" if value is None else str(value) or "<empty>"
+            texts[str(name)[:_LONGEST]] = text[:_LONGEST]
+        except BaseException as error:
+            self._say("label", f"gave a label that raised {with_type(error)}", error)
+
+    def _say(self, what: str, message: str, error: BaseException | None = None) -> None:
+        self._log.error(("enricher", self.name, what), f"failure enricher {self.name} {message}", error)
 
     def close(self) -> None:
         """End the thread."""

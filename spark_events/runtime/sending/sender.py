@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
 from spark_events.api.toolkit.formatting import counted
-from spark_events.runtime.foreign_errors import describe
+from spark_events.runtime.foreign_errors import describe, text_of
 from spark_events.runtime.journal import Batch
-from spark_events.runtime.log_once import TroubleLog, logger
+from spark_events.runtime.log_once import TroubleLog
 from spark_events.runtime.sending.dead_letters import LONGEST_REASON, DeadLetters
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.workers.reporter_calls import Backoff
@@ -99,7 +99,8 @@ class Sender:
             try:
                 later = self._deliver(batch)
             except Exception as error:  # a bug of ours; nothing that was not delivered is acknowledged
-                logger.exception("%s failed unexpectedly, and tries again", self._title)
+                message = f"{self._title} failed unexpectedly, and tries again: {describe(error)}"
+                self._log.error((self._title, "deliver", type(error).__name__), message, error)
                 later = RetryLater(f"unexpected error: {error!r}")
             with self._lock:
                 if self._abandoned:
@@ -137,7 +138,7 @@ class Sender:
                 used_up = self._count_try(answer, len(part)) or used_up
                 if answer.tries is None or not used_up:
                     return answer
-                answer = _Answer(len(part), str(answer), whole=True)
+                answer = _Answer(len(part), text_of(answer), whole=True)
             if answer.whole and len(part) > 1:
                 half = len(part) // 2
                 parts[:0] = [part[:half], part[half:]]
@@ -150,13 +151,13 @@ class Sender:
     def _ask(self, part: Sequence[bytes], context: bytes) -> _Answer | RetryLater:
         """Send records and return what became of them."""
         try:
-            self._reporter.send(part, context)
+            self._reporter.send(list(part), context)  # it may take them out of its list
         except RetryLater as later:
             return later
         except Refused as refused:
-            return _Answer(len(part), str(refused), whole=True)
+            return _Answer(len(part), text_of(refused), whole=True)
         except PartlyRefused as partly:
-            return _Answer(max(0, min(partly.count, len(part))), str(partly))
+            return _Answer(max(0, min(partly.count, len(part))), text_of(partly))
         except BaseException as error:  # a plugin's: retrying may help, but must not go on forever
             message = f"{self._title} raised in send: {describe(error)}"
             self._log.error((self._title, "send", type(error).__name__), message, error)
@@ -217,7 +218,7 @@ class Sender:
         return (yield from self._backoff.pause(later.after_ms))
 
     def _warn(self, later: RetryLater) -> None:
-        reason, waiting = str(later)[:LONGEST_REASON], self._spool.pending
+        reason, waiting = text_of(later)[:LONGEST_REASON], self._spool.pending
         message = "%s could not send %s yet and is retrying: %s"
         self._trouble.goes_on(reason, message, self._title, counted(waiting, "item"), reason)
 

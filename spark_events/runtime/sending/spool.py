@@ -155,7 +155,13 @@ class Spool:
     # -- the turns that fill -----------------------------------------------------------------------------
 
     def put(self, record: bytes) -> None:
-        """Take one record; ``commit`` stores it."""
+        """Take one record; ``commit`` stores it.
+
+        Raises:
+            TypeError: it is not of bytes.
+        """
+        if not isinstance(record, bytes):
+            raise TypeError(f"a record is of bytes, and not of type {type(record).__name__}")
         self._new.append(record)
 
     def commit(self) -> None:

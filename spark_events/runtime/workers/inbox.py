@@ -230,6 +230,15 @@ class Inbox(Uninterrupted[Item]):
             self._refusal = self._refusal or "not_open"
             self._stats.drop("not_open", self._queue.clear())
 
+    def fail(self) -> int:
+        """Count all that waits or is in flight as failed, and refuse what comes; return how many items."""
+        with self._alone():
+            left, self._in_flight = len(self._queue) + self._in_flight, 0
+            self._queue.clear()
+            self._stats.failed.inc(left)
+            self._refusal = self._refusal or "not_open"
+            return left
+
     def give_up(self, in_hand: int) -> int | None:
         """Drop all items that wait or are with the reporter: nothing will get through before shutdown.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
+from spark_events.runtime.foreign_errors import text_of
 from spark_events.runtime.log_once import TroubleLog
 from spark_events.runtime.workers.inbox import Inbox
 from spark_events.runtime.workers.stats import ReporterAccount
@@ -125,7 +126,11 @@ class Flusher:
                 self._backoff.failed()
                 title = self._account.title
                 self._trouble.goes_on(
-                    "", "%s could not send %s yet and is retrying: %s", title, counted(items, "item"), later
+                    "",
+                    "%s could not send %s yet and is retrying: %s",
+                    title,
+                    counted(items, "item"),
+                    text_of(later),
                 )
                 if not (yield from self._backoff.pause(later.after_ms)):
                     self._give_up(items, later)
@@ -146,7 +151,7 @@ class Flusher:
     def _give_up(self, items: int, reason: RetryLater) -> None:
         left = self._inbox.give_up(items)
         if left is not None:
-            self._account.stats.tell_lost(self._account.title, left, reason)
+            self._account.stats.tell_lost(self._account.title, left, text_of(reason))
 
 
 class PeriodicReports:
@@ -188,7 +193,7 @@ class PeriodicReports:
             return min((later.after_ms or 0) / 1000, _LONGEST_ASKED_S)
         except (Refused, PartlyRefused) as refused:
             stats.refused.inc(max(0, refused.count) if isinstance(refused, PartlyRefused) else 1)
-            self._account.log.error((title, "report"), f"{title}: {refused}")
+            self._account.log.error((title, "report"), f"{title}: {text_of(refused)}")
             if isinstance(refused, Refused):
                 return 0.0
         except BaseException as error:
@@ -204,4 +209,4 @@ class PeriodicReports:
         self._account.stats.retries.inc()
         self._missed += 1
         message = "%s cannot report; it retries at each interval: %s"
-        self._trouble.goes_on("", message, self._account.title, later)
+        self._trouble.goes_on("", message, self._account.title, text_of(later))

@@ -174,7 +174,12 @@ class Worker:
     def _run(self) -> Turns:
         reporter = self._open()
         if reporter is not None and self.error is None:
-            yield from self._serve(reporter)
+            try:
+                yield from self._serve(reporter)
+            except Exception as error:  # a bug of ours; what is given to the reporter from now on is lost
+                left = self._inbox.fail()
+                message = f"{self.title} failed unexpectedly, is over, and lost {counted(left, 'item')}"
+                logger.exception("%s: %s", message, describe(error))
         may_close = True
         if self.delivery is not None:
             may_close = yield from self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)

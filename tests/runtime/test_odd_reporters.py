@@ -1,0 +1,110 @@
+"""Reporters of others that use what they are given, and answer, as nobody told them to: nothing goes unsaid."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from spark_events.api import Event, PartlyRefused, RetryLater, SpanBuilder
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
+from spark_events.runtime.workers.worker import Worker
+from tests.support.odd_senders import Sending
+
+
+def reported(factory: str, mode: str, count: int = 5) -> Worker:
+    """Let a reporter of events report so many, and end; return its worker."""
+    prefix = "spark.events.reporter.odd."
+    conf = {f"{prefix}factory.class": f"tests.support.odd_senders:{factory}", f"{prefix}mode": mode}
+    setups, errors = read_all_setups(conf)
+    assert not errors, errors
+    Sending.instances.clear()
+    made = Registry(setups)
+    made.start()
+    for number in range(count):
+        made.root.add_event(Event.builder("test", "MyEvent").set_attribute("n", number))
+    made.close(8_000)
+    return made.workers[0]
+
+
+def balance(worker: Worker) -> tuple[int, int, int, int]:
+    stats = worker.stats
+    return (
+        stats.reported.count,
+        stats.failed.count,
+        stats.refused.count,
+        stats.dropped_by_cause["close"].count,
+    )
+
+
+ALL = (5, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "counts", "posts"),
+    [
+        ("takes-out", ALL, 5),
+        ("text-pause", ALL, 5),
+        ("endless-pause", ALL, 5),
+        ("mute-pause", ALL, 5),
+        ("text-count", (3, 0, 2, 0), 0),
+        ("no-record", (4, 1, 0, 0), 4),
+        ("mute-refusal", (0, 0, 5, 0), 0),
+        ("no-number", (0, 0, 5, 0), 0),
+    ],
+)
+def test_senders(mode: str, counts: tuple[int, ...], posts: int, caplog: pytest.LogCaptureFixture) -> None:
+    worker = reported("SendingFactory", mode)
+
+    assert balance(worker) == counts
+    assert len(Sending.instances[0].sent) == posts
+    assert worker.depth == 0
+    assert "failed unexpectedly" not in caplog.text
+    assert len(caplog.text) < 20_000
+
+
+@pytest.mark.parametrize("mode", ["text-pause", "mute-pause"])
+def test_flushes(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert balance(reported("FlushingFactory", mode)) == ALL
+    assert "failed unexpectedly" not in caplog.text
+
+
+def test_a_bug_of_ours_loses_nothing_unsaid(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stumble(self: object, items: int) -> None:
+        raise AssertionError("this cannot be")
+
+    monkeypatch.setattr("spark_events.runtime.workers.reporter_calls.Flusher.flush", stumble)
+    worker = reported("FlushingFactory", "text-pause")
+    assert sum(balance(worker)) + worker.stats.dropped_by_cause["not_open"].count == 5
+    assert "event reporter 'odd' failed unexpectedly, is over, and lost" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [None, "soon", object()])
+def test_an_answer_without_a_number(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"PartlyRefused.count: .* is no whole number"):
+        PartlyRefused(wrong, "x")
+    if wrong is not None:
+        with pytest.raises(TypeError, match=r"RetryLater.after_ms: .* is no whole number"):
+            RetryLater("x", after_ms=wrong)
+
+
+def test_what_is_reported_cannot_be_changed() -> None:
+    """All reporters are given the same; copies are the reporter's own."""
+    event = Event.builder("test", "MyEvent").set_attribute("n", 1).build({})
+    span = SpanBuilder("test", "work").add_event("exception", 1, {"n": 1}).set_attribute("n", 1).build({})
+
+    for given in (event.attributes, span.attributes, span.events[0].attributes):
+        for change in ("__setitem__", "pop", "update", "clear", "setdefault", "__delitem__", "popitem"):
+            with pytest.raises(TypeError, match="change dict"):
+                getattr(given, change)("n", 2)
+        assert json.loads(json.dumps(given)) == pickle.loads(pickle.dumps(given)) == given == {"n": 1}
+        for own in (dict(given), copy.copy(given), copy.deepcopy(given), pickle.loads(pickle.dumps(given))):
+            own["n"] = 2
+            assert type(own) is dict
+        assert given == {"n": 1}

@@ -1,0 +1,96 @@
+"""Reporters that use what they are given, and what they answer with, in odd ways, loaded as ``module:Class``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from spark_events.api import (
+    Event,
+    EventReporter,
+    EventReporterFactory,
+    Option,
+    PartlyRefused,
+    Refused,
+    ReporterConfig,
+    RetryLater,
+    SendingReporter,
+    option_types,
+)
+
+MODE = Option.must("mode", option_types.STRING, "what it does")
+
+
+class MuteLater(RetryLater):
+    """Says nothing of what stands in the way."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class MuteRefusal(Refused):
+    """Says nothing of why it refuses."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Sending(SendingReporter, EventReporter):
+    """Keeps what it has sent, and answers as its mode says, once or for good."""
+
+    instances: ClassVar[list[Sending]] = []
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self._answers: list[Any] = {
+            "text-pause": [RetryLater("busy", after_ms="1")],  # type: ignore[arg-type]
+            "endless-pause": [RetryLater("busy", after_ms=float("inf"))],  # type: ignore[arg-type]
+            "mute-pause": [MuteLater("")],
+            "text-count": [PartlyRefused("2", "two are wrong")],  # type: ignore[arg-type]
+            "mute-refusal": [MuteRefusal("") for _ in range(9)],
+        }.get(mode, [])
+        self.sent: list[bytes] = []
+        Sending.instances.append(self)
+
+    def notify_of_added_event(self, event: Event) -> None:
+        number = event.attributes["n"]
+        self.outbox.put(None if self._mode == "no-record" and number == 1 else b"%d" % number)  # type: ignore[arg-type]
+
+    def send(self, records: Sequence[bytes], context: bytes) -> None:
+        if self._answers:
+            raise self._answers.pop(0)
+        if self._mode == "no-number":
+            raise PartlyRefused(None, "some are wrong")  # type: ignore[arg-type]
+        if self._mode == "takes-out":
+            while records:
+                self.sent.append(records.pop(0))  # type: ignore[attr-defined]
+        self.sent += records
+
+
+class SendingFactory(EventReporterFactory):
+    """Makes it."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return Sending(config.get(MODE))
+
+
+class Flushing(EventReporter):
+    """Answers its first flush as its mode says."""
+
+    def __init__(self, mode: str) -> None:
+        later = RetryLater("busy", after_ms="1") if mode == "text-pause" else MuteLater("")  # type: ignore[arg-type]
+        self._answers = [later]
+
+    def notify_of_added_event(self, event: Event) -> None:
+        pass
+
+    def flush(self) -> None:
+        if self._answers:
+            raise self._answers.pop()
+
+
+class FlushingFactory(EventReporterFactory):
+    """Makes it."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return Flushing(config.get(MODE))
