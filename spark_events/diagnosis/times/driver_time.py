@@ -280,8 +280,7 @@ class DriverTime:
         self._undecided.clear()
 
     def _advance(self, time_ms: int) -> None:
-        # In a damaged log, no record before this one may have had a time: nothing began in 1970.
-        passed_ms = max(0, time_ms - self._last_ms) if self._last_ms else 0
+        passed_ms = max(0, time_ms - self._last_ms) if self._last_ms is not None else 0
         self._last_ms = max(time_ms, self._last_ms or 0)
         of_query = self._queries or self._ending
         self._ending = self._ending and not passed_ms

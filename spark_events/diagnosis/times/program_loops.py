@@ -121,29 +121,25 @@ class ProgramLoops:
             is_large = self._in_turn_with(jobs, loops) >= least_ms
             if (is_large or place in self._told) and is_loop(pauses, jobs, _LOOP):
                 self._told.add(place)
-                before.pop(place, None)
+                _take_out(place, pauses, before)
                 label = self._labels.setdefault(place, self._label(place, jobs))
                 writes = bool(self._written_at(place, jobs))
                 yield loop_issue(*label, pauses, jobs, cores, writes), is_large
             elif not has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
-                before.pop(place, None)
+                _take_out(place, pauses, before)
         for place in [place for place in before if self._kinds.get(place)]:
             anywhere = before[ANYWHERE] = replace(before.get(ANYWHERE, Pauses()))
             anywhere.merge(before.pop(place))
 
     def _possible(self, before: dict[str, Pauses]) -> dict[str, tuple[Pauses, Jobs]]:
-        """Return the places that may have a loop, and move what the program does between SQL executions."""
+        """Return the places that may have a loop, each with what of the pauses it costs."""
         loops: dict[str, tuple[Pauses, Jobs]] = {}
         for place, jobs in self._jobs.items():
             pauses = before.get(place, Pauses())
-            if self._kinds.get(place):
-                of_loop, of_program = pauses.of_loop()
-                if is_loop(of_loop, jobs, _MAY_BE_LOOP):
-                    pauses = before[place] = of_loop
-                    anywhere = before[ANYWHERE] = replace(before.get(ANYWHERE, Pauses()))
-                    anywhere.merge(of_program)
-            if is_loop(pauses, jobs, _MAY_BE_LOOP):
-                loops[place] = pauses, jobs
+            # A reader lists files before its job; what else comes before jobs is the program's own work.
+            of_loop = pauses if place.split(" ")[0] in READERS else pauses.of_loop()[0]
+            if is_loop(of_loop, jobs, _MAY_BE_LOOP):
+                loops[place] = of_loop, jobs
         return loops
 
     def _label(self, place: str, jobs: Jobs) -> tuple[str, str]:
@@ -166,6 +162,13 @@ class ProgramLoops:
             for pauses, others in loops.values()
             if is_loop(pauses, others, _LOOP) and jobs.in_turn_with(others)
         )
+
+
+def _take_out(place: str, of_loop: Pauses, before: dict[str, Pauses]) -> None:
+    """Take out of the pauses before a place those that are of a loop; what the program does remains."""
+    pauses = before.pop(place, None)
+    if pauses is not None and pauses.time_ms > of_loop.time_ms:
+        before[place] = pauses.of_loop()[1]
 
 
 def is_loop(pauses: Pauses, jobs: Jobs, least: int) -> bool:

@@ -133,7 +133,8 @@ class ApplicationIssues(Timeless):
         cores = spark_records.total_cores(info)
         if executor == DRIVER and self._begun_ms is not None:
             self._driver.spark_started(max(0, time_ms - self._begun_ms))
-        self._driver.executor_added(executor, cores, time_ms)
+        if time_ms:  # in a damaged log, no record may have had a time so far: nothing began in 1970
+            self._driver.executor_added(executor, cores, time_ms)
         profile = int(info.get("Resource Profile Id") or 0)
         self.executors.added(executor, str(info.get("Host") or ""), cores, profile, time_ms)
 
