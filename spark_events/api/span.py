@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
 from spark_events.api.failure import CodePlace, Failure
-from spark_events.api.read_only import ReadOnly
+from spark_events.api.toolkit.read_only import ReadOnly
 from spark_events.api.wrong_values import attributes_of, beside, drop, is_a, plain_of, text_of, time_of
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from spark_events.api.read_only import ReadOnly
+from spark_events.api.toolkit.read_only import ReadOnly
 
 KINDS = {
     "metric": "a metric was given no number that it can have, or had the name of another one",

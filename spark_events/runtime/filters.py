@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_events.api import ConfigError, MetricType
-from spark_events.api.read_only import ReadOnly
+from spark_events.api.toolkit.read_only import ReadOnly
 
 _MOST_SEEN = 4_096
 """Of how many names is known whether they pass: a program may make new ones without end."""

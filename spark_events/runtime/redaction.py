@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
-from spark_events.api.read_only import ReadOnly
+from spark_events.api.toolkit.read_only import ReadOnly
 from spark_events.runtime.log_once import logger, never_raising
 from spark_events.runtime.regex_cost import may_never_end, repeats
 from spark_events.runtime.sql_secrets import MARKS, SqlSecrets

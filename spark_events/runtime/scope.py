@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
-from spark_events.api.read_only import ReadOnly
+from spark_events.api.toolkit.read_only import ReadOnly
 from spark_events.api.wrong_values import count_dropped, drop, is_a, text_of
 from spark_events.runtime.log_once import logger
 

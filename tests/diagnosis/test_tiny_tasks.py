@@ -95,11 +95,17 @@ def test_no_place_has_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_shuffles_ms", "advice"), [(60, "Set spark.sql.shuffle.partitions"), (40, "Use fewer partitions")]
+    ("of_shuffles_ms", "of_arrow_ms", "advice"),
+    [
+        (60, 0, "Set spark.sql.shuffle.partitions"),
+        (40, 0, "Use fewer partitions"),
+        (0, 60, "Each of these tasks reads one batch of the rows that createDataFrame"),
+        (40, 40, "Use fewer partitions"),
+    ],
 )
-def test_advice(of_shuffles_ms: int, advice: str) -> None:
+def test_advice(of_shuffles_ms: int, of_arrow_ms: int, advice: str) -> None:
     """By where most of it is lost: after shuffles, or where partitions come from sources."""
-    issue = tiny_tasks_issue(TinyTasks(1, 400, 400, 9, 9, 100, of_shuffles_ms), CORES)
+    issue = tiny_tasks_issue(TinyTasks(1, 400, 400, 9, 9, 100, of_shuffles_ms, of_arrow_ms), CORES)
     assert issue.advice.startswith(advice)
     assert issue.sentence.startswith("a stage has 400 tasks, for 4 cores")
 

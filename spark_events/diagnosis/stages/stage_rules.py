@@ -57,6 +57,16 @@ FEWER_OF_SOURCE = (
     "Use fewer partitions: repartition(n), parallelize(…, n) and range(…, n) with about the number of cores, "
     "a smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
 )
+FEWER_OF_ARROW = (
+    "Each of these tasks reads one batch of the rows that createDataFrame() was given: larger ones are fewer "
+    "(spark.sql.execution.arrow.maxRecordsPerBatch, 10,000 by default). Or write the rows to files once, and "
+    "read those."
+)
+
+
+def fewer_tasks(of_shuffles: bool, of_arrow: bool) -> str:
+    """Return what makes the tasks fewer of stages that mostly read shuffles, or Arrow batches, or neither."""
+    return FEWER_OF_SHUFFLE if of_shuffles else FEWER_OF_ARROW if of_arrow else FEWER_OF_SOURCE
 
 
 def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
@@ -133,7 +143,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",
-            FEWER_OF_SHUFFLE if stage.reads_shuffles else FEWER_OF_SOURCE,
+            fewer_tasks(stage.reads_shuffles, stage.of_arrow),
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
     if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:

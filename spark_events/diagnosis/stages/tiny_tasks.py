@@ -8,7 +8,7 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.costs_of_places import CostsOfPlaces
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
-from spark_events.diagnosis.stages.stage_rules import FEWER_OF_SHUFFLE, FEWER_OF_SOURCE, for_tasks_ms
+from spark_events.diagnosis.stages.stage_rules import fewer_tasks, for_tasks_ms
 from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
 
 _LEAST_SHARE = 1 / 3
@@ -26,6 +26,7 @@ class TinyTasks(NamedTuple):
         around_ms, run_ms: for how long their tasks were scheduled and started, and ran.
         lost_ms: how much shorter they would be with a task for each core.
         of_shuffles_ms: how much of that is of stages that read shuffles alone.
+        of_arrow_ms: how much is of those that read the Arrow batches of ``createDataFrame``.
     """
 
     stages: int = 0
@@ -35,6 +36,7 @@ class TinyTasks(NamedTuple):
     run_ms: int = 0
     lost_ms: int = 0
     of_shuffles_ms: int = 0
+    of_arrow_ms: int = 0
 
     def plus(self, other: TinyTasks) -> TinyTasks:
         """Return both."""
@@ -46,6 +48,7 @@ class TinyTasks(NamedTuple):
             self.run_ms + other.run_ms,
             self.lost_ms + other.lost_ms,
             self.of_shuffles_ms + other.of_shuffles_ms,
+            self.of_arrow_ms + other.of_arrow_ms,
         )
 
 
@@ -70,7 +73,9 @@ def tiny_tasks(stage: EndedStage, thresholds: Thresholds) -> TinyTasks | None:
     if measured.tasks > thresholds.least_many_tasks and lost_ms >= thresholds.min_time_ms:
         return None
     of_shuffles_ms = lost_ms if stage.reads_shuffles else 0
-    return TinyTasks(1, measured.tasks, measured.tasks, around_ms, run.total, lost_ms, of_shuffles_ms)
+    of_arrow_ms = lost_ms if stage.of_arrow else 0
+    tasks = measured.tasks
+    return TinyTasks(1, tasks, tasks, around_ms, run.total, lost_ms, of_shuffles_ms, of_arrow_ms)
 
 
 def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
@@ -96,7 +101,7 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         f"{has}{most}, for {cores} cores, which run for {duration(each_ms)} each on average: scheduling and "
         f"starting them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
         f"{f'; most of that is for {place}' if place else ''}",
-        FEWER_OF_SHUFFLE if 2 * tiny.of_shuffles_ms >= tiny.lost_ms else FEWER_OF_SOURCE,
+        fewer_tasks(2 * tiny.of_shuffles_ms >= tiny.lost_ms, 2 * tiny.of_arrow_ms >= tiny.lost_ms),
         evidence={
             "numTasks": tiny.tasks,
             "stages": tiny.stages,

@@ -62,6 +62,12 @@ _GROWN = (
     "has made: the driver plans all of it anew each time, and the tasks compute it anew. In each pass, "
     "persist(), localCheckpoint() or checkpoint() what the next one uses, or write it to a table and read it."
 )
+_OF_LOCAL_ROWS = (
+    "A plan has {rows:,} rows in itself, as createDataFrame() makes them of a pandas DataFrame or an Arrow "
+    "table that is smaller than spark.sql.execution.arrow.localRelationThreshold (48 MB by default): the "
+    "driver copies them each time it plans a query of them. Write them to files once and read those; or let "
+    "tasks have them, with a smaller threshold and a larger spark.sql.execution.arrow.maxRecordsPerBatch."
+)
 GROWN = "driverAlone.grown"
 """The evidence of how many nodes the last plan has of a loop in which they grow, where that is most of it."""
 LOOPED = "driverAlone.looped"
@@ -79,6 +85,8 @@ class Looped:
         projections: how many one had, one after the other, if nothing but a loop makes so many; else 0.
         grown: the nodes of the first and the last plan of a loop in which they grow, and how long the driver
             worked on these, in ms.
+        local: the most rows that a plan has in itself, and how long the driver worked on such plans, in ms.
+            They are of no loop, but each query of them costs as much.
     """
 
     any_planned: bool = False
@@ -86,6 +94,7 @@ class Looped:
     computed: bool = False
     projections: int = 0
     grown: tuple[int, int, int] = (0, 0, 0)
+    local: tuple[int, int] = (0, 0)
 
 
 def driver_issue(
@@ -132,6 +141,8 @@ def driver_issue(
         if not in_program and 2 * grown_ms >= alone_ms:
             advice = f"{_GROWN.format(first=first_nodes, last=last_nodes)} {_IN_SPARK}"
             evidence[GROWN] = last_nodes
+        elif not in_program and 2 * looped.local[1] >= alone_ms:
+            advice = _OF_LOCAL_ROWS.format(rows=looped.local[0])
         if longest[0].startswith(AT_START):
             evidence |= {START_MS: first.time_ms + usual_start_ms, USUAL_START_MS: usual_start_ms}
         elif first.mostly_after:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import OUTGROWN, Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.local_rows import with_local_rows
 from spark_events.diagnosis.rdds.one_by_one import is_fetch
 from spark_events.diagnosis.repeated_work.growing_plans import GrowingPlans
 from spark_events.diagnosis.repeated_work.projections import longest_chain
@@ -133,6 +134,7 @@ class DriverTime:
         if self._looped.many_columns and not self._looped.computed:
             self._looped.computed = computes_many_columns(execution)
         self._looped.projections = max(self._looped.projections, longest_chain(execution))
+        self._looped.local = with_local_rows(self._looped.local, execution)
         if written := execution.written():
             write = f"the write into {written[0]}"
             self._last_place = self._last_place or write

@@ -37,7 +37,7 @@ from spark_events.listeners.run import Run
 
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
 """What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
-_ALL_PAIRS = "CartesianRDD"
+_ALL_PAIRS, _OF_ARROW = "CartesianRDD", "arrow"
 _BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _IN_PYTHON = ".py:"
 """What the name of a stage has in it whose place is in a program in Python."""
@@ -186,9 +186,10 @@ class StageFindings:
             writes_files=writes_files(info),
             rows_from=self._rows_from(stage, info) if stage.python.in_rdd else "",
             arrow_rows=stage.job.arrow_rows if stage.job else None,
-            of_frame=any(rdd.get("Name") == _OF_FRAME for rdd in info.get("RDD Info") or ()),
+            of_frame=_reads(_OF_FRAME, info),
             of_objects=stage.python.in_rdd and unpacks_objects(info),
-            pairs_all=any(rdd.get("Name") == _ALL_PAIRS for rdd in info.get("RDD Info") or ()),
+            of_arrow=_reads(_OF_ARROW, info),
+            pairs_all=_reads(_ALL_PAIRS, info),
             hands_out=stage.name.startswith(_HANDS_OUT),
             packed=packed_rdd(info),
             keeps_state=_keeps_state(info),
@@ -204,7 +205,8 @@ class StageFindings:
         """Return the tasks of a stage that has far too many; those that keep state are told with it."""
         if _keeps_state(info):
             return None
-        return tiny_tasks(EndedStage(self._application.cores, measured), self._thresholds)
+        stage = EndedStage(self._application.cores, measured, of_arrow=_reads(_OF_ARROW, info))
+        return tiny_tasks(stage, self._thresholds)
 
     def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
         """Return an issue of late, few or repeated tasks without the time in which cores had other work."""
@@ -255,6 +257,11 @@ class StageFindings:
             return 0 if reads_footers(info) else None
         alone_ms = max(0, read.wall_ms - self._other_work.beside_ms(key, *span))
         return self._application.rdds.reads_schema(read._replace(wall_ms=alone_ms), executed.ended_ms)
+
+
+def _reads(name: str, info: Mapping[str, Any]) -> bool:
+    """Return whether a stage has an RDD of a name."""
+    return any(rdd.get("Name") == name for rdd in info.get("RDD Info") or ())
 
 
 def _keeps_state(info: Mapping[str, Any]) -> bool:
