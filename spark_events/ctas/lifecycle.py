@@ -9,7 +9,7 @@ from spark_events.ctas.checks import Check, run_checks
 from spark_events.ctas.errors import CtasError, NotAtomicError
 from spark_events.ctas.execution import StatementExecution, was_cancelled
 from spark_events.ctas.streams import BoundedStream
-from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.journaled_table import JournaledTable, first_line
 from spark_events.ctas.transactions.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 from spark_events.runtime.foreign_errors import with_type
@@ -130,6 +130,8 @@ class Lifecycle:
         return written, bool(self._table_hook.committed)
 
     def _roll_back(self, error: BaseException) -> None:
+        from py4j.protocol import Py4JJavaError
+
         is_cancelled = was_cancelled(error)
         try:
             self._execution.await_tasks()
@@ -137,6 +139,13 @@ class Lifecycle:
             for hook in (self._table_hook, *self._hooks):
                 try:
                     hook.on_canceled(self._job_id) if is_cancelled else hook.on_failed(self._job_id, error)
+                except Py4JJavaError as reason:
+                    logger.error(
+                        "%s: the end of the statement could not be recorded: %s; the next statement, or "
+                        "spark-events ctas recover, ends its transaction",
+                        self._table.transaction.path,
+                        first_line(reason),
+                    )
                 except Exception:
                     logger.exception("%s raised while a statement was ending", type(hook).__name__)
 

@@ -30,7 +30,10 @@ _USE_CPU, _NEXT_TO_NOTHING = (SHUFFLE_WRITE, PYTHON, REPEATED), 0.01
 _NEARLY_ALL = 0.99
 _THAT_TIME = "the time in which they read, compute and write"
 LEAST = key_of(Thresholds, "min_time_ms")
-_SMALL_ONES = f"Issues that cost less than {LEAST} (30 s by default) are not stored."
+_SMALL_ONES = (
+    f"Issues that cost less than {LEAST} (30 s by default), and those of idle cores and loops of small jobs "
+    f"below {key_of(Thresholds, 'idle_time_ms')} (2 min), are not stored."
+)
 _WHERE_TIME_IS = (
     "Where the time went is in Spark's event log (spark.eventLog.enabled), which why reads, or in stored "
     f"spans ({SPANS.prefix}file.{FACTORY.name}=file_log)."
@@ -236,7 +239,7 @@ def explain(
         ended,
         [issue for issue in issues_found if issue.is_worth(worth_ms)],
         parts=booked.time_ms,
-        core_ms=booked.core_ms,
+        core_ms=booked.core_ms if any(booked.core_ms.values()) else None,
         heap_byte_s=heap.booked(timeline.ended_ms),
         critical_path_ms=critical_path_ms(timeline.run) if timeline.run else None,
         estimates=estimates(timeline.run) if timeline.run else [],

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from spark_events.ctas.transactions.journaled_table import first_line
 from spark_events.ctas.transactions.recovery import (
     CatalogStatus,
     OwnerStatus,
@@ -149,3 +150,32 @@ def test_other_decisions_need_no_catalog(action: RecoveryAction) -> None:
 )
 def test_what_people_are_told(transaction: Transaction, owner: OwnerStatus, note: str) -> None:
     assert note_on(transaction, owner) == note
+
+
+def test_when_it_entered_its_state() -> None:
+    """What is done for a table that is committed, such as to remove the one before it, does not commit it anew."""
+    committed = LEFT.advanced(State.COMMITTED, collect_after_ms=7)
+    assert committed.at_ms > LEFT.at_ms
+    collected = replace(committed, at_ms=5).advanced(State.COMMITTED, collect_after_ms=0)
+    assert (collected.at_ms, collected.number) == (5, committed.number + 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            RuntimeError(
+                "An error occurred while calling o129.put.\n: java.io.IOException: No space left\n\tat x"
+            ),
+            "java.io.IOException: No space left",
+        ),
+        (
+            RuntimeError("An error occurred while calling o129.put."),
+            "An error occurred while calling o129.put.",
+        ),
+        (RuntimeError("no\nyes"), "no"),
+        (RuntimeError(), "RuntimeError"),
+    ],
+)
+def test_the_line_that_says_why(error: Exception, line: str) -> None:
+    assert first_line(error) == line

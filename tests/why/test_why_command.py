@@ -475,13 +475,21 @@ def test_an_application_without_an_issue(folder: Path) -> None:
     assert "are not stored" not in of_log.stdout
 
 
+def test_core_time_that_is_not_known(event_logs: Path, tmp_path: Path) -> None:
+    """A log of Spark 1 may have no executors: that is not no core time."""
+    done = why(tmp_path, str(event_logs / "local-1422981780767"), "--json", "why.json")
+    assert "reading, computing and writing" in done.stdout
+    assert "core time" not in done.stdout
+    assert '"core_ms": null' in (tmp_path / "why.json").read_text()
+
+
 def test_what_stored_events_do_not_say_is_told_once(tmp_path: Path) -> None:
     stories = [Story(name, name).application(0, "RUNNING") for name in ("nightly", "weekly")]
     write(tmp_path / "events", *stories)
     done = why(tmp_path, "events", "--html", "page.html")
 
     for said in (" ".join(done.stdout.split()), (tmp_path / "page.html").read_text()):
-        assert said.count("spark.events.issue.min-duration (30 s by default) are not stored.") == 1
+        assert said.count("spark.events.issue.min-duration (30 s by default), and those of idle cores") == 1
         assert said.count("log (spark.eventLog.enabled), which why reads, or in stored spans") == 1
         assert said.count("spark.traces.reporter.file.factory.class=file_log") == 1
 

@@ -266,5 +266,7 @@ def _exists_already(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """Return the first line of an error's message; of what py4j passes on, that of Java's error."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    is_passed_on = len(lines) > 1 and lines[0].startswith("An error occurred while calling ")
+    return lines[1].removeprefix(": ") if is_passed_on else lines[0]

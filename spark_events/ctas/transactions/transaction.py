@@ -147,8 +147,9 @@ class Transaction:
         return f"ctas_old_{self.txid[-8:]}_{self.path.name[:_MOST_OF_NAME]}"
 
     def advanced(self, state: State, **changes: Any) -> Transaction:
-        """Return the next entry."""
-        return replace(self, state=state, number=self.number + 1, at_ms=now_ms(), **changes)
+        """Return the next entry, which may be of the same state."""
+        at_ms = self.at_ms if state is self.state else now_ms()
+        return replace(self, state=state, number=self.number + 1, at_ms=at_ms, **changes)
 
     def masked(self, secret: re.Pattern[str]) -> Transaction:
         """Return a version that may be shown, without the values of options whose keys indicate secrets."""
