@@ -78,9 +78,9 @@ class ScopeGroup(MetricGroup):
         self._logical = logical
         self._components = components
         # Nobody changes these: of thousands of groups, most have the same as their parents.
-        self._variables = variables
+        self._variables = variables if isinstance(variables, ReadOnly) else ReadOnly(variables)
         self._instance = instance
-        self._all_variables: Mapping[str, str] | None = None if instance else variables
+        self._all_variables: Mapping[str, str] | None = None if instance else self._variables
         self._children = _NO_CHILDREN
         self._metrics = _NO_METRICS
         self._clashed = _NO_NAMES
@@ -132,7 +132,7 @@ class ScopeGroup(MetricGroup):
             self._sink,
             (*self._logical, name) if name else self._logical,
             (*self._components, *components),
-            {**self._variables, **variables} if variables else self._variables,
+            ReadOnly({**self._variables, **variables}) if variables else self._variables,
             {**self._instance, **instance} if instance else self._instance,
             self._lock,
         )

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from spark_events.api import Counter, Histogram, HistogramSnapshot, Meter, Metric, MetricGroup, MetricType
+from spark_events.api.toolkit.read_only import ReadOnly
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ReporterGroupView
 
@@ -138,7 +139,7 @@ class SeriesLimit:
         self._most = most
         self._most_of_metric = most_of_metric
         self._tell = tell
-        self._overflow_variables = {**(variables or {}), **OVERFLOW}
+        self._overflow_variables = ReadOnly({**(variables or {}), **OVERFLOW})
         self._count_of: dict[tuple[tuple[str, ...], str], int] = {}
         self._overflows: dict[tuple[tuple[str, ...], str], _Sum[Any] | None] = {}
         self._shown: list[tuple[Metric, str, MetricGroup]] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.api import Event, PartlyRefused, RetryLater, SpanBuilder
+from spark_events.api import ApplicationInfo, Event, PartlyRefused, RetryLater, SpanBuilder
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.setup import read_all_setups
 from spark_events.runtime.workers.worker import Worker
@@ -20,6 +20,7 @@ def reported(factory: str, mode: str, count: int = 5) -> Worker:
     """Let a reporter of events report so many, and end; return its worker."""
     prefix = "spark.events.reporter.odd."
     conf = {f"{prefix}factory.class": f"tests.support.odd_senders:{factory}", f"{prefix}mode": mode}
+    conf[f"{prefix}filter.excludes"] = "*:RecordsDroppedEvent"  # told where it was lost, it would be one more
     setups, errors = read_all_setups(conf)
     assert not errors, errors
     Sending.instances.clear()
@@ -94,6 +95,17 @@ def test_an_answer_without_a_number(wrong: Any) -> None:
             RetryLater("x", after_ms=wrong)
 
 
+def test_variables_cannot_be_changed() -> None:
+    """Those of a group are those of all that is reported there from then on."""
+    made = Registry((), application=ApplicationInfo("nightly", "app-1"), variables={"app_name": "nightly"})
+    of_query = made.root.child("query", (), {"query_name": "orders"})
+    for group in (made.root, of_query, of_query.child("batch")):
+        for variables in (group.variables, group.all_variables):
+            with pytest.raises(TypeError, match="change dict"):
+                variables["app_name"] = "another"  # type: ignore[index]
+    made.close(1_000)
+
+
 def test_what_is_reported_cannot_be_changed() -> None:
     """All reporters are given the same; copies are the reporter's own."""
     event = Event.builder("test", "MyEvent").set_attribute("n", 1).build({})
@@ -108,3 +120,24 @@ def test_what_is_reported_cannot_be_changed() -> None:
             own["n"] = 2
             assert type(own) is dict
         assert given == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("text-bound", "OddBound.max_request_records: '5' is no whole number from 1 on"),
+        ("text-context", "OddContext.context: 'all' is not of bytes"),
+    ],
+)
+def test_senders_that_say_odd_things_of_themselves(
+    mode: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are not used, and what is given to them is counted."""
+    worker = reported("SendingFactory", mode)
+    assert said in caplog.text
+    assert worker.stats.dropped_by_cause["not_open"].count == 5
+
+
+def test_an_error_in_close_is_no_item(caplog: pytest.LogCaptureFixture) -> None:
+    assert balance(reported("FlushingFactory", "close")) == ALL
+    assert "raised in close: ValueError" in caplog.text

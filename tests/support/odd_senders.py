@@ -67,19 +67,35 @@ class Sending(SendingReporter, EventReporter):
         self.sent += records
 
 
+class OddBound(Sending):
+    """Has a bound that is no number."""
+
+    max_request_records = "5"  # type: ignore[assignment]
+
+
+class OddContext(Sending):
+    """Has a context that is not of bytes."""
+
+    context = "all"  # type: ignore[assignment]
+
+
 class SendingFactory(EventReporterFactory):
     """Makes it."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
-        return Sending(config.get(MODE))
+        mode = config.get(MODE)
+        return {"text-bound": OddBound, "text-context": OddContext}.get(mode, Sending)(mode)
 
 
 class Flushing(EventReporter):
     """Answers its first flush as its mode says."""
 
     def __init__(self, mode: str) -> None:
-        later = RetryLater("busy", after_ms="1") if mode == "text-pause" else MuteLater("")  # type: ignore[arg-type]
-        self._answers = [later]
+        self._mode = mode
+        self._answers = {
+            "text-pause": [RetryLater("busy", after_ms="1")],  # type: ignore[arg-type]
+            "mute-pause": [MuteLater("")],
+        }.get(mode, [])
 
     def notify_of_added_event(self, event: Event) -> None:
         pass
@@ -87,6 +103,10 @@ class Flushing(EventReporter):
     def flush(self) -> None:
         if self._answers:
             raise self._answers.pop()
+
+    def close(self) -> None:
+        if self._mode == "close":
+            raise ValueError("no end")
 
 
 class FlushingFactory(EventReporterFactory):

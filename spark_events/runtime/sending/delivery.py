@@ -6,7 +6,7 @@ import errno
 from collections import Counter
 from collections.abc import Callable, Generator
 
-from spark_events.api import SendingReporter
+from spark_events.api import ConfigError, SendingReporter
 from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.api.toolkit.formatting import counted
 from spark_events.runtime.journal import Claim, DeliveryJournal, claim
@@ -21,6 +21,17 @@ from spark_events.runtime.workers.turns import Threads
 
 _DEAD_LETTERS = "refused.jsonl"
 _DEAD_LETTERS_SHARE = 8
+
+
+def _check(reporter: SendingReporter) -> None:
+    """Raise a ConfigError if a reporter does not say what it has to say of its requests."""
+    name = type(reporter).__qualname__
+    for bound in ("max_request_records", "max_request_bytes"):
+        value: object = getattr(reporter, bound)
+        if not isinstance(value, int) or value < 1:
+            raise ConfigError(f"{name}.{bound}: {value!r} is no whole number from 1 on")
+    if not isinstance(reporter.context, bytes):
+        raise ConfigError(f"{name}.context: {reporter.context!r} is not of bytes")
 
 
 class Delivery:
@@ -41,6 +52,7 @@ class Delivery:
         threads: Threads,
         on_end: Callable[[], None],
     ) -> None:
+        _check(reporter)
         self._title = account.title
         self._stats = account.stats
         self._setup = setup

@@ -187,7 +187,7 @@ class Worker:
             try:
                 reporter.close()
             except BaseException as error:
-                self._account.count_raised("close", error)
+                self._account.count_raised("close", error, 0)
 
     def _open(self) -> Reporter | None:
         """Create and open the reporter; if that fails, set ``error`` to the reason."""
