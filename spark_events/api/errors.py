@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -107,9 +106,8 @@ class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIter
         self, reason: str, after_ms: int | None = None, *, tries: int | None = None, smaller: bool = False
     ) -> None:
         super().__init__(reason)
-        unlimited = isinstance(after_ms, float) and not math.isfinite(after_ms)
-        self.after_ms = None if after_ms is None or unlimited else _number("RetryLater.after_ms", after_ms)
-        self.tries = None if tries is None else _number("RetryLater.tries", tries)
+        self.after_ms = after_ms
+        self.tries = tries
         self.smaller = smaller
 
 
@@ -138,12 +136,4 @@ class PartlyRefused(SparkEventsError):  # noqa: N818 - an answer, and no fault o
 
     def __init__(self, count: int, reason: str) -> None:
         super().__init__(reason)
-        self.count = _number("PartlyRefused.count", count)
-
-
-def _number(what: str, value: object) -> int:
-    """Return a number that a destination may have answered as a text, as in a header of HTTP."""
-    try:
-        return int(value)  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{what}: {value!r} is no whole number") from None
+        self.count = count

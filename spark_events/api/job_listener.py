@@ -182,8 +182,9 @@ class JobStatusChangedListenerFactory(ReporterFactory):
         """Create a listener together with its executor. The runtime calls this."""
         executor = DaemonExecutor(_IO_THREADS, "spark-events-io")
         listener = self.create_listener(JobListenerContext(config, executor))
-        if isinstance(listener, SendingReporter):
-            return listener
+        wrong: object = listener
+        if isinstance(listener, SendingReporter) or not isinstance(wrong, JobStatusChangedListener):
+            return listener  # the runtime says what is wrong with it
         return _WithExecutor(listener, executor)
 
 

@@ -251,6 +251,12 @@ def _parse_local_path(text: str) -> Path:
     return Path(unquote(url.path))
 
 
+def _parse_address(text: str) -> str:
+    if not text:  # for the system, it would be all addresses
+        raise ValueError
+    return text
+
+
 STRING: OptionType[str] = OptionType("string", "a string", str)
 BOOL = OptionType("bool", "true or false", _parse_bool)
 INT = OptionType("int", "a whole number", _parse_int)
@@ -264,6 +270,7 @@ MAP_OF_PAIRS = OptionType(
     "map", "a map such as key=value;key=value", lambda text: _parse_map(text.replace(";", ","))
 )
 PORTS = OptionType("ports", "a port from 0 to 65535 or a range such as 9249-9260", _parse_ports)
+ADDRESS = OptionType("string", "an address, such as 127.0.0.1; 0.0.0.0 stands for all", _parse_address)
 LOCAL_PATH = OptionType(
     "local path", "a local folder such as file:///var/log/spark-reports", _parse_local_path
 )

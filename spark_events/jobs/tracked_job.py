@@ -21,6 +21,7 @@ from spark_events.api import (
     LineageGraph,
 )
 from spark_events.api.job_listener import QUERY
+from spark_events.api.toolkit.read_only import ReadOnly
 from spark_events.jobs.query_progress import QueryProgress
 from spark_events.lineage.edges import GivenEdges
 
@@ -88,10 +89,9 @@ class TrackedJob:
     def report(self, progress: QueryProgress, time_ms: int) -> None:
         """Send how far it has come."""
         reads, written, made = progress.take(self.graph.sources, time_ms)
+        fields = self._fields(time_ms)
         self._send(
-            JobProgressEvent(
-                **self._fields(time_ms), batch=progress.batch, read=reads, written=written, made=made
-            )
+            JobProgressEvent(**fields, batch=progress.batch, read=reads, written=ReadOnly(written), made=made)
         )
 
     def change_status(
@@ -111,7 +111,7 @@ class TrackedJob:
             old_status=self.status,
             new_status=new,
             exception=failure,
-            written=written or {},
+            written=ReadOnly(written or {}),
             read=read,
             made=made,
         )

@@ -173,7 +173,10 @@ def create_reporter(kind: Kind, factory: ReporterFactory, config: ReporterConfig
     """
     reporter = factory.create(config)
     if not isinstance(reporter, kind.reporter):
-        raise ConfigError(f"its factory created {type(reporter).__name__}; expected {kind.reporter.__name__}")
+        made_by = f"{type(factory).__module__}:{type(factory).__qualname__}"
+        raise ConfigError(
+            f"its factory {made_by} created {type(reporter).__name__}; expected {kind.reporter.__name__}"
+        )
     return reporter
 
 

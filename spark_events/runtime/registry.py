@@ -16,7 +16,7 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
-from spark_events.runtime.foreign_errors import text_of
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.plugins import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.redaction import Redactor
@@ -106,7 +106,7 @@ class Registry:
             if not worker.wait_opened(max(0.0, deadline - time.monotonic())):
                 problems.append(f"{worker.title} did not open within {timeout_ms} ms")
             elif worker.error is not None:
-                problems.append(f"{worker.title}: {text_of(worker.error)}")
+                problems.append(f"{worker.title}: {describe(worker.error)}")
         return problems
 
     def await_journals(self, timeout_ms: int) -> None:

@@ -77,7 +77,7 @@ def test_a_script_that_is_not_on_the_path() -> None:
         ("Exits", "spark.events.reporter.odd: SystemExit: 5"),
         (
             "WrongKind",
-            "spark.events.reporter.odd: its factory created CollectingSpans; expected EventReporter",
+            "spark.events.reporter.odd: its factory tests.support.plugins:WrongKind created CollectingSpans; expected EventReporter",
         ),
     ],
 )

@@ -302,6 +302,29 @@ def test_rows_that_plans_have_in_themselves(rows: int, is_named: bool) -> None:
     assert ("fewer and larger files" in advice) is not is_named
 
 
+def test_a_loop_of_executions_of_several_stages() -> None:
+    """The half second of the program is that before an execution, and not that before each of its stages."""
+    time = driver(idle_time_ms=30 * S)
+    for number in range(40):
+        begun_ms = number * 3 * S + 2 * S
+        time.executions(1, begun_ms)
+        for stage in range(2):
+            ran(
+                time,
+                begun_ms + stage * 500,
+                begun_ms + stage * 500 + 400,
+                "collect at loop.py:3",
+                job=f"{number}",
+            )
+        time.executions(-1, begun_ms + S)
+    issues = told(time, 120 * S)
+    assert (
+        "40 small jobs of collect at loop.py:3 run one after the other, 58.9 s in all"
+        in issues["loop-of-small-jobs"].sentence
+    )
+    assert "58.5 s in 39 pauses before collect at loop.py:3" in issues["idle-cores"].sentence
+
+
 def test_a_loop_that_reads_schemas() -> None:
     """Of files, each with a job of its own."""
     time = driver(idle_time_ms=MIN)

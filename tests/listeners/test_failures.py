@@ -479,10 +479,15 @@ def test_labels_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_unknown_enricher() -> None:
     """The error names those that there are."""
-    _, errors = load_enrichers(["typ", "tests.support.plugins:Collecting"])
+    listed = ["typ", "tests.support.plugins:Collecting", "tests.support.plugins:ExitingEnricher"]
+    _, errors = load_enrichers(listed)
 
     assert "'typ' is not valid; expected one of type, or module:Class" in str(errors[0])
     assert "is not a subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])
+    assert (
+        "spark.events.failure.enrichers: 'tests.support.plugins:ExitingEnricher' raised SystemExit: 2"
+        in str(errors[2])
+    )
 
 
 def test_enrichers_are_asked_while_python_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import Event
+from spark_events.diagnosis.earlier_runs.run_folder import RunFolder
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, seen
 from tests.support.waiting import wait_until
@@ -50,6 +51,26 @@ def past(tmp_path: Path) -> Path:
     for night in range(6):
         assert issues(run(night), tmp_path) == []
     return tmp_path
+
+
+def test_a_folder_whose_errors_are_of_any_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As those of S3 without credentials: the comparison is left out, and nothing else."""
+
+    class NoCredentialsError(Exception):
+        pass
+
+    def refuse(self: RunFolder, *_: Any) -> None:
+        raise NoCredentialsError("unable to locate credentials")
+
+    monkeypatch.setattr(RunFolder, "read", refuse)
+    monkeypatch.setattr(RunFolder, "write", refuse)
+    assert issues(run(0), tmp_path) == []
+    why = "NoCredentialsError: unable to locate credentials"
+    assert f"spark.events.issue.regression.dir: this run is compared with none: {why}" in caplog.text
+    assert f"so later runs are not compared with it: {why}" in caplog.text
+    assert "skipped" not in caplog.text
 
 
 def test_a_slow_execution(past: Path) -> None:

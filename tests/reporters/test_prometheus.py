@@ -18,6 +18,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 from spark_events_prometheus import naming
 from spark_events_prometheus.factory import PrometheusReporterFactory
+from spark_events_prometheus.options import BIND_ADDRESS
 from spark_events_prometheus.reporter import PrometheusReporter, SeriesReporter
 
 from spark_events.api import ConfigError, Counter, Gauge, Histogram, Meter, Metric, ReporterConfig
@@ -207,6 +208,13 @@ def test_closing_frees_the_port() -> None:
         assert scrape(reporter)
         reporter.close()
         reporter.close()
+
+
+def test_no_address_is_not_all_of_them() -> None:
+    """A template may leave it empty."""
+    config = ReporterConfig(PREFIX, {"bind.address": ""})
+    with pytest.raises(ConfigError, match=r"bind.address: '' is not valid; expected an address"):
+        config.get(BIND_ADDRESS)
 
 
 @pytest.mark.parametrize("address", ["::1", "::", "localhost"])

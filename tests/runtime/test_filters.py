@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.runtime.filters import Filter, parse_patterns
+from spark_events.runtime.filters import Filter, glob, parse_patterns
 
 
 def passes(includes: str, excludes: str, scope: str, name: str, metric_type: str = "") -> bool:
@@ -62,3 +62,12 @@ def test_what_is_known_of_names_is_bounded() -> None:
         assert chosen.passes(("spark", "task"), f"row {number}")
     assert len(chosen._seen) <= 4_096
     assert not chosen.passes(("spark", "task"), "other")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("stars", ["*" * 40, "*a" * 40, "*?[" * 40])
+def test_a_pattern_never_runs_away(stars: str) -> None:
+    """Whoever reports waits for it."""
+    assert glob(f"{stars}x").fullmatch("a" * 2_000) is None
+    assert glob("never", f"{stars}*").fullmatch(stars.replace("*", "aa")) is not None
+    assert (glob("a?[b]").fullmatch("a?[b]") is not None, glob("a?[b]").fullmatch("abb")) == (True, None)

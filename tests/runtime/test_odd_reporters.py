@@ -12,8 +12,9 @@ import pytest
 from spark_events.api import ApplicationInfo, Event, PartlyRefused, RetryLater, SpanBuilder
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.setup import read_all_setups
+from spark_events.runtime.workers.answers import pause_ms_of, reason_of, refused_of, tries_of
 from spark_events.runtime.workers.worker import Worker
-from tests.support.odd_senders import Sending
+from tests.support.odd_senders import BareLater, BarePartly, Sending
 
 
 def reported(factory: str, mode: str, count: int = 5) -> Worker:
@@ -52,10 +53,12 @@ ALL = (5, 0, 0, 0)
         ("text-pause", ALL, 5),
         ("endless-pause", ALL, 5),
         ("mute-pause", ALL, 5),
-        ("text-count", (3, 0, 2, 0), 0),
         ("no-record", (4, 1, 0, 0), 4),
         ("mute-refusal", (0, 0, 5, 0), 0),
         ("no-number", (0, 0, 5, 0), 0),
+        ("bare-pause", ALL, 5),
+        ("bare-count", (0, 0, 5, 0), 0),
+        ("long-reason", ALL, 5),
     ],
 )
 def test_senders(mode: str, counts: tuple[int, ...], posts: int, caplog: pytest.LogCaptureFixture) -> None:
@@ -68,10 +71,18 @@ def test_senders(mode: str, counts: tuple[int, ...], posts: int, caplog: pytest.
     assert len(caplog.text) < 20_000
 
 
-@pytest.mark.parametrize("mode", ["text-pause", "mute-pause"])
+def test_a_count_in_a_text() -> None:
+    """The first request may have been of one record alone."""
+    done, failed, refused, closed = balance(reported("SendingFactory", "text-count"))
+    assert (done + refused, failed, closed) == (5, 0, 0)
+    assert 1 <= refused <= 2
+
+
+@pytest.mark.parametrize("mode", ["text-pause", "mute-pause", "bare-pause", "long-reason"])
 def test_flushes(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     assert balance(reported("FlushingFactory", mode)) == ALL
     assert "failed unexpectedly" not in caplog.text
+    assert len(caplog.text) < 20_000
 
 
 def test_a_bug_of_ours_loses_nothing_unsaid(
@@ -86,13 +97,23 @@ def test_a_bug_of_ours_loses_nothing_unsaid(
     assert "event reporter 'odd' failed unexpectedly, is over, and lost" in caplog.text
 
 
-@pytest.mark.parametrize("wrong", [None, "soon", object()])
+@pytest.mark.parametrize("wrong", [None, "soon", object(), float("nan"), float("inf"), "", b"x"])
 def test_an_answer_without_a_number(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"PartlyRefused.count: .* is no whole number"):
-        PartlyRefused(wrong, "x")
-    if wrong is not None:
-        with pytest.raises(TypeError, match=r"RetryLater.after_ms: .* is no whole number"):
-            RetryLater("x", after_ms=wrong)
+    assert pause_ms_of(RetryLater("x", after_ms=wrong)) is None
+    assert refused_of(PartlyRefused(wrong, "x"), 7) == 7
+
+
+@pytest.mark.parametrize(("count", "refused"), [("3", 3), (-5, 0), (10**400, 7), (2.9, 2), (0, 0)])
+def test_how_many_are_refused(count: Any, refused: int) -> None:
+    assert refused_of(PartlyRefused(count, "x"), 7) == refused
+
+
+def test_answers_of_other_classes() -> None:
+    """They may do without ours."""
+    assert (pause_ms_of(BareLater()), tries_of(BareLater())) == (None, None)
+    assert refused_of(BarePartly(), 7) == 7
+    assert pause_ms_of(RetryLater("x", after_ms=10**400)) == 2**31
+    assert len(reason_of(RetryLater("x" * 5_000_000))) == 1_000
 
 
 def test_variables_cannot_be_changed() -> None:

@@ -331,7 +331,10 @@ def test_wrong_kind_of_reporter(caplog: pytest.LogCaptureFixture) -> None:
     made.wait_opened(5_000)
     made.close(1_000)
 
-    assert "its factory created CollectingSpans; expected EventReporter" in caplog.text
+    assert (
+        "its factory tests.support.plugins:WrongKind created CollectingSpans; expected EventReporter"
+        in caplog.text
+    )
     assert "raised in close" not in caplog.text
 
 

@@ -35,6 +35,20 @@ class MuteRefusal(Refused):
         raise RuntimeError("no words")
 
 
+class BareLater(RetryLater):
+    """Has nothing of what it should have."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class BarePartly(PartlyRefused):
+    """Has nothing of what it should have."""
+
+    def __init__(self) -> None:
+        pass
+
+
 class Sending(SendingReporter, EventReporter):
     """Keeps what it has sent, and answers as its mode says, once or for good."""
 
@@ -46,6 +60,9 @@ class Sending(SendingReporter, EventReporter):
             "text-pause": [RetryLater("busy", after_ms="1")],  # type: ignore[arg-type]
             "endless-pause": [RetryLater("busy", after_ms=float("inf"))],  # type: ignore[arg-type]
             "mute-pause": [MuteLater("")],
+            "bare-pause": [BareLater()],
+            "bare-count": [BarePartly()],
+            "long-reason": [RetryLater("x" * 5_000_000)],
             "text-count": [PartlyRefused("2", "two are wrong")],  # type: ignore[arg-type]
             "mute-refusal": [MuteRefusal("") for _ in range(9)],
         }.get(mode, [])
@@ -95,6 +112,8 @@ class Flushing(EventReporter):
         self._answers = {
             "text-pause": [RetryLater("busy", after_ms="1")],  # type: ignore[arg-type]
             "mute-pause": [MuteLater("")],
+            "bare-pause": [BareLater()],
+            "long-reason": [RetryLater("x" * 5_000_000)],
         }.get(mode, [])
 
     def notify_of_added_event(self, event: Event) -> None:

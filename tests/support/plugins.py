@@ -272,6 +272,13 @@ class OddLabelsEnricher(FailureEnricher):
         return {**few, "n" * 9_999: "x", **{f"label {number}": "x" for number in range(1_000)}}
 
 
+class ExitingEnricher(OddLabelsEnricher):
+    """Is of a module that is a program."""
+
+    def __init__(self) -> None:
+        sys.exit(2)
+
+
 class SlowLabelEnricher(FailureEnricher):
     """Adds a label that takes long to become text."""
 

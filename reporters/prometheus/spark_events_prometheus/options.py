@@ -14,7 +14,7 @@ PORT = Option(
     range(9249, 9261),
     "port, or a range from which the first free one is used; 9249-9260 by default",
 )
-BIND_ADDRESS = Option("bind.address", types.STRING, "127.0.0.1", "address to listen on; 0.0.0.0 for all")
+BIND_ADDRESS = Option("bind.address", types.ADDRESS, "127.0.0.1", "address to listen on; 0.0.0.0 for all")
 TLS_CERTIFICATE = Option.optional(
     "tls.certificate", types.LOCAL_PATH, "PEM file of the server's certificate; TLS is off without it"
 )

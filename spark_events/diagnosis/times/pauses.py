@@ -43,6 +43,8 @@ class Pauses:
         number: how often.
         within_ms: how much of it belonged to SQL executions.
         longest_ms: how long the longest was.
+        program_ms: how much of it was between SQL executions, and longer than it takes to make the next one.
+        programs: how often there was any of that.
         usual_ms: how much of it was no more than Spark takes between any two stages.
         after: the place of the last stage before that; empty if unknown.
     """
@@ -53,6 +55,8 @@ class Pauses:
     longest_ms: int = 0
     usual_ms: int = 0
     after: str = ""
+    program_ms: int = 0
+    programs: int = 0
 
     @property
     def mostly_after(self) -> str:
@@ -65,6 +69,9 @@ class Pauses:
         self.number += 1
         self.time_ms += pause.time_ms
         self.within_ms += pause.within_ms
+        own_ms = max(0, pause.time_ms - pause.within_ms - _BETWEEN_MS)
+        self.program_ms += own_ms
+        self.programs += own_ms > 0
         self.usual_ms += min(pause.usual_ms, pause.time_ms)
         if pause.time_ms > self.longest_ms:
             self.longest_ms, self.after = pause.time_ms, pause.after
@@ -74,16 +81,18 @@ class Pauses:
         self.number += others.number
         self.time_ms += others.time_ms
         self.within_ms += others.within_ms
+        self.program_ms += others.program_ms
+        self.programs += others.programs
         self.usual_ms += others.usual_ms
         if others.longest_ms > self.longest_ms:
             self.longest_ms, self.after = others.longest_ms, others.after
 
     def of_loop(self) -> tuple[Pauses, Pauses]:
         """Return what of them a loop of SQL executions costs, and what the program does between these."""
-        outside_ms = self.time_ms - self.within_ms
-        program_ms = max(0, outside_ms - _BETWEEN_MS * self.number)
-        of_loop = replace(self, time_ms=self.time_ms - program_ms)
-        return of_loop, Pauses(self.number, program_ms, 0, min(self.longest_ms, program_ms), 0, self.after)
+        own_ms = self.program_ms
+        of_loop = replace(self, time_ms=self.time_ms - own_ms, program_ms=0, programs=0)
+        longest_ms = min(self.longest_ms, own_ms)
+        return of_loop, Pauses(self.programs, own_ms, 0, longest_ms, 0, self.after, own_ms, self.programs)
 
     def take(self, told_ms: int) -> int:
         """Take off what another issue tells, that of SQL executions first; returns how much it was, in ms."""

@@ -136,8 +136,7 @@ class ProgramLoops:
         loops: dict[str, tuple[Pauses, Jobs]] = {}
         for place, jobs in self._jobs.items():
             pauses = before.get(place, Pauses())
-            # A reader lists files before its job; what else comes before jobs is the program's own work.
-            of_loop = pauses if place.split(" ")[0] in READERS else pauses.of_loop()[0]
+            of_loop, _ = pauses.of_loop()
             if is_loop(of_loop, jobs, _MAY_BE_LOOP):
                 loops[place] = of_loop, jobs
         return loops

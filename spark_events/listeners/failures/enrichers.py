@@ -8,7 +8,7 @@ from itertools import islice
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
 from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.runtime.foreign_errors import with_type
+from spark_events.runtime.foreign_errors import wants_out, with_type
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import installed, load_class
 from spark_events.runtime.settings import key_of
@@ -42,8 +42,10 @@ def load_enrichers(listed: Sequence[str] | None) -> tuple[list[FailureEnricher],
             enrichers.append(load_class(target, FailureEnricher, KEY)())
         except ConfigError as error:
             errors.append(error)
-        except Exception as error:
-            errors.append(ConfigError(f"{KEY}: {name!r} raised {type(error).__name__}: {error}"))
+        except BaseException as error:  # its module may be a program, which exits
+            if wants_out(error):
+                raise
+            errors.append(ConfigError(f"{KEY}: {name!r} raised {with_type(error)}"))
     return enrichers, errors
 
 
@@ -108,7 +110,7 @@ class _AskedEnricher:
                 for name, value in islice(labels.items(), _MOST_LABELS):
                     self._add(texts, name, value)
             except BaseException as error:
-                self._say("", f"raised {with_type(error)}", error)
+                self._say("", f"raised {with_type(error)[:_LONGEST]}", error)
             return texts
 
         return call_within(_TIMEOUT_S, ask, self._executor)
@@ -118,7 +120,7 @@ class _AskedEnricher:
             text = "<null>" if value is None else str(value) or "<empty>"
             texts[str(name)[:_LONGEST]] = text[:_LONGEST]
         except BaseException as error:
-            self._say("label", f"gave a label that raised {with_type(error)}", error)
+            self._say("label", f"gave a label that raised {with_type(error)[:_LONGEST]}", error)
 
     def _say(self, what: str, message: str, error: BaseException | None = None) -> None:
         self._log.error(("enricher", self.name, what), f"failure enricher {self.name} {message}", error)

@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_events.api import JobStatus, SparkEventsError
+from spark_events.api import JobStatus
 from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
 from spark_events.diagnosis.earlier_runs.past_runs import PastRun, Work, digests
 from spark_events.diagnosis.earlier_runs.regression import is_regression, late_run, work_regression
@@ -38,6 +38,7 @@ from spark_events.listeners.record_types import (
 )
 from spark_events.listeners.spark_records import stage_attempt
 from spark_events.listeners.work.work import SUMS
+from spark_events.runtime.foreign_errors import describe, text_of
 from spark_events.runtime.log_once import logger
 
 _MOST_WORKS = 1_000
@@ -212,10 +213,9 @@ class RegressionListener:
         try:
             within_s = self._context.settings.close_timeout_ms / 1_000
             call_within(within_s, lambda: self._folder().write(self._run))
-        except (OSError, SparkEventsError, TimeoutError) as error:
-            logger.warning(
-                "%s: this run is not kept, so later runs are not compared with it: %s", _KEY, error
-            )
+        except Exception as error:  # each file system has errors of its own
+            message = "%s: this run is not kept, so later runs are not compared with it: %s"
+            logger.warning(message, _KEY, _described(error))
 
     def tick(self, now_ms: int) -> None:
         """Warn, once, of a run that takes much longer than earlier ones, while it runs."""
@@ -280,9 +280,7 @@ class RegressionListener:
         )
         if reason is None:
             return self._past.result()
-        if not isinstance(reason, OSError | SparkEventsError | TimeoutError):
-            raise reason
-        logger.warning("%s: this run is compared with none: %s", _KEY, reason)
+        logger.warning("%s: this run is compared with none: %s", _KEY, _described(reason))
         self._past = Future()
         self._past.set_result([])
         return []
@@ -306,3 +304,8 @@ def _name(description: str) -> str:
     """Return a name that is the same in each run: a call site, or a description without its numbers."""
     name = description[:LONGEST_TITLE]
     return name if _CALL_SITE.search(name) else re.sub(r"\d+", "#", name)
+
+
+def _described(error: BaseException) -> str:
+    """Return why a folder cannot be used: those of the system by what they say, others by their type, too."""
+    return text_of(error) if isinstance(error, OSError) else describe(error)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
 from spark_events.api.toolkit.formatting import counted
-from spark_events.runtime.foreign_errors import describe, text_of
 from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import TroubleLog
-from spark_events.runtime.sending.dead_letters import LONGEST_REASON, DeadLetters
+from spark_events.runtime.sending.dead_letters import DeadLetters
 from spark_events.runtime.sending.spool import Spool
+from spark_events.runtime.workers.answers import described, pause_ms_of, reason_of, refused_of, tries_of
 from spark_events.runtime.workers.reporter_calls import Backoff
 from spark_events.runtime.workers.stats import ReporterAccount
 from spark_events.runtime.workers.turns import FOREVER, OWN_THREADS, Threads, Turns
@@ -99,9 +99,9 @@ class Sender:
             try:
                 later = self._deliver(batch)
             except Exception as error:  # a bug of ours; nothing that was not delivered is acknowledged
-                message = f"{self._title} failed unexpectedly, and tries again: {describe(error)}"
+                message = f"{self._title} failed unexpectedly, and tries again: {described(error)}"
                 self._log.error((self._title, "deliver", type(error).__name__), message, error)
-                later = RetryLater(f"unexpected error: {error!r}")
+                later = RetryLater(f"unexpected error: {described(error)}")
             with self._lock:
                 if self._abandoned:
                     return
@@ -136,9 +136,9 @@ class Sender:
             answer = self._ask(part, batch.context)
             if isinstance(answer, RetryLater):
                 used_up = self._count_try(answer, len(part)) or used_up
-                if answer.tries is None or not used_up:
+                if tries_of(answer) is None or not used_up:
                     return answer
-                answer = _Answer(len(part), text_of(answer), whole=True)
+                answer = _Answer(len(part), reason_of(answer), whole=True)
             if answer.whole and len(part) > 1:
                 half = len(part) // 2
                 parts[:0] = [part[:half], part[half:]]
@@ -155,11 +155,11 @@ class Sender:
         except RetryLater as later:
             return later
         except Refused as refused:
-            return _Answer(len(part), text_of(refused), whole=True)
+            return _Answer(len(part), reason_of(refused), whole=True)
         except PartlyRefused as partly:
-            return _Answer(max(0, min(partly.count, len(part))), text_of(partly))
+            return _Answer(refused_of(partly, len(part)), reason_of(partly))
         except BaseException as error:  # a plugin's: retrying may help, but must not go on forever
-            message = f"{self._title} raised in send: {describe(error)}"
+            message = f"{self._title} raised in send: {described(error)}"
             self._log.error((self._title, "send", type(error).__name__), message, error)
             return RetryLater(message, tries=_TRIES_AFTER_BUG)
         return _Answer()
@@ -168,9 +168,10 @@ class Sender:
         """Count a failed try, and return whether it was the last that the reason allows."""
         self._stats.retries.inc()
         tries = self._backoff.failed()
-        if later.smaller:
+        if getattr(later, "smaller", False):
             self._limit = max(1, count // 2)
-        return later.tries is not None and tries >= later.tries
+        most = tries_of(later)
+        return most is not None and tries >= most
 
     def _acknowledge(self, batch: Batch, answered: int, part: Sequence[bytes], answer: _Answer) -> bool:
         """Count a part that the destination has answered for, and acknowledge the batch up to its end.
@@ -203,7 +204,7 @@ class Sender:
             except OSError as error:
                 place = f"{letters.path} cannot be written: {error.strerror}"
         count = f"{answer.refused} of {counted(len(records), 'item')}"
-        reason = answer.reason[:LONGEST_REASON]
+        reason = answer.reason
         self._log.error(
             (self._title, "refused", answer.reason[:60], place),
             f"{self._title}: the destination refused {count} for good ({place}): {reason}",
@@ -215,10 +216,10 @@ class Sender:
         durable = not self._spool.in_memory
         if self._backoff.closing and durable:
             return False  # the journal keeps the batch, so nobody has to wait
-        return (yield from self._backoff.pause(later.after_ms))
+        return (yield from self._backoff.pause(pause_ms_of(later)))
 
     def _warn(self, later: RetryLater) -> None:
-        reason, waiting = text_of(later)[:LONGEST_REASON], self._spool.pending
+        reason, waiting = reason_of(later), self._spool.pending
         message = "%s could not send %s yet and is retrying: %s"
         self._trouble.goes_on(reason, message, self._title, counted(waiting, "item"), reason)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator
 
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
-from spark_events.runtime.foreign_errors import text_of
 from spark_events.runtime.log_once import TroubleLog
+from spark_events.runtime.workers.answers import pause_ms_of, reason_of, refused_of
 from spark_events.runtime.workers.inbox import Inbox
 from spark_events.runtime.workers.stats import ReporterAccount
 
@@ -17,6 +17,7 @@ _FIRST_S = 0.2
 _LONGEST_S = 10.0
 _LONGEST_ASKED_S = 900.0
 _LAST_TRIES_S = 1.0
+_MOST_REFUSED = 2**31
 GIVE_UP_BEFORE_S = 0.2
 """How long before the deadline retrying ends, so that closing has time."""
 
@@ -130,9 +131,9 @@ class Flusher:
                     "%s could not send %s yet and is retrying: %s",
                     title,
                     counted(items, "item"),
-                    text_of(later),
+                    reason_of(later),
                 )
-                if not (yield from self._backoff.pause(later.after_ms)):
+                if not (yield from self._backoff.pause(pause_ms_of(later))):
                     self._give_up(items, later)
                     return False
             except BaseException as error:
@@ -151,7 +152,7 @@ class Flusher:
     def _give_up(self, items: int, reason: RetryLater) -> None:
         left = self._inbox.give_up(items)
         if left is not None:
-            self._account.stats.tell_lost(self._account.title, left, text_of(reason))
+            self._account.stats.tell_lost(self._account.title, left, reason_of(reason))
 
 
 class PeriodicReports:
@@ -190,10 +191,11 @@ class PeriodicReports:
             self._reporter.report()
         except RetryLater as later:
             self._miss(later)
-            return min((later.after_ms or 0) / 1000, _LONGEST_ASKED_S)
+            return min((pause_ms_of(later) or 0) / 1000, _LONGEST_ASKED_S)
         except (Refused, PartlyRefused) as refused:
-            stats.refused.inc(max(0, refused.count) if isinstance(refused, PartlyRefused) else 1)
-            self._account.log.error((title, "report"), f"{title}: {text_of(refused)}")
+            count = 1 if isinstance(refused, Refused) else refused_of(refused, _MOST_REFUSED)
+            stats.refused.inc(count)
+            self._account.log.error((title, "report"), f"{title}: {reason_of(refused)}")
             if isinstance(refused, Refused):
                 return 0.0
         except BaseException as error:
@@ -209,4 +211,4 @@ class PeriodicReports:
         self._account.stats.retries.inc()
         self._missed += 1
         message = "%s cannot report; it retries at each interval: %s"
-        self._trouble.goes_on("", message, self._account.title, text_of(later))
+        self._trouble.goes_on("", message, self._account.title, reason_of(later))

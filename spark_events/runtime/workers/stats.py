@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from spark_events.api import Counter
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import counted
-from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.log_once import OnceLog, logger
+from spark_events.runtime.workers.answers import described
 
 DROP_CAUSES: Mapping[str, str] = {
     "queue_full": "the queue in memory was full (queue.max-items, queue.max-bytes)",
@@ -164,5 +164,5 @@ class ReporterAccount:
     def count_raised(self, method: str, error: BaseException, items: int = 1) -> None:
         """Count and log that the reporter raised in one of its methods, losing this many items."""
         self.stats.failed.inc(items)
-        message = f"{self.title} raised in {method}: {describe(error)}"
+        message = f"{self.title} raised in {method}: {described(error)}"
         self.log.error((self.title, method, type(error).__name__), message, error)

@@ -1,0 +1,44 @@
+"""What a reporter's answer asks for, whatever its author has put into it."""
+
+from __future__ import annotations
+
+from spark_events.api import PartlyRefused, RetryLater
+from spark_events.runtime.foreign_errors import describe, text_of
+
+LONGEST_REASON = 1_000
+"""So much of a reason is logged, in characters."""
+_MOST = 2**31
+
+
+def reason_of(answer: BaseException) -> str:
+    """Return why a reporter cannot deliver, as it says itself."""
+    return text_of(answer)[:LONGEST_REASON]
+
+
+def described(error: BaseException) -> str:
+    """Return what a reporter has raised as one line; see ``describe``."""
+    return describe(error)[:LONGEST_REASON]
+
+
+def pause_ms_of(later: RetryLater) -> int | None:
+    """Return the pause that is asked for, in ms; None where that is none, or no number."""
+    return _number(later, "after_ms")
+
+
+def tries_of(later: RetryLater) -> int | None:
+    """Return how many tries in a row are the most; None where there may be any number, or it is none."""
+    return _number(later, "tries")
+
+
+def refused_of(partly: PartlyRefused, most: int) -> int:
+    """Return how many of so many records are refused; all of them where it does not say."""
+    count = _number(partly, "count")
+    return most if count is None else max(0, min(count, most))
+
+
+def _number(answer: BaseException, name: str) -> int | None:
+    """Return a number that a destination may have answered as a text, as in a header of HTTP."""
+    try:
+        return max(-_MOST, min(int(getattr(answer, name)), _MOST))
+    except Exception:  # it may be of any class; one that does not call ours has no such attribute
+        return None
