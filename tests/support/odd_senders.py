@@ -61,7 +61,7 @@ class Sending(SendingReporter, EventReporter):
             "endless-pause": [RetryLater("busy", after_ms=float("inf"))],  # type: ignore[arg-type]
             "mute-pause": [MuteLater("")],
             "bare-pause": [BareLater()],
-            "bare-count": [BarePartly()],
+            "bare-count": [BarePartly() for _ in range(9)],
             "long-reason": [RetryLater("x" * 5_000_000)],
             "text-count": [PartlyRefused("2", "two are wrong")],  # type: ignore[arg-type]
             "mute-refusal": [MuteRefusal("") for _ in range(9)],
