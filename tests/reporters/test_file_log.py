@@ -231,6 +231,19 @@ def test_rotation_by_size_and_retention(tmp_path: Path) -> None:
     assert numbers == [f"id-{n}" for n in range(40 - len(numbers), 40)]
 
 
+def test_runs_of_one_process_that_are_not_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A replay of many nights keeps no more of them than a driver does: it says so, once."""
+    for night in range(6):
+        reporter = opened(tmp_path, app_id=f"night-{night}", retention__max_files="3")
+        add(reporter, event(night))
+        reporter.close()
+
+    assert len(lines(tmp_path)) == 3
+    assert caplog.text.count("although this process wrote it, and so will be others of its name") == 1
+    assert "my_app__night-0.events.000001.jsonl is removed" in caplog.text
+    assert "retention.max-files=3 keeps no more runs" in caplog.text
+
+
 def test_retention_where_files_belong_to_another_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,14 +71,21 @@ class RotatedFile:
         """Make the folder, repair the files that a crash left there, and begin a file.
 
         Returns:
-            A sentence for each file that was repaired.
+            A sentence for each file that was repaired, and one if runs are removed that this process wrote.
 
         Raises:
             OSError: the folder or the file cannot be made.
         """
         repairs = [repair(path, self._owner) for path in self._files_of_application()]
-        self._begin()
-        return [sentence for sentence in repairs if sentence]
+        removed = self._begin()
+        said = [sentence for sentence in repairs if sentence]
+        if removed and (self._folder, self._name) not in _LOSE_RUNS:
+            _LOSE_RUNS.add((self._folder, self._name))
+            said.append(
+                f"{min(removed)} is removed, although this process wrote it, and so will be others of its "
+                f"name: retention.max-files={self._rotation.keep} keeps no more runs"
+            )
+        return said
 
     def write(self, lines: list[bytes]) -> None:
         """Append whole lines, as many per write as fit the file, and remove them from the list.
@@ -168,13 +175,15 @@ class RotatedFile:
         aged = age_ms is not None and (time.monotonic() - self._opened_at) * 1000 >= age_ms
         return aged or self._size + more > self._rotation.size
 
-    def _begin(self) -> None:
+    def _begin(self) -> set[Path]:
+        """Begin a file, and return those of this process that were removed for it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         fd, path = self._create()
         self.close()
         self._fd, self._size, self._opened_at, self.path = fd, 0, time.monotonic(), path
         self._owner = os.fstat(fd).st_uid
-        self._remove_oldest()
+        _MADE.add(path)
+        return self._remove_oldest()
 
     def _create(self) -> tuple[int, Path]:
         """Make a file with the next number, and lock it.
@@ -209,12 +218,17 @@ class RotatedFile:
         named = self._folder.glob(f"{self._name}__*.{self._kind}.*.jsonl")
         return [path for path in named if _is_own(path, self._owner)]
 
-    def _remove_oldest(self) -> None:
+    def _remove_oldest(self) -> set[Path]:
         oldest_first = sorted(self._files_of_application(), key=_modified)
+        removed = set()
         for path in oldest_first[: -self._rotation.keep]:
             with _locked(path, os.O_RDONLY, self._owner) as fd:
                 if fd is not None:
                     path.unlink(missing_ok=True)
+                    removed.add(path)
+        own = removed & _MADE
+        _MADE.difference_update(own)
+        return own
 
 
 def repair(path: Path, owner: int) -> str:
@@ -259,6 +273,9 @@ def _start_of_last_line(fd: int, size: int) -> int:
 _MOST_ATTEMPTS, _LONGEST_PAUSE_S = 100, 0.01
 _RESTING: set[Path] = set()
 """Files of this process that are not open, because many applications are followed, but still written to."""
+_MADE: set[Path] = set()
+_LOSE_RUNS: set[tuple[Path, str]] = set()
+"""The files that this process has made, as a replay does for many runs; and the names that lose some."""
 
 
 def _is_own(path: Path, owner: int) -> bool:

@@ -126,6 +126,8 @@ def small_files(
         # The sink of a streaming query is in no plan: it writes what comes out of that of the micro-batch.
         top = nodes or execution.plans[:1]
         stages = frozenset().union(*(node.stages for node in top))
+        if field == "Written" and not stages:
+            stages = _last_stage(execution)
         wall_ms = execution.wall_ms(stages)
         of_tables = f" of {', '.join(tables[:3])}" if tables else ""
         share = min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
@@ -159,6 +161,12 @@ def small_files(
             driver_ms=commit_ms,
             driver_span_ms=commit_span,
         )
+
+
+def _last_stage(execution: EndedExecution) -> frozenset[int]:
+    """Return the stage that writes where nothing in it is measured, as behind ``repartition(n)``: the last."""
+    last = max(execution.stages, key=lambda number: execution.stages[number].ended_ms, default=None)
+    return frozenset() if last is None else frozenset((last,))
 
 
 def _commit(execution: EndedExecution, stages: frozenset[int]) -> tuple[int, int]:
