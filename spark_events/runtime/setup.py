@@ -231,9 +231,14 @@ def _chosen(
                 by_name.setdefault(name, {})[option] = value
             else:
                 errors.append(ConfigError(f"{key}: not an option; expected {kind.prefix}<name>.<option>"))
-    listed = next((conf[key] for key in (kind.names_key, kind.flinks_names_key) if key and key in conf), None)
-    if listed is None:
+    lists = {key: conf[key] for key in (kind.names_key, kind.flinks_names_key) if key and key in conf}
+    if not lists:
         return by_name
+    listed = next(iter(lists.values()))
+    if len(set(lists.values())) > 1:
+        first, second = lists
+        said = f"{second}: {lists[second]!r} is ignored, for {first} is set, too: list all names there"
+        errors.append(ConfigError(said))
     names = types.LIST.parse(listed)
     if not kind.scoped:
         # As in Flink, the list may name a listener's factory directly.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.runtime.plugins import EVENTS, KINDS, METRICS, SPANS, Kind, installed
+from spark_events.runtime.plugins import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind, installed
 from spark_events.runtime.setup import read_setups
 
 FILE = {"spark.events.reporter.file.factory.class": "file_log", "spark.events.reporter.file.path": "/tmp/x"}
@@ -35,6 +35,18 @@ def test_the_list_of_names_decides() -> None:
     assert problems.startswith(
         "spark.events.reporters: 'flie' is not configured; set spark.events.reporter.flie."
     )
+
+
+@pytest.mark.parametrize(("second", "is_said"), [("b", True), ("a", False)])
+def test_two_lists_of_listeners(second: str, is_said: bool) -> None:
+    """Flink's own key is another name of ours: with both, one is ignored, and it says which."""
+    prefix = "spark.job-status-changed.listener"
+    conf = {f"{prefix}.a.factory.class": "file_log", f"{prefix}.a.path": "/tmp/a"}
+    conf |= {f"{prefix}s": "a", "spark.execution.job-status-changed-listeners": second}
+    setups, errors = read_setups(conf, JOB_LISTENERS)
+    assert [setup.name for setup in setups] == ["a"]
+    said = "spark.execution.job-status-changed-listeners: 'b' is ignored"
+    assert [said in str(error) for error in errors] == ([True] if is_said else [])
 
 
 def test_a_setting_without_a_key_names_no_reporters() -> None:

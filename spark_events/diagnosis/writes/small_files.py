@@ -164,7 +164,7 @@ def small_files(
 
 
 def _last_stage(execution: EndedExecution) -> frozenset[int]:
-    """Return the stage that writes where nothing in it is measured, as behind ``repartition(n)``: the last."""
+    """Return the stage that writes where nothing measures in it, as behind ``repartition(n)``: the last."""
     last = max(execution.stages, key=lambda number: execution.stages[number].ended_ms, default=None)
     return frozenset() if last is None else frozenset((last,))
 
