@@ -111,7 +111,7 @@ def test_how_many_are_refused(count: Any, refused: int) -> None:
 def test_answers_of_other_classes() -> None:
     """They may do without ours."""
     assert (pause_ms_of(BareLater()), tries_of(BareLater())) == (None, None)
-    assert refused_of(BarePartly(), 7) == 7
+    assert (refused_of(BarePartly(), 7), refused_of(BarePartly(), unsaid=1)) == (7, 1)
     assert pause_ms_of(RetryLater("x", after_ms=10**400)) == 2**31
     assert len(reason_of(RetryLater("x" * 5_000_000))) == 1_000
 

@@ -204,10 +204,9 @@ class Sender:
             except OSError as error:
                 place = f"{letters.path} cannot be written: {error.strerror}"
         count = f"{answer.refused} of {counted(len(records), 'item')}"
-        reason = answer.reason
         self._log.error(
             (self._title, "refused", answer.reason[:60], place),
-            f"{self._title}: the destination refused {count} for good ({place}): {reason}",
+            f"{self._title}: the destination refused {count} for good ({place}): {answer.reason}",
         )
 
     def _try_again(self, later: RetryLater) -> Generator[float, None, bool]:

@@ -30,10 +30,18 @@ def tries_of(later: RetryLater) -> int | None:
     return _number(later, "tries")
 
 
-def refused_of(partly: PartlyRefused, most: int) -> int:
-    """Return how many of so many records are refused; all of them where it does not say."""
+def refused_of(partly: PartlyRefused, most: int = _MOST, unsaid: int | None = None) -> int:
+    """Return how many records are refused.
+
+    Args:
+        partly: the answer.
+        most: how many there are.
+        unsaid: what counts where it does not say how many; None for all.
+    """
     count = _number(partly, "count")
-    return most if count is None else max(0, min(count, most))
+    if count is None:
+        count = most if unsaid is None else unsaid
+    return max(0, min(count, most))
 
 
 def _number(answer: BaseException, name: str) -> int | None:

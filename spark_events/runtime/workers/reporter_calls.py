@@ -17,7 +17,6 @@ _FIRST_S = 0.2
 _LONGEST_S = 10.0
 _LONGEST_ASKED_S = 900.0
 _LAST_TRIES_S = 1.0
-_MOST_REFUSED = 2**31
 GIVE_UP_BEFORE_S = 0.2
 """How long before the deadline retrying ends, so that closing has time."""
 
@@ -193,7 +192,7 @@ class PeriodicReports:
             self._miss(later)
             return min((pause_ms_of(later) or 0) / 1000, _LONGEST_ASKED_S)
         except (Refused, PartlyRefused) as refused:
-            count = 1 if isinstance(refused, Refused) else refused_of(refused, _MOST_REFUSED)
+            count = 1 if isinstance(refused, Refused) else refused_of(refused, unsaid=1)
             stats.refused.inc(count)
             self._account.log.error((title, "report"), f"{title}: {reason_of(refused)}")
             if isinstance(refused, Refused):
