@@ -47,7 +47,7 @@ demo: $(READY) ## Run the demo (1 to 3 min; the first time, packages are install
 archive: $(READY) ## Make the archive of classes with which the tests start Spark in half the time (1 min, once)
 	@$(BIN)/python -m tests.support.quick_java 2> $(VENV)/archive.log || echo "no archive of classes, see $(VENV)/archive.log: Spark starts slowly"
 
-test: check archive ## Run the checks and tests (9 to 11 min on two cores); what needs a missing server is skipped and says so
+test: check archive ## Run the checks and tests (9 to 10 min on two cores); what needs a missing server is skipped and says so
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 testall: ## Run the same, and the tests marked "extended" (30 min)
