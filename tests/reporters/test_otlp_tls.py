@@ -111,3 +111,28 @@ def test_a_collector_that_wants_tls_has_refused_nothing(secured: Collector) -> N
     with pytest.raises(RetryLater, match=r"it expects TLS \(see exporter\.endpoint: https://") as caught:
         send_one(config(plain, "http"))
     assert caught.value.tries is None
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("junk", r"exporter\.certificate: '.*junk\.pem' is not valid; expected a PEM file of certificates"),
+        ("empty", r"exporter\.certificate: '.*empty\.pem' is not valid; expected a PEM file of certificates"),
+        ("key", r"exporter\.client\.key: '.*server-key\.pem' is not valid; expected the key"),
+        ("client", r"exporter\.client\.key: '.*client-key\.pem' is not valid; expected the key"),
+    ],
+)
+def test_files_that_are_none_of_tls(pki: Pki, tmp_path: Path, protocol: str, wrong: str, said: str) -> None:
+    """The file is named before anybody is asked: it is not the destination's fault."""
+    (tmp_path / "junk.pem").write_text("no certificate\n")
+    (tmp_path / "empty.pem").touch()
+    options = files(pki)
+    if wrong in ("junk", "empty"):
+        options["exporter__certificate"] = str(tmp_path / f"{wrong}.pem")
+    elif wrong == "key":
+        options["exporter__client__key"] = str(pki.server_key)
+    else:
+        options["exporter__client__certificate"] = str(tmp_path / "junk.pem")
+    with pytest.raises(ConfigError, match=said):
+        OtlpEventReporterFactory().create(config("https://x", protocol, **options))

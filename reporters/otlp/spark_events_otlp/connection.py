@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Sequence
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from spark_events.api import ConfigError, ReporterConfig, Secret, is_http_url, url_without_secrets
+from spark_events.api import ConfigError, Option, ReporterConfig, Secret, is_http_url, url_without_secrets
 from spark_events_otlp.options import (
     CERTIFICATE,
     CLIENT_CERTIFICATE,
@@ -78,14 +81,29 @@ def _tls_files_from(config: ReporterConfig) -> TlsFiles:
     """Return the configured files, once each was read: else others might be trusted than were asked for."""
     for option in (CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY):
         path = config.get(option)
-        try:
-            if path is not None:
-                path.read_bytes()
-        except OSError as error:
-            key = config.key(option.name)
-            raise ConfigError.of_value(key, str(path), f"a PEM file ({error.strerror})") from error
+        if path is not None:
+            _demand(config, option, path.read_bytes, "a PEM file")
     config.both_or_none(CLIENT_CERTIFICATE, CLIENT_KEY)
-    return TlsFiles(config.get(CERTIFICATE), config.get(CLIENT_CERTIFICATE), config.get(CLIENT_KEY))
+    files = TlsFiles(config.get(CERTIFICATE), config.get(CLIENT_CERTIFICATE), config.get(CLIENT_KEY))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if files.authorities:
+        trust = functools.partial(context.load_verify_locations, files.authorities)
+        _demand(config, CERTIFICATE, trust, "a PEM file of certificates")
+    if files.certificate and files.key:
+        # An encrypted key would be asked for its password, on the terminal.
+        show = functools.partial(context.load_cert_chain, files.certificate, files.key, password="")
+        _demand(config, CLIENT_KEY, show, f"the key, without a password, of {files.certificate}")
+    return files
+
+
+def _demand(config: ReporterConfig, option: Option[Any], read: Callable[[], object], expected: str) -> None:
+    try:
+        read()
+    except OSError as error:  # ssl's errors are such, too
+        why = getattr(error, "reason", "") or error.strerror
+        raise ConfigError.of_value(
+            config.key(option.name), str(config.get(option)), f"{expected} ({why})"
+        ) from error
 
 
 def _is_over_http(config: ReporterConfig, signal: Signal) -> bool:
