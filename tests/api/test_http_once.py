@@ -106,3 +106,13 @@ def test_headers_that_are_broken(caplog: pytest.LogCaptureFixture) -> None:
     with raw_http([broken]) as (url, _):
         requests.post(url, data=b"request", timeout=20)
     assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:1", "http://notaproxy.invalid:1"])
+def test_a_proxy_that_is_not_there(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not the destination that cannot be reached."""
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(requests.RequestException) as caught:
+        post("http://192.0.2.1:4318/v1/logs")
+
+    assert innermost(caught.value).startswith("its proxy (see HTTP_PROXY, HTTPS_PROXY): ")

@@ -96,10 +96,11 @@ def retry_after_ms(headers: Mapping[str, str]) -> int | None:
 
 
 def innermost(error: BaseException) -> str:
-    """Return the innermost of requests' nested errors, which is the one that says why."""
+    """Return the innermost of requests' nested errors, which says why; and whether it is about the proxy."""
+    of_proxy = isinstance(error, requests.exceptions.ProxyError)
     while error.__context__ is not None:
         error = error.__context__
-    return str(error)
+    return f"its proxy (see HTTP_PROXY, HTTPS_PROXY): {error}" if of_proxy else str(error)
 
 
 def _time(manager: PoolManager) -> None:
