@@ -42,7 +42,7 @@ _MORE_HEAP_OF_DRIVER = (
 
 MORE_OF_SHUFFLE = (
     "Use more partitions: repartition(), or a larger spark.sql.shuffle.partitions; of RDDs, the number that "
-    "reduceByKey() and the like are given."
+    "reduceByKey() and the like are given. Rows of the same key stay in one task, however many there are."
 )
 MORE_OF_SOURCE = (
     "Use more partitions: files that can be split, a smaller spark.sql.files.maxPartitionBytes, "
