@@ -286,16 +286,21 @@ def test_a_loop_of_small_jobs() -> None:
     assert "2 min 28 s in 99 pauses before count at loop.py:3" in issues["idle-cores"].sentence
 
 
-@pytest.mark.parametrize(("rows", "is_named"), [(1_500_000, True), (90_000, False)])
-def test_rows_that_plans_have_in_themselves(rows: int, is_named: bool) -> None:
+@pytest.mark.parametrize(
+    ("rows", "commits", "is_named"),
+    [(1_500_000, False, True), (90_000, False, False), (1_500_000, True, False)],
+    ids=["many", "few", "many that are soon planned, and whose files are committed for long"],
+)
+def test_rows_that_plans_have_in_themselves(rows: int, commits: bool, is_named: bool) -> None:
     """The driver copies them each time; a file, or another plan, would not help."""
+    first_s, last_s = (1, 6) if commits else (25, 30)
     time = driver(idle_time_ms=MIN)
     for number in range(6):
         begun_ms = number * 30 * S
         time.executions(1, begun_ms)
-        ran(time, begun_ms + 25 * S, begun_ms + 30 * S, "save at pandas.py:3")
+        ran(time, begun_ms + first_s * S, begun_ms + last_s * S, "save at pandas.py:3")
         plan = Plan()(0, "OverwriteByExpression noop")(1, "LocalTableScan [a#1]", number, rows=rows)
-        time.execution_planned(executed(plan, lasted_ms=30 * S, **{f"s{number}": (25, 30)}))
+        time.execution_planned(executed(plan, lasted_ms=30 * S, **{f"s{number}": (first_s, last_s)}))
         time.executions(-1, begun_ms + 30 * S)
     advice = told(time, 180 * S)["idle-cores"].advice
     assert ("A plan has 1,500,000 rows in itself" in advice) is is_named

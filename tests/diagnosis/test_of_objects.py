@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.diagnosis.rdds.of_objects import unpacks_objects
+from spark_events.diagnosis.rdds.of_objects import reads_arrow_batches, unpacks_objects
 
 Rdd = tuple[str, str, list[int]]
 SENT: Rdd = ("ParallelCollectionRDD", "readRDDFromFile at PythonRDD.scala:326", [])
@@ -69,3 +69,18 @@ def test_a_frame_of_a_list() -> None:
 )
 def test_what_is_more_than_that(rdds: list[Rdd]) -> None:
     assert not unpacks_objects(info(rdds))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "rdds", "are_read"),
+    [
+        (60, [("MapPartitionsRDD", 60), ("arrow", 60), ("ParallelCollectionRDD", 60)], True),
+        (1_060, [("UnionRDD", 1_060), ("arrow", 60), ("FileScanRDD", 1_000)], False),
+        (60, [("MapPartitionsRDD", 60), ("ParallelCollectionRDD", 60)], False),
+    ],
+    ids=["of pandas", "beside many files", "of a list"],
+)
+def test_arrow_batches(tasks: int, rdds: list[tuple[str, int]], are_read: bool) -> None:
+    """Larger batches make tasks fewer only where most of these read one."""
+    infos = [{"Name": name, "Number of Partitions": number} for name, number in rdds]
+    assert reads_arrow_batches({"Number of Tasks": tasks, "RDD Info": infos}) is are_read

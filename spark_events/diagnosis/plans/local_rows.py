@@ -10,7 +10,9 @@ _MANY_ROWS = 100_000
 
 
 def with_local_rows(before: tuple[int, int], execution: EndedExecution) -> tuple[int, int]:
-    """Return the most rows that a plan has in itself, and how long the driver worked on such plans, in ms.
+    """Return the most rows that a plan has in itself, and how long the driver planned such plans, in ms.
+
+    What it does after the first stage has begun, such as to commit files, takes as long for other rows.
 
     Args:
         before: the same of the executions before.
@@ -19,5 +21,5 @@ def with_local_rows(before: tuple[int, int], execution: EndedExecution) -> tuple
     rows = max((node.rows or 0 for node in execution.nodes() if node.name == _LOCAL), default=0)
     if rows < _MANY_ROWS:
         return before
-    driver_ms = max(0, execution.lasted_ms - execution.wall_ms(execution.stages))
-    return max(before[0], rows), before[1] + driver_ms
+    first_ms = min((stage.begun_ms for stage in execution.stages.values()), default=execution.ended_ms)
+    return max(before[0], rows), before[1] + max(0, first_ms - execution.begun_ms)

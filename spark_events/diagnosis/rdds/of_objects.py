@@ -1,11 +1,11 @@
-"""Stages in which Python unpacks the rows of a DataFrame that is made of Python objects."""
+"""Stages that make the rows of a DataFrame of what ``createDataFrame`` was given and the driver has sent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-_PYTHON, _OF_DRIVER = "PythonRDD", "ParallelCollectionRDD"
+_PYTHON, _OF_DRIVER, _OF_ARROW = "PythonRDD", "ParallelCollectionRDD", "arrow"
 _MAKES_FRAME = "applySchemaToPythonRDD at "
 _MOST_BETWEEN = 3
 """How many RDDs are between what Python returns and the rows of the DataFrame: two, in all versions."""
@@ -29,6 +29,20 @@ def unpacks_objects(stage_info: Mapping[str, Any]) -> bool:
     return bool(in_python) and all(
         _is_of_driver(rdds, number) and _makes_frame(rdds, read_by, number) for number in in_python
     )
+
+
+def reads_arrow_batches(stage_info: Mapping[str, Any]) -> bool:
+    """Return whether most tasks of a stage read an Arrow batch of ``createDataFrame``: each reads one.
+
+    Args:
+        stage_info: the ``Stage Info`` of its StageCompleted.
+    """
+    batches = sum(
+        int(rdd.get("Number of Partitions") or 0)
+        for rdd in stage_info.get("RDD Info") or ()
+        if rdd.get("Name") == _OF_ARROW
+    )
+    return batches > 0 and 2 * batches >= int(stage_info.get("Number of Tasks") or 0)
 
 
 def _is_of_driver(rdds: Mapping[int, Mapping[str, Any]], number: int) -> bool:

@@ -37,7 +37,7 @@ class EndedStage:
         by_key: whether it groups an RDD by key.
         rows_from: the place in the code that divided an RDD's rows by key, such as ``groupByKey at a.py:9``;
             empty if unknown.
-        of_arrow: whether it reads the Arrow batches that ``createDataFrame`` was given, each in a task.
+        of_arrow: whether most of its tasks read an Arrow batch that ``createDataFrame`` was given, each one.
         pairs_all: whether it pairs each row of an RDD with each one of another.
         hands_out: whether its functions return nothing, as those of ``foreachPartition``.
         packed: the packed file that an RDD reads; empty if there is none.

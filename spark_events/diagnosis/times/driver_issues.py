@@ -85,7 +85,7 @@ class Looped:
         projections: how many one had, one after the other, if nothing but a loop makes so many; else 0.
         grown: the nodes of the first and the last plan of a loop in which they grow, and how long the driver
             worked on these, in ms.
-        local: the most rows that a plan has in itself, and how long the driver worked on such plans, in ms.
+        local: the most rows that a plan has in itself, and how long the driver planned such plans, in ms.
             They are of no loop, but each query of them costs as much.
     """
 

@@ -121,12 +121,12 @@ class ProgramLoops:
             is_large = self._in_turn_with(jobs, loops) >= least_ms
             if (is_large or place in self._told) and is_loop(pauses, jobs, _LOOP):
                 self._told.add(place)
-                _take_out(place, pauses, before)
+                _take_out(place, before)
                 label = self._labels.setdefault(place, self._label(place, jobs))
                 writes = bool(self._written_at(place, jobs))
                 yield loop_issue(*label, pauses, jobs, cores, writes), is_large
             elif not has_ended and is_loop(pauses, jobs, _MAY_BE_LOOP):
-                _take_out(place, pauses, before)
+                _take_out(place, before)
         for place in [place for place in before if self._kinds.get(place)]:
             anywhere = before[ANYWHERE] = replace(before.get(ANYWHERE, Pauses()))
             anywhere.merge(before.pop(place))
@@ -163,10 +163,10 @@ class ProgramLoops:
         )
 
 
-def _take_out(place: str, of_loop: Pauses, before: dict[str, Pauses]) -> None:
+def _take_out(place: str, before: dict[str, Pauses]) -> None:
     """Take out of the pauses before a place those that are of a loop; what the program does remains."""
     pauses = before.pop(place, None)
-    if pauses is not None and pauses.time_ms > of_loop.time_ms:
+    if pauses is not None and pauses.programs:
         before[place] = pauses.of_loop()[1]
 
 

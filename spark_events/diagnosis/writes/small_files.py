@@ -206,6 +206,8 @@ def _share_of_overhead(stages: frozenset[int], total: int, execution: EndedExecu
     """
     run_ms = sum(execution.stages[number].run_ms for number in stages if number in execution.stages)
     nodes = [node for node in execution.nodes() if node.stages & stages]
+    # Where nothing in them is measured, the write itself says how many rows it had.
+    nodes = nodes or [node for node in execution.nodes() if node.metrics.get(_METRICS["Written"])]
     rows = max((node.rows or 0 for node in nodes), default=0)
     others_ms = sum(
         node.metrics.get(name, 0) for node in nodes for name in MEASURED_TIMES if name != SCAN_TIME

@@ -16,7 +16,7 @@ from spark_events.diagnosis.measured import (
 )
 from spark_events.diagnosis.packed_files import packed_rdd
 from spark_events.diagnosis.plans.execution import ExecutedStage, writes_files
-from spark_events.diagnosis.rdds.of_objects import unpacks_objects
+from spark_events.diagnosis.rdds.of_objects import reads_arrow_batches, unpacks_objects
 from spark_events.diagnosis.rdds.one_by_one import fetch, is_fetch
 from spark_events.diagnosis.rdds.schema_reads import reads_footers, schema_read
 from spark_events.diagnosis.stages.ended_stage import EndedStage
@@ -37,7 +37,7 @@ from spark_events.listeners.run import Run
 
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
 """What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
-_ALL_PAIRS, _OF_ARROW = "CartesianRDD", "arrow"
+_ALL_PAIRS = "CartesianRDD"
 _BY_KEY, _HANDS_OUT = "groupByKey at ", ("foreach at ", "foreachPartition at ")
 _IN_PYTHON = ".py:"
 """What the name of a stage has in it whose place is in a program in Python."""
@@ -188,7 +188,7 @@ class StageFindings:
             arrow_rows=stage.job.arrow_rows if stage.job else None,
             of_frame=_reads(_OF_FRAME, info),
             of_objects=stage.python.in_rdd and unpacks_objects(info),
-            of_arrow=_reads(_OF_ARROW, info),
+            of_arrow=reads_arrow_batches(info),
             pairs_all=_reads(_ALL_PAIRS, info),
             hands_out=stage.name.startswith(_HANDS_OUT),
             packed=packed_rdd(info),
@@ -205,7 +205,7 @@ class StageFindings:
         """Return the tasks of a stage that has far too many; those that keep state are told with it."""
         if _keeps_state(info):
             return None
-        stage = EndedStage(self._application.cores, measured, of_arrow=_reads(_OF_ARROW, info))
+        stage = EndedStage(self._application.cores, measured, of_arrow=reads_arrow_batches(info))
         return tiny_tasks(stage, self._thresholds)
 
     def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
