@@ -120,7 +120,7 @@ def test_a_collector_that_wants_tls_has_refused_nothing(secured: Collector) -> N
         ("junk", r"exporter\.certificate: '.*junk\.pem' is not valid; expected a PEM file of certificates"),
         ("empty", r"exporter\.certificate: '.*empty\.pem' is not valid; expected a PEM file of certificates"),
         ("key", r"exporter\.client\.key: '.*server-key\.pem' is not valid; expected the key"),
-        ("client", r"exporter\.client\.key: '.*client-key\.pem' is not valid; expected the key"),
+        ("client", r"client\.certificate: '.*junk\.pem' is not valid; expected a PEM file of certificates"),
     ],
 )
 def test_files_that_are_none_of_tls(pki: Pki, tmp_path: Path, protocol: str, wrong: str, said: str) -> None:

@@ -79,16 +79,13 @@ def choice_of_environment(name: str, values: Sequence[str]) -> str:
 
 def _tls_files_from(config: ReporterConfig) -> TlsFiles:
     """Return the configured files, once each was read: else others might be trusted than were asked for."""
-    for option in (CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY):
-        path = config.get(option)
-        if path is not None:
-            _demand(config, option, path.read_bytes, "a PEM file")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which nobody uses: it only reads the files
+    for option in (CERTIFICATE, CLIENT_CERTIFICATE):
+        if path := config.get(option):
+            trust = functools.partial(context.load_verify_locations, path)
+            _demand(config, option, trust, "a PEM file of certificates")
     config.both_or_none(CLIENT_CERTIFICATE, CLIENT_KEY)
     files = TlsFiles(config.get(CERTIFICATE), config.get(CLIENT_CERTIFICATE), config.get(CLIENT_KEY))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if files.authorities:
-        trust = functools.partial(context.load_verify_locations, files.authorities)
-        _demand(config, CERTIFICATE, trust, "a PEM file of certificates")
     if files.certificate and files.key:
         # An encrypted key would be asked for its password, on the terminal.
         show = functools.partial(context.load_cert_chain, files.certificate, files.key, password="")
