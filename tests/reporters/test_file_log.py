@@ -241,7 +241,7 @@ def test_runs_of_one_process_that_are_not_kept(tmp_path: Path, caplog: pytest.Lo
     assert len(lines(tmp_path)) == 3
     assert caplog.text.count("although this process wrote it, and so will be others of its name") == 1
     assert "my_app__night-0.events.000001.jsonl is removed" in caplog.text
-    assert "retention.max-files=3 keeps no more runs" in caplog.text
+    assert "retention.max-files=3 keeps no more files" in caplog.text
 
 
 def test_retention_where_files_belong_to_another_user(

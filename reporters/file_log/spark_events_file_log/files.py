@@ -83,7 +83,7 @@ class RotatedFile:
             _LOSE_RUNS.add((self._folder, self._name))
             said.append(
                 f"{min(removed)} is removed, although this process wrote it, and so will be others of its "
-                f"name: retention.max-files={self._rotation.keep} keeps no more runs"
+                f"name: retention.max-files={self._rotation.keep} keeps no more files"
             )
         return said
 

@@ -187,7 +187,9 @@ class LogTail:
             reader, self._part = self._part, None
             if not reader.end() and not has_any and reader.compressed_by and not reader.corrupt:
                 path = path_without_secrets(reader.part.path)
-                self.notes.append(f"{path}: {reader.compressed_by} data that end within their first block")
+                self.notes.append(
+                    f"{path}: its {reader.compressed_by} data are cut off, or have nothing in them"
+                )
 
 
 class _PartReader:
