@@ -11,6 +11,8 @@ _MORE = re.compile(r"(JVM stacktrace:|SQLSTATE: \w+).*", re.DOTALL)
 _CAUSE = re.compile(r"\nCaused by: ([^\n]+)")
 _POSITION = re.compile(r"; line (\d+) pos \d+|\(line (\d+), pos \d+\)")
 _MOST_CHARACTERS = 600
+OF_PY4J = re.compile(r"An error occurred while calling \w+\.\w+\.\s+: ")
+"""What Py4J puts before the error of a call."""
 # What Spark and Py4J put around the reason of a failure: which query, task and call it was.
 _AROUND = (
     re.compile(r"\n=== Streaming Query ===.*", re.DOTALL),
@@ -19,7 +21,7 @@ _AROUND = (
         r"Job aborted due to stage failure: Task \d+ in stage \S+ failed \d+ times, most recent failure: "
         r"Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): "
     ),
-    re.compile(r"An error occurred while calling \w+\.\w+\.\s+: "),
+    OF_PY4J,
 )
 
 

@@ -18,6 +18,7 @@ from spark_events.ctas.transactions.recovery import Recovered
 from spark_events.ctas.transactions.transaction import Level, Purpose, State, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 from spark_events.runtime.log_once import logger
+from spark_events.spark.sql_errors import OF_PY4J
 
 _POSTED = (State.PREPARED, State.COMMITTED, State.ABORTED)
 _EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS")
@@ -267,6 +268,4 @@ def _exists_already(error: BaseException) -> bool:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message; of what py4j passes on, that of Java's error."""
-    lines = (str(error).strip() or type(error).__name__).splitlines()
-    is_passed_on = len(lines) > 1 and lines[0].startswith("An error occurred while calling ")
-    return lines[1].removeprefix(": ") if is_passed_on else lines[0]
+    return (OF_PY4J.sub("", str(error)).strip() or type(error).__name__).splitlines()[0]

@@ -307,5 +307,5 @@ def _name(description: str) -> str:
 
 
 def _described(error: BaseException) -> str:
-    """Return why a folder cannot be used: those of the system by what they say, others by their type, too."""
+    """Return why a folder cannot be used: errors of the system say so themselves, others with their type."""
     return text_of(error) if isinstance(error, OSError) else describe(error)

@@ -12,10 +12,9 @@ import orjson
 from spark_events.api import append_whole
 from spark_events.api.event import now_ms
 from spark_events.runtime.journal import Dropped
+from spark_events.runtime.workers.answers import LONGEST_REASON
 
 _OLDER = ".1"
-LONGEST_REASON = 1_000
-"""In characters: it is written with each record."""
 _PARTLY = b'{"refused":'
 """What the letters of a partial success begin with, most of which were delivered."""
 Readable = Callable[[bytes], Any]

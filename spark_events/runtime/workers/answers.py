@@ -6,7 +6,7 @@ from spark_events.api import PartlyRefused, RetryLater
 from spark_events.runtime.foreign_errors import describe, text_of
 
 LONGEST_REASON = 1_000
-"""So much of a reason is logged, in characters."""
+"""So much of a reason is logged, and written with each record that is refused, in characters."""
 _MOST = 2**31
 
 
