@@ -1,8 +1,9 @@
 """MB of a log per second of CPU: a replay, against parsing each line and against Spark's own replay.
 
 Each measurement is a process of its own that may use one core; they take turns. CPU time is measured, of all
-of a process's threads, for other work on the machine changes it less than the time that passes. ``--size`` is
-in bytes.
+of a process's threads, for other work on the machine changes it less than the time that passes. The start of
+a process counts on neither side: not that of Spark's JVM and its session, and not the import of this package.
+``--size`` is in bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import orjson
 
 from bench.process_cpu import process_cpu_s
 from bench.table import machine, write
+from spark_events.sources.event_log.reading.files import LogFiles
+from spark_events.sources.event_log.replay import Replay
 from tests.support.event_log_sample import SampleLog
 
 _TASKS = 1_000
@@ -75,9 +78,6 @@ def _keep(loads: Callable[[bytes], object], path: Path) -> int:
 
 
 def _replay(path: Path, *kinds: str) -> int:
-    from spark_events.sources.event_log.reading.files import LogFiles
-    from spark_events.sources.event_log.replay import Replay
-
     with tempfile.TemporaryDirectory() as folder:
         conf = {}
         for kind in kinds:
