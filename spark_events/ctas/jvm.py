@@ -25,6 +25,16 @@ _CLASSES = (
 _JAVA = JavaUnit("spark_events.ctas", "io.sparkevents.ctas", _CLASSES, FILES)
 
 
+def check_running(spark: Any) -> None:
+    """Check that a session is not stopped; one of Spark Connect is not looked at.
+
+    Raises:
+        CtasError: it is.
+    """
+    if hasattr(spark, "_jsparkSession") and spark.sparkContext._jsc is None:
+        raise CtasError("this SparkSession is stopped; make a new one, and give that one")
+
+
 def entry_of(spark: Any) -> Any:
     """Return ``Entry.java`` of a session.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark import InheritableThread
@@ -79,6 +81,56 @@ def test_of_two_replacements_the_first_one_wins(
     assert "was replaced while this replacement was written" in str(loser)
     collect()
     assert folders() == ["t"]
+
+
+INSERTED = "INSERT INTO t SELECT 2"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT DISTINCT a FROM t",
+        "SELECT 1 AS a WHERE EXISTS (SELECT * FROM default.t)",
+        "WITH old AS (SELECT * FROM t) SELECT a FROM old UNION SELECT a FROM old",
+    ],
+)
+def test_rows_that_others_insert_meanwhile_into_a_table_that_is_read_and_replaced(
+    spark: Any, folders: Folders, collect: Callable[[], None], query: str
+) -> None:
+    """They would be in no table; so they stay where they are, and the statement fails."""
+    ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 1 AS a")
+    fault_points.observers.append(
+        lambda point: spark.newSession().sql(INSERTED) if point == "after_prepared" else None
+    )
+    with pytest.raises(ctas.CommitConflictError, match="reads it, and rows were written to it meanwhile"):
+        ctas.sql(spark, f"CREATE OR REPLACE TABLE t USING parquet AS {query}")
+    spark.catalog.refreshTable("t")  # which this session has read before
+    assert sorted(spark.table("t").collect()) == [(1,), (2,)]
+    collect()
+    assert folders() == ["t"]
+
+
+def test_rows_that_others_insert_meanwhile_into_a_table_that_is_only_replaced(spark: Any) -> None:
+    """As if they had been inserted right before."""
+    ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 1 AS a")
+    fault_points.observers.append(lambda point: spark.sql(INSERTED) if point == "after_prepared" else None)
+    ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet AS SELECT 3 AS a")
+    assert spark.table("t").collect() == [(3,)]
+
+
+@pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (a)"])
+def test_rows_of_another_application_are_read_before_the_table_is_replaced(
+    spark: Any, partitioned: str
+) -> None:
+    """Spark remembers the files of a table that it has read, and another application adds some."""
+    ctas.sql(spark, f"CREATE TABLE t USING parquet {partitioned} AS SELECT id AS b, 1 AS a FROM range(2)")
+    old = spark.table("t")
+    assert old.count() == 2
+    file = Path(urlsplit(old.inputFiles()[0]).path)
+    shutil.copy(file, file.with_stem(f"{file.stem}-2"))
+
+    ctas.create_table_as(old, "t", mode="replace", format="parquet")
+    assert spark.table("t").count() > 2
 
 
 def test_a_statement_that_waits_for_one_that_fails(

@@ -348,3 +348,9 @@ def test_without_a_driver_in_reach(spark: Any) -> None:
 
     with pytest.raises(ctas.CtasError, match="not one of Spark Connect"):
         ctas.sql(Connected(), "CREATE TABLE t AS SELECT 1")
+
+
+def test_of_a_session_that_is_stopped(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark.sparkContext, "_jsc", None)  # as SparkContext.stop() leaves it
+    with pytest.raises(ctas.CtasError, match="this SparkSession is stopped; make a new one"):
+        ctas.sql(spark, "CREATE TABLE t AS SELECT 1")

@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileContext;
@@ -145,6 +146,21 @@ public class Storage {
             }
         }
         return (String[]) paths.toArray(new String[0]);
+    }
+
+    /** Returns a digest of the paths and sizes of all files of data below a folder: other files, another digest. */
+    public String digest(String name) throws IOException {
+        ArrayList files = new ArrayList();
+        if (exists(name)) {
+            for (RemoteIterator each = below(name); each.hasNext();) {
+                FileStatus file = (FileStatus) each.next();
+                if (!isHidden(file.getPath())) {
+                    files.add(file.getLen() + " " + file.getPath());
+                }
+            }
+        }
+        Collections.sort(files);
+        return org.apache.commons.codec.digest.DigestUtils.sha256Hex(String.join("\n", files));
     }
 
     /** Returns when the youngest file below a folder was written, in ms. */

@@ -135,3 +135,11 @@ def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError
         f"{path} was replaced while this replacement was written{by}; the first one stays; run the "
         "statement again to replace it"
     )
+
+
+def written_meanwhile(path: TablePath) -> CommitConflictError:
+    """Return the error for a table that a query reads and replaces, and that somebody else has written to."""
+    return CommitConflictError(
+        f"{path} stays as it is: its replacement reads it, and rows were written to it meanwhile that the "
+        "replacement would not have; run the statement again"
+    )

@@ -19,11 +19,14 @@ from spark_events.ctas.tables.publisher import (
     dropped_meanwhile,
     not_made_here,
     replaced_meanwhile,
+    written_meanwhile,
 )
 from spark_events.ctas.transactions.transaction import Level, TablePath, Transaction, is_txid
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
 
+_FILES = "files"
+"""Of a table that is replaced by what its own rows become: a digest of its files, before these are read."""
 _PARTITIONS_IN_CATALOG = "spark.sql.hive.manageFilesourcePartitions"
 
 
@@ -35,7 +38,15 @@ class SessionPublisher(Publisher):
         self._hive_tables = entry.hiveTables()
 
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
-        return self._state(definition.path, definition.path.name)
+        path, statement = definition.path, definition.statement
+        state = self._state(path, path.name)
+        is_read = (
+            state and definition.purpose.replaces and statement and statement.reads(path.database, path.name)
+        )
+        if state is not None and is_read and state["location"]:
+            state[_FILES] = self._storage.digest(state["location"])
+            statement.refresh(path.database, path.name)  # now, so that it finds no fewer files than these
+        return state
 
     def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         if location := definition.fields["location"]:
@@ -218,6 +229,8 @@ class SessionPublisher(Publisher):
                 raise dropped_meanwhile(transaction.path)
         elif (state["location"], state["txid"]) != (previous["location"], previous["txid"]):
             raise replaced_meanwhile(transaction.path, state["txid"] or "a writer without a transaction")
+        elif _FILES in previous and previous[_FILES] != self._storage.digest(state["location"]):
+            raise written_meanwhile(transaction.path)
 
     def _check_managed(self, transaction: Transaction, location: str) -> None:
         """Raise if the files of the previous table are not where a catalog keeps those of its own tables."""

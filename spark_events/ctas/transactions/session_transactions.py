@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, FencedError, JournalError, NotAtomicError
-from spark_events.ctas.jvm import entry_of
+from spark_events.ctas.jvm import check_running, entry_of
 from spark_events.ctas.settings import read_settings
 from spark_events.ctas.tables.publisher import Publisher
 from spark_events.ctas.tables.publishers import publisher_name, publishers_of
@@ -324,8 +324,9 @@ def transactions_of(spark: SparkSession) -> Transactions:
 
     Raises:
         ConfigError: a key below ``spark.events.ctas.`` has a wrong value.
-        CtasError: there is no driver in reach.
+        CtasError: there is no driver in reach, or the session is stopped.
     """
+    check_running(spark)
     transactions: Transactions | None = getattr(spark, _OF_SESSION, None)
     if transactions is None:
         transactions = Transactions(spark)
