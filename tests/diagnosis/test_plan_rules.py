@@ -1018,6 +1018,32 @@ def test_what_is_computed_again() -> None:
     assert "the same Project of db.t is computed 3 times, for collect at a.py:0, collect" in issue.sentence
 
 
+def called(number: int, result: int) -> EndedExecution:
+    """Return an execution of 20 s that calls a function in Python, whose result has an id."""
+    plan = Plan()(0, f"Filter (score#{number} > {number})", number, rows=5)
+    plan(1, f"ArrowEvalPython [f(id#1, g(id#1)#7)#{result}L], [pythonUDF0#{number}L], 101", number, rows=9)
+    return executed(plan(2, "Scan parquet db.t [id#1]", number, rows=9), **{f"s{number}": (0, 20)})
+
+
+@pytest.mark.parametrize(
+    ("results", "lost_ms", "share_ms"),
+    [
+        ([2, 2, 2], 40 * S, None),  # one DataFrame
+        ([2, 3, 4], None, 40 * S),  # functions of one name that are made in a loop, or one that is used anew
+        ([2, 2, 3, 3, 4, 4], 60 * S, None),  # each for two actions
+        ([2, 3, 2], 20 * S, None),
+    ],
+)
+def test_functions_of_the_same_name_may_be_others(
+    results: list[int], lost_ms: int | None, share_ms: int | None
+) -> None:
+    (issue,) = again(*(called(number, result) for number, result in enumerate(results)))
+    assert f"ArrowEvalPython of db.t is computed {len(results)} times" in issue.sentence
+    assert (issue.lost_ms, issue.share_ms) == (lost_ms, share_ms)
+    assert ("if its functions in Python are the same each time" in issue.sentence) is (lost_ms is None)
+    assert issue.advice.startswith("If they are: ") is (lost_ms is None)
+
+
 def joined(number: int, computed: str) -> EndedExecution:
     """Return an execution that joins what it reads, and computes of it, within one stage of 20 s."""
     plan = Plan()(0, f"HashAggregate(keys=[k#{number}], functions=[partial_sum(v#2)])", number, rows=1)

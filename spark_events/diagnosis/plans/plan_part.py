@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,10 +15,12 @@ class Pass(NamedTuple):
     Attributes:
         stages: that computed it.
         time_ms: how long that took.
+        functions: the number of the functions in Python that it called; see ``Digest``.
     """
 
     stages: frozenset[int]
     time_ms: int
+    functions: int = 0
 
 
 MOST_PLACES = 4
@@ -52,6 +54,7 @@ class PlanPart:
         calls: those of functions in Python that it makes, as texts of plans have them.
         after_release: how often it was computed after a cache that held it was released.
         sources: the tables that it reads, each once.
+        functions: the numbers of the functions in Python that it called, of the first hundred.
     """
 
     digest: str
@@ -76,6 +79,15 @@ class PlanPart:
     calls: str = ""
     after_release: int = 0
     sources: tuple[str, ...] = ()
+    functions: set[int] = field(default_factory=set)
+
+    def take(self, each: Pass) -> None:
+        """Take one time that it was computed."""
+        self.times += 1
+        self.total_ms += each.time_ms
+        if len(self.passes) < MOST_PASSES:
+            self.passes.append(each)
+            self.functions.add(each.functions)
 
     def count_rows(self, cache: int | None, rows: int) -> None:
         """Take how many rows were computed so far for a cache, by its RDD; None if nobody knows which.
@@ -107,7 +119,8 @@ class PlanPart:
             if self.of_program and len(self.caches) > 1:
                 return False
             return self.times > 1 and 0 < self.kept_rows < self.rows
-        return self.was_released or self.times > (1 if len(self.wholes) > 1 else 2)
+        needed = 1 if self.may_differ else max(1, len(self.functions))
+        return self.was_released or self.times - needed > (0 if len(self.wholes) > 1 else 1)
 
     @property
     def was_released(self) -> bool:
@@ -120,28 +133,50 @@ class PlanPart:
         return self.cached and len(self.caches) == min(self.times, MOST_PASSES)
 
     @property
-    def again(self) -> list[Pass]:
-        """The passes but for one, which is needed: the first, or that which needed most where all differ.
+    def may_differ(self) -> bool:
+        """Whether it may have done something else each time, by functions in Python of the same names."""
+        return not self.cached and 1 < len(self.functions) == len(self.passes)
 
-        If a cache held it, that has taken the one.
+    @property
+    def is_certain(self) -> bool:
+        """Whether it was the same each time, and is known to have taken as long."""
+        return self.is_known and not self.may_differ
+
+    def again(self, needed: Set[int] = frozenset()) -> list[Pass]:
+        """Return the passes but for one, which is needed, of those that called the same functions.
+
+        That is one of the stages that are needed anyway; else the first, or the longest where all need other
+        columns. If a cache held it, that has taken the one.
         """
         if self.was_released:
             return self.passes
-        if not self.other_columns:
-            return self.passes[1:]
-        longest = max(self.passes, key=lambda each: each.time_ms, default=None)
-        return [each for each in self.passes if each is not longest]
+        kept = [self._kept(passes, needed) for passes in self._turns()]
+        return [each for each in self.passes if each not in kept]
+
+    def _turns(self) -> Iterable[list[Pass]]:
+        if self.may_differ:
+            return [self.passes]
+        turns: dict[int, list[Pass]] = {}
+        for each in self.passes:
+            turns.setdefault(each.functions, []).append(each)
+        return turns.values()
+
+    def _kept(self, passes: list[Pass], needed: Set[int]) -> Pass:
+        default = max(passes, key=lambda each: each.time_ms) if self.other_columns else passes[0]
+        return next((each for each in passes if not needed.isdisjoint(each.stages)), default)
 
     @property
     def lost_ms(self) -> int:
         """What was computed again has cost."""
         if self.other_columns and self.times == len(self.passes):
-            return sum(each.time_ms for each in self.again)
+            return sum(each.time_ms for each in self.again())
         if self.is_anew:
             return self.total_ms * (self.times - 1) // self.times
         if self.cached:
             return self.total_ms * (self.rows - self.kept_rows) // self.rows
-        needed = 0 if self.was_released else 1
+        if self.was_released:
+            return self.total_ms
+        needed = 1 if self.may_differ else max(1, len(self.functions))
         return self.total_ms * (self.times - needed) // self.times
 
 

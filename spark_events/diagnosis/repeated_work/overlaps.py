@@ -73,7 +73,7 @@ def groups_of(parts: list[PlanPart], causes: dict[str, str]) -> list[PartGroup]:
     needed: set[int] = set()
     taken: set[int] = set()
     for part in parts:
-        if part.cached or not part.is_known or len(part.passes) < part.times:
+        if part.cached or not part.is_certain or len(part.passes) < part.times:
             # Else it is in a larger part, or around one that costs as much.
             if not taken.issuperset(_stages(part)):
                 groups[part.digest] = PartGroup(part.digest, [part], part.lost_ms)
@@ -132,7 +132,7 @@ def _as_one(cause: str, groups: list[PartGroup]) -> PartGroup:
 def _is_alike(leader: PartGroup, other: PartGroup) -> bool:
     """Return whether groups read the same sources for the same places, and their costs are known."""
     ours, theirs = leader.parts[0], other.parts[0]
-    is_plain = all(part.is_known and not part.cached and not part.was_released for part in (ours, theirs))
+    is_plain = all(part.is_certain and not part.cached and not part.was_released for part in (ours, theirs))
     is_here = not _places(leader).isdisjoint(_places(other))
     return is_plain and ours.sources == theirs.sources != () and is_here
 
@@ -142,18 +142,13 @@ def _places(group: PartGroup) -> set[str]:
 
 
 def _again(part: PlanPart, needed: set[int]) -> list[Pass]:
-    """Return when a part was computed again, and add the stages of the pass that is needed.
+    """Return when a part was computed again, and add the stages of what is needed of it.
 
     Of parts that contain each other, one pass gives all of them: not another one for each.
     """
-    if part.was_released:
-        return part.again
-    kept = next((each for each in part.passes if not needed.isdisjoint(each.stages)), None)
-    if kept is None:
-        again = part.again
-        kept = next((each for each in part.passes if each not in again), None)
-    needed |= kept.stages if kept is not None else set()
-    return [each for each in part.passes if each is not kept]
+    again = part.again(needed)
+    needed.update(*(each.stages for each in part.passes if each not in again))
+    return again
 
 
 def _stages(part: PlanPart) -> set[int]:
@@ -161,4 +156,4 @@ def _stages(part: PlanPart) -> set[int]:
 
 
 def _stages_again(part: PlanPart) -> list[int]:
-    return [stage for each in part.again for stage in each.stages]
+    return [stage for each in part.again() for stage in each.stages]

@@ -34,7 +34,7 @@ def computed_again(group: PartGroup, in_growing_plans: int = 0) -> Issue:
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} {group.cause}",
-        lost_ms if part.is_known else None,
+        lost_ms if part.is_certain else None,
         None,
         sentence,
         advice,
@@ -44,7 +44,7 @@ def computed_again(group: PartGroup, in_growing_plans: int = 0) -> Issue:
             "recomputation.what": part.title,
             **({CALLS_OF: part.calls} if part.calls else {}),
         },
-        share_ms=None if part.is_known else lost_ms,
+        share_ms=None if part.is_certain else lost_ms,
     )
 
 
@@ -76,6 +76,12 @@ def _of_group(group: PartGroup) -> tuple[str, str]:
     part, columns = group.parts[0], ", with other columns" if group.parts[0].other_columns else ""
     sentence = f"{part.title} is computed {part.times} times{columns}{_for(part)}"
     advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
+    if part.may_differ:
+        sentence += (
+            ", if its functions in Python are the same each time: plans have no more than their names, and "
+            "these were made, or applied, anew"
+        )
+        advice = f"If they are: {advice}"
     if group.besides_ms > _WORTH_A_WORD * group.lost_ms and not group.grows:
         sentence += "; so are other parts of the same sources"
         advice += (

@@ -252,14 +252,11 @@ class Recomputation:
             self._parts[digest.name] = part
         if stages != part.last:
             part.last = stages
-            part.times += 1
+            time = where.work.time(node)
+            part.take(Pass(frozenset(stages), time.time_ms, 0 if where.cached else digest.functions))
             part.executions += part.last_execution != self._executions
             part.last_execution = self._executions
-            time = where.work.time(node)
-            part.total_ms += time.time_ms
             part.after_release += self._released.had(node, digest.name)
-            if len(part.passes) < MOST_PASSES:
-                part.passes.append(Pass(frozenset(stages), time.time_ms))
             kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}
             cache = _cache_of(node, kept)
             if cache is not None and len(part.caches) < MOST_PASSES:
