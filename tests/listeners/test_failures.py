@@ -319,6 +319,8 @@ def test_where_an_expression_is_from(place: str, code: CodePlace | None) -> None
     [
         ("collect at /jobs/app.py:16", CodePlace("/jobs/app.py", 16, "")),
         ("start at NativeMethodAccessorImpl.java:0", None),
+        ("save at <unknown>:0", None),
+        ("save at <stdin>:2", CodePlace("<stdin>", 2, "")),
         ("count at /venv/lib/python3.11/site-packages/koalas/frame.py:13", None),
         (None, None),
     ],
@@ -648,6 +650,23 @@ def test_why_a_file_cannot_be_read(cause: str, said: str, label: str) -> None:
         assert failure.message == f"Encountered error while reading file file:///data/a.json: {said}"
         assert failure.error_class == "FAILED_READ_FILE.NO_HINT"
         assert FailureTypeEnricher().process_failure(failure, FailureContext("job", {})) == {"type": label}
+
+
+@pytest.mark.parametrize(
+    ("thrown", "label"),
+    [
+        ("SparkRuntimeException: [DUPLICATED_MAP_KEY] Duplicate map key 1 was found", "USER"),
+        ("SparkDateTimeException: [CANNOT_PARSE_TIMESTAMP] Text 'x' could not be parsed", "USER"),
+        ("SparkException: Parquet column cannot be converted in file file:/a. Column: [id]", "USER"),
+        ("SparkException: [TASK_WRITE_FAILED] Task failed while writing rows", "UNKNOWN"),
+        ("SparkRuntimeException: [FAILED_RENAME_PATH] Failed to rename", "UNKNOWN"),
+    ],
+)
+def test_labels_of_spark_3_5_which_prints_no_sqlstate(thrown: str, label: str) -> None:
+    failure = parse_failure(
+        f"{OLD_STAGE_FAILURE.split('java.', 1)[0]}org.apache.spark.{thrown}\n\tat a.B.c(B:1)"
+    )
+    assert FailureTypeEnricher().process_failure(failure, FailureContext("job", {})) == {"type": label}
 
 
 def test_what_python_only_passes_on_has_the_same_label() -> None:

@@ -108,11 +108,35 @@ _USER_CLASSES = (
     "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
     "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
 )
-
+# Spark 3.5 has an SQLSTATE for these, of the classes above, and does not print it.
+_USER_CLASSES_WITHOUT_STATE = (
+    "CANNOT_DECODE_URL",
+    "CANNOT_PARSE_DECIMAL",
+    "CANNOT_PARSE_JSON_FIELD",
+    "CANNOT_PARSE_TIMESTAMP",
+    "CAST_INVALID_INPUT",
+    "CONVERSION_INVALID_INPUT",
+    "DUPLICATED_MAP_KEY",
+    "DUPLICATE_KEY",
+    "FAILED_EXECUTE_UDF",
+    "FAILED_FUNCTION_CALL",
+    "FAILED_PARSE_STRUCT_TYPE",
+    "INVALID_BITMAP_POSITION",
+    "INVALID_FRACTION_OF_SECOND",
+    "INVALID_INDEX_OF_ZERO",
+    "INVALID_JSON_ROOT_FIELD",
+    "INVALID_JSON_SCHEMA_MAP_TYPE",
+    "INVALID_PARAMETER_VALUE",
+    "MALFORMED_RECORD_IN_PARSING",
+    "MERGE_CARDINALITY_VIOLATION",
+    "NULL_MAP_KEY",
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS",
+)
 
 # What Spark says of files that are not what they are read as, below FAILED_READ_FILE.
 _BROKEN_DATA = re.compile(
     r"is not a Parquet file|corrupted file: |Malformed ORC file|\[MALFORMED_|: Duplicate map key "
+    r"|Parquet column cannot be converted in file "
     r"|FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET_)"
 )
 
@@ -140,7 +164,8 @@ def _type(failure: Failure) -> str:
         return "SYSTEM"
     if _SYSTEM_ERRNO.match(failure.message) or _JVM_IS_GONE.search(text):
         return "SYSTEM"
-    if failure.error_class in _USER_CLASSES:
+    error_class = (failure.error_class or "").partition(".")[0]
+    if error_class in _USER_CLASSES or (not state and error_class in _USER_CLASSES_WITHOUT_STATE):
         return "USER"
     is_of_user = name.removeprefix("Spark") in _USER_TYPES or state in _USER_STATES
     if is_of_user or _RAISED_BY_QUERY.search(text) or _BROKEN_DATA.search(text):

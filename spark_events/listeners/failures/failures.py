@@ -53,6 +53,8 @@ _CALL_SITE = re.compile(r"[\w.<>]{1,100} at (?P<file>[^\n]{1,1000}):(?P<line>\d{
 # The last is in threads that a task has begun, too, such as one that a ForeachWriter in Python is fed by.
 _OF_TASKS = ("Lost task", "Executor$TaskRunner", "\tat org.apache.spark.api.python.BasePythonRunner$")
 _OF_PYTHON = (".py", "/", "\\", ">")
+_UNKNOWN = "<unknown>"
+"""The file of a call site for Spark where no caller is in sight, as in ``foreachBatch``."""
 _SQL_STATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})")
 _CANCELLED = re.compile(r"(?:\[SPARK_JOB_CANCELLED\]|Job \d+ (?:was )?cancelled)")
 
@@ -144,7 +146,7 @@ def thrown_by_task(failure: Failure) -> bool:
 
 def _place(match: re.Match[str]) -> CodePlace | None:
     path = match.group("file")
-    if is_of_library(path) or not any(part in path for part in _OF_PYTHON):
+    if path == _UNKNOWN or is_of_library(path) or not any(part in path for part in _OF_PYTHON):
         return None
     return CodePlace(path, int(match.group("line")), "")
 
