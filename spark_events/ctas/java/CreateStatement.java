@@ -86,19 +86,19 @@ public class CreateStatement {
     }
 
     private static ArrayList relations(LogicalPlan plan, String database, String table) throws Throwable {
-        ArrayList found = new ArrayList();
+        ArrayList relations = new ArrayList();
         Object of = Reflect.isA(plan, "HiveTableRelation") ? Reflect.get(plan, "tableMeta")
             : Reflect.isA(plan, "LogicalRelation") ? Reflect.get(plan, "catalogTable") : null;
         if (of != null && table.equalsIgnoreCase((String) Reflect.path(of, "identifier.table"))
             && database.equalsIgnoreCase((String) Reflect.path(of, "identifier.database"))) {
-            found.add(plan);
+            relations.add(plan);
         }
         List parts = Reflect.list(plan.children());
         parts.addAll(Reflect.list(Reflect.get(plan, "subqueries")));
         for (int i = 0; i < parts.size(); i++) {
-            found.addAll(relations((LogicalPlan) parts.get(i), database, table));
+            relations.addAll(relations((LogicalPlan) parts.get(i), database, table));
         }
-        return found;
+        return relations;
     }
 
     /** Writes the rows as files into a folder of their own; returns how many, as JSON. */
