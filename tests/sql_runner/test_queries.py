@@ -42,6 +42,8 @@ def analyst(session: Any, folder: Path) -> Analyst:
     more = f"""
 CREATE TABLE shop_timed (at TIMESTAMP, n INT) USING json LOCATION '{folder}/timed'
   TBLPROPERTIES ('watermark.column' = 'at', 'watermark.delay' = '1 minute');
+CREATE TABLE shop_ticks USING rate OPTIONS ('rowsPerSecond' = '5')
+  TBLPROPERTIES ('watermark.column' = 'timestamp', 'watermark.delay' = '1 minute');
 CREATE TABLE shop_counts (start TIMESTAMP, n BIGINT, {METADATA}) USING json LOCATION '{folder}/counts';
 CREATE TABLE shop_small (id SMALLINT, price STRING, {METADATA}) USING json LOCATION '{folder}/small';
 CREATE TABLE shop_plain (id INT, price DOUBLE) USING json LOCATION '{folder}/plain';
@@ -382,6 +384,15 @@ def test_a_table_with_a_watermark_can_be_counted_in_windows(analyst: Analyst) ->
 
     keys = {"sql": sql, "target_table": "shop_counts"}
     assert plan(analyst, **keys) == plan(analyst, **keys), "Spark 4 gives each watermark a UUID"
+
+
+@pytest.mark.parametrize("name", ["shop_ticks", "default.shop_ticks", "spark_catalog.default.shop_ticks"])
+def test_a_table_of_a_source_that_is_a_stream_only(analyst: Analyst, name: str) -> None:
+    """Spark cannot read it whole, not even to describe it."""
+    sql = f"SELECT CAST(value AS INT) AS id, 1D AS price FROM {name}"
+    plan(analyst, target_table="shop_plain", sql=sql, include_query_metadata=False)
+    windows = f"SELECT window.start, count(*) AS n FROM {name} GROUP BY window(timestamp, '1 hour')"
+    assert plan(analyst, target_table="shop_counts", sql=windows)  # which append mode needs a watermark for
 
 
 def test_static_tables_are_read_whole(analyst: Analyst) -> None:

@@ -6,7 +6,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
+import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.streaming.OutputMode;
@@ -60,10 +62,7 @@ public final class RunnerEntry {
 
     /** Returns the properties of a table by their names; of one of another catalog, no property has a value. */
     public Map table(String name) throws Throwable {
-        Object dataset = Calls.call(session, "table", new Object[] {name});
-        LogicalPlan plan = (LogicalPlan) Reflect.path(dataset, "queryExecution.analyzed");
-        // Above the relation there may be a projection, as for columns of type CHAR.
-        Object table = Reflect.first(Reflect.list(plan.collectLeaves()).get(0), "catalogTable|tableMeta");
+        Object table = described(name);
         HashMap properties = new HashMap();
         properties.put("provider", Reflect.get(table, "provider"));
         properties.put("location", Reflect.location(Reflect.get(table, "location")));
@@ -71,6 +70,35 @@ public final class RunnerEntry {
         properties.put("properties", Reflect.map(Reflect.get(table, "properties")));
         properties.put("partitions", Reflect.list(Reflect.get(table, "partitionColumnNames")));
         return properties;
+    }
+
+    private Object described(String name) throws Throwable {
+        try {
+            Object dataset = Calls.call(session, "table", new Object[] {name});
+            LogicalPlan plan = (LogicalPlan) Reflect.path(dataset, "queryExecution.analyzed");
+            // Above the relation there may be a projection, as for columns of type CHAR.
+            return Reflect.first(Reflect.list(plan.collectLeaves()).get(0), "catalogTable|tableMeta");
+        } catch (Throwable error) {
+            Object table = ofSessionCatalog(nameParts(name));
+            if (table == null) {
+                throw error;
+            }
+            return table;
+        }
+    }
+
+    /** Returns a table of the session catalog, such as one that can be read as a stream only; null for any other. */
+    private Object ofSessionCatalog(List parts) throws Throwable {
+        Object catalogs = Reflect.path(session, "sessionState.catalogManager");
+        boolean isNamed = parts.size() > 2;
+        Object catalog = isNamed ? parts.get(0) : Calls.call(Calls.call(catalogs, "currentCatalog"), "name");
+        if (parts.size() > 3 || !"spark_catalog".equals(catalog)) {
+            return null;
+        }
+        SessionCatalog tables = (SessionCatalog) Reflect.path(session, "sessionState.catalog");
+        Object database = parts.size() > 1 ? parts.get(parts.size() - 2) : null;
+        TableIdentifier identifier = new TableIdentifier((String) parts.get(parts.size() - 1), Calls.option(database));
+        return tables.tableExists(identifier) ? tables.getTableMetadata(identifier) : null;
     }
 
     /** Tells whether Spark would store a value of one type in a column of another one, without losing any. */
