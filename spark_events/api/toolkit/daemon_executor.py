@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, wait
 from typing import ParamSpec, TypeVar
 
+from spark_events.api.toolkit.own_process import OwnProcess
+
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
 _Work = tuple["Future[object]", Callable[[], object]]
@@ -109,6 +111,8 @@ def _run(future: Future[object], call: Callable[[], object]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
-        future.set_result(call())
+        with OwnProcess():
+            result = call()
+        future.set_result(result)
     except BaseException as error:  # the future's result raises it
         future.set_exception(error)

@@ -47,6 +47,7 @@ class Sender:
         self._spool = spool
         self._stats = account.stats
         self._title = account.title
+        self._process = account.process
         self._log = account.log
         self._dead_letters = dead_letters
         self._backoff = Backoff()
@@ -151,7 +152,8 @@ class Sender:
     def _ask(self, part: Sequence[bytes], context: bytes) -> _Answer | RetryLater:
         """Send records and return what became of them."""
         try:
-            self._reporter.send(list(part), context)  # it may take them out of its list
+            with self._process:
+                self._reporter.send(list(part), context)  # it may take them out of its list
         except RetryLater as later:
             return later
         except Refused as refused:

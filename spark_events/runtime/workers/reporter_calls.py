@@ -121,7 +121,8 @@ class Flusher:
         """
         while True:
             try:
-                self._reporter.flush()
+                with self._account.process:
+                    self._reporter.flush()
             except RetryLater as later:
                 self._backoff.failed()
                 title = self._account.title
@@ -187,7 +188,8 @@ class PeriodicReports:
         """Report now, and return for how long the destination asks to be left alone, in s. Never raises."""
         title, stats = self._account.title, self._account.stats
         try:
-            self._reporter.report()
+            with self._account.process:
+                self._reporter.report()
         except RetryLater as later:
             self._miss(later)
             return min((pause_ms_of(later) or 0) / 1000, _LONGEST_ASKED_S)

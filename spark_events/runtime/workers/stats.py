@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_events.api import Counter
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import counted
+from spark_events.api.toolkit.own_process import OwnProcess
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.workers.answers import described
 
@@ -155,11 +156,19 @@ class ReporterStats:
 
 @dataclass(frozen=True, slots=True)
 class ReporterAccount:
-    """What the parts of one reporter's worker share for counting and logging; messages use its title."""
+    """What the parts of one reporter's worker share for calls of it, counting and logging.
+
+    Attributes:
+        title: what messages call the reporter.
+        log: takes them.
+        stats: what is counted.
+        process: all calls of the reporter are made within it.
+    """
 
     title: str
     log: OnceLog
     stats: ReporterStats
+    process: OwnProcess = field(default_factory=OwnProcess)
 
     def count_raised(self, method: str, error: BaseException, items: int = 1) -> None:
         """Count and log that the reporter raised in one of its methods, losing this many items."""

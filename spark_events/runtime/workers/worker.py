@@ -185,7 +185,8 @@ class Worker:
             may_close = yield from self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
         if reporter is not None and may_close:
             try:
-                reporter.close()
+                with self._account.process:
+                    reporter.close()
             except BaseException as error:
                 self._account.count_raised("close", error, 0)
 
@@ -195,11 +196,13 @@ class Worker:
         try:
             if self._before_opening is not None:
                 self._before_opening()
-            reporter = create_reporter(self.setup.kind, self.setup.factory, self.setup.config)
+            with self._account.process:
+                reporter = create_reporter(self.setup.kind, self.setup.factory, self.setup.config)
             if isinstance(reporter, SendingReporter):
                 wake = self._runner.wake
                 self.delivery = Delivery(reporter, self.setup, self._account, self._threads, wake)
-            reporter.open()
+            with self._account.process:
+                reporter.open()
             if self.delivery is not None:
                 self.delivery.start()
             self.destination = reporter.destination
@@ -259,7 +262,8 @@ class Worker:
         """Let it give back files, which are fewer than the applications; a sender does that by itself."""
         if self._spool is None:
             try:
-                reporter.rest()
+                with self._account.process:
+                    reporter.rest()
             except BaseException as error:
                 self._account.count_raised("rest", error, 0)
 
@@ -267,10 +271,11 @@ class Worker:
         self, reporter: Reporter, flusher: Flusher, batch: list[Item]
     ) -> Generator[float, None, bool]:
         """Hand over a batch and flush it; return whether there is time for more."""
-        taken = 0
+        taken, process = 0, self._account.process
         for item in batch:
             try:
-                getattr(reporter, item.method)(*item.arguments)
+                with process:
+                    getattr(reporter, item.method)(*item.arguments)
                 taken += 1
             except BaseException as error:  # sys.exit, too, costs it this item alone
                 self._account.count_raised(item.method, error)
