@@ -59,6 +59,30 @@ def test_scans_whose_filters_convert_another_column_are_told_apart() -> None:
     assert len(grouped(by_column)) == 3
 
 
+def test_executions_of_one_place_are_one_issue() -> None:
+    """As those of a loop; of two joins in each of them, those that cost more are one, and the others another."""
+    joins = [
+        issue(f"SQL execution {n} (count at app.py:7)", lost_ms, "missing-broadcast", f"moves {size} MiB")
+        for n in range(3)
+        for lost_ms, size in ((5_000 + n, 100 + n), (1_000, 10))
+    ]
+    first, second = grouped(joins)
+    assert (first.about, first.lost_ms) == ("3 SQL executions (count at app.py:7)", 15_003)
+    assert first.sentence == "in 3 SQL executions, the costliest: moves 102 MiB"
+    assert (second.about, second.lost_ms) == (first.about, 3_000)
+    assert grouped(joins[:2]) == joins[:2]
+
+
+def test_what_is_listed_of_executions_of_one_place_is_of_all() -> None:
+    lists = [{"expand.stages": "1, 2"}, {"expand.stages": "5"}]
+    (told,) = grouped(
+        issue(f"SQL execution {n} (count at app.py:7)", None, "expanded-rows", shareMs=5_000, **each)
+        for n, each in enumerate(lists)
+    )
+    assert told.evidence["expand.stages"] == "1, 2, 5"
+    assert told.cost == "10.0 s in all"
+
+
 def test_functions_of_a_query_are_told_apart() -> None:
     """By their names; how many stages each has is said of all."""
     said = (
@@ -94,9 +118,20 @@ def test_runs_of_a_query_are_told_apart() -> None:
         of_stages(1) + of_stages(1, kind="gc"),
         of_stages(1, kind="task-count", fewTasks=True) + of_stages(1, kind="task-count"),
         of_stages(1, 1, kind="full-scan"),
+        [issue(f"SQL execution {n} (query of file:/data)", 1, "cross-join") for n in range(2)],
+        [issue(f"SQL execution {n} (count at a.py:7)", 1, "recomputation") for n in range(2)],
         [issue("application 'x'", 1, "regression")] * 2,
     ],
-    ids=["other lines", "no line", "other kinds", "few and many tasks", "a plan's", "an application's"],
+    ids=[
+        "other lines",
+        "no line",
+        "other kinds",
+        "few and many tasks",
+        "a plan's",
+        "no line of a plan",
+        "told of all",
+        "an application's",
+    ],
 )
 def test_others_are_told_alone(alone: list[FoundIssue]) -> None:
     assert grouped(alone) == alone
