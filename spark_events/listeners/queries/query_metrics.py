@@ -22,7 +22,10 @@ Progress = Mapping[str, Any]
 _COUNTERS = {
     "inputRows": ("{row}", "Rows that were read."),
     "outputRows": ("{row}", "Rows that were written, where the sink says."),
-    "droppedLateRows": ("{row}", "Rows that arrived later than the watermark."),
+    "droppedLateRows": (
+        "{row}",
+        "Rows that arrived later than the watermark; an aggregation counts its groups of them.",
+    ),
     "stateRowsUpdated": ("{row}", "Rows added to or updated in the state."),
     "stateRowsRemoved": ("{row}", "Rows removed from the state."),
     "batchesOverInterval": ("{batch}", "Batches that took longer than the trigger's interval."),
