@@ -295,6 +295,27 @@ def test_why_a_query_failed_is_known_after_its_session_is_gone(store: Store, rec
     assert row.error.endswith("; before that, the query failed: no price") is not recovered
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_well"),
+    [("RUNNING", "ENDED", True), ("RESTARTING", "ENDED", True), ("FAILED", "FAILED", False)],
+)
+def test_a_query_that_failed_before_its_session_ended_stays_so(
+    store: Store, before: str, after: str, is_well: bool
+) -> None:
+    from spark_events.sql_runner.deploy.snapshot import Snapshot
+
+    order = run_order(deployed_in(HOST))
+    write_orders(store, HOST, {"q": order})
+    status = QueryStatus(order.id, before, T0, error="no checkpoint", error_ms=T0)
+    write_status(store, HOST, HostStatus("app-1", "local", T0, "4", {"q": status}))
+    store.write(layout.ended(HOST), b"{}")
+
+    row = QueryRow.of(Snapshot(store).query("q", HOST))
+    assert (row.state, row.is_well, row.since_ms) == (after, is_well, T0)
+    assert "no checkpoint" in row.error
+    assert "has ended; its queries start again when it does" in row.error
+
+
 @pytest.mark.parametrize("change", [{"at_ms": 5}, {"owner": {"pid": 1}}, {"owner": None}])
 def test_a_session_that_began_to_start_long_ago_does_not(store: Store, change: dict[str, Any]) -> None:
     mark_starting(store, HOST)

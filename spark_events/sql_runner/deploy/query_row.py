@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 
-_ENDED, _SILENT = "ENDED", "SILENT"
+_ENDED, _SILENT, _FAILED = "ENDED", "SILENT", "FAILED"
 _NOT_HEARD = (_ENDED, "GONE", _SILENT)
 _INTERRUPTED = "its deployment was interrupted after it had stopped the query; deploy again"
 
@@ -17,8 +17,8 @@ class QueryRow:
 
     Attributes:
         state: as in ``JobStatus``; if it should run but its application is not running: ENDED if somebody
-            asked the application to end, else GONE; SILENT if its application is overdue to be heard; UNKNOWN
-            if the files that would say it are damaged.
+            asked the application to end (FAILED stays so), else GONE; SILENT if its application is overdue to
+            be heard; UNKNOWN if the files that would say it are damaged.
         wanted: whether it is to run.
         application: where it runs, for people to read.
         since_ms: when it entered that state, in ms since the epoch; None if unknown, as of GONE and SILENT.
@@ -69,6 +69,8 @@ class QueryRow:
             error = current.host.why_gone()
             if status and status.error and not status.recovered:
                 error = f"{error}; before that, the query failed: {status.error}"
+        elif state == _FAILED and current.host.ended:
+            error = f"{error}; {current.host.why_gone()}"
         elif current.wanted and not current.ordered:
             error = "is being deployed" if deploying else _INTERRUPTED
         if current.damage:
@@ -116,7 +118,9 @@ def _state_of(current: QuerySnapshot) -> str:
         if host.is_starting:
             return "CREATED"
         if not host.is_alive:
-            return _ENDED if host.ended else "GONE"
+            if not host.ended:
+                return "GONE"
+            return status.state if status is not None and status.state == _FAILED else _ENDED
         if host.silent_ms:
             return _SILENT
     if status is not None:
