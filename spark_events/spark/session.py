@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ logger = logging.getLogger("spark_events")
 
 
 def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start a session.
+    """Start a session. Ctrl-C ends what waits for it, without a word of PySpark's or Py4J's.
 
     Args:
         command: what needs it, for the error and the application's name.
@@ -60,7 +61,8 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        session = _created(builder, level)
+        with _interrupted_quietly():
+            session = _created(builder, level)
     except Py4JJavaError as error:
         raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
     except PySparkRuntimeError as error:  # the JVM ended at once, and has said why on stderr
@@ -68,6 +70,34 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     if level:  # where a JVM ran already
         session.sparkContext.setLogLevel(level.upper())
     return session
+
+
+@contextmanager
+def _interrupted_quietly() -> Iterator[None]:
+    """Have Ctrl-C handled as before the session that is made meanwhile.
+
+    PySpark's handler cancels all jobs, in the middle of whatever call Ctrl-C comes in; the two break each
+    other. A command stops its session as it ends, which cancels the jobs, too.
+    """
+    for logs in (None, "py4j.clientserver"):
+        logging.getLogger(logs).addFilter(_is_no_interrupted_call)
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _is_no_interrupted_call(record: logging.LogRecord) -> bool:
+    """Return whether a record is another one than those, with tracebacks, that Py4J logs at Ctrl-C."""
+    error = record.exc_info[1] if record.exc_info else None
+    is_interrupted = False
+    while error is not None:
+        is_broken = isinstance(error, RuntimeError) and "reentrant call" in str(error)
+        is_interrupted = is_interrupted or is_broken or isinstance(error, KeyboardInterrupt)
+        error = error.__cause__ or error.__context__
+    return not (is_interrupted and "py4j" in Path(record.pathname).parts)
 
 
 def _created(builder: Any, level: str | None) -> SparkSession:

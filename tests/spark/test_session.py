@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -36,3 +37,34 @@ def test_it_logs_from_the_level_on_that_is_asked_for(java: str) -> None:
     assert done.stdout == "1 ERROR -Dmine=1\n", done.stderr
     assert len(said) == 1, said
     assert said[0].endswith("ERROR SparkContext: heard")
+
+
+INTERRUPTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+from spark_events.spark.session import LOOPBACK, QUIET, start_session
+spark = start_session("test", {**QUIET, **LOOPBACK, "spark.master": "local[1]"})
+print("begins", flush=True)
+try:
+    spark._jvm.java.lang.Thread.sleep(600_000)
+except KeyboardInterrupt:
+    spark.stop()
+    sys.exit(130)
+"""
+
+
+@pytest.mark.spark
+def test_ctrl_c_in_a_call_of_spark_s_needs_no_traceback(java: str) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "begins\n"
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=280)
+    finally:
+        program.kill()
+    assert program.returncode == 130
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" not in said
