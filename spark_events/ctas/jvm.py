@@ -13,6 +13,7 @@ _CLASSES = (
     "Leases",
     "Execution",
     "Tasks",
+    "TableReads",
     "CreateStatement",
     "StatementDescription",
     "SessionTables",

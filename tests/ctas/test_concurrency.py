@@ -83,7 +83,14 @@ def test_of_two_replacements_the_first_one_wins(
     assert folders() == ["t"]
 
 
+def file_of(data: Any) -> Path:
+    """Return the only file that a DataFrame reads."""
+    (file,) = data.inputFiles()
+    return Path(urlsplit(file).path)
+
+
 INSERTED = "INSERT INTO t SELECT 2"
+"""What another session does meanwhile."""
 
 
 @pytest.mark.parametrize(
@@ -92,6 +99,7 @@ INSERTED = "INSERT INTO t SELECT 2"
         "SELECT DISTINCT a FROM t",
         "SELECT 1 AS a WHERE EXISTS (SELECT * FROM default.t)",
         "WITH old AS (SELECT * FROM t) SELECT a FROM old UNION SELECT a FROM old",
+        "SELECT a FROM parquet.`{location}`",
     ],
 )
 def test_rows_that_others_insert_meanwhile_into_a_table_that_is_read_and_replaced(
@@ -99,10 +107,11 @@ def test_rows_that_others_insert_meanwhile_into_a_table_that_is_read_and_replace
 ) -> None:
     """They would be in no table; so they stay where they are, and the statement fails."""
     ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 1 AS a")
+    query = query.format(location=file_of(spark.table("t")).parent)
     fault_points.observers.append(
         lambda point: spark.newSession().sql(INSERTED) if point == "after_prepared" else None
     )
-    with pytest.raises(ctas.CommitConflictError, match="reads it, and rows were written to it meanwhile"):
+    with pytest.raises(ctas.CommitConflictError, match="reads it, and its files have changed since"):
         ctas.sql(spark, f"CREATE OR REPLACE TABLE t USING parquet AS {query}")
     spark.catalog.refreshTable("t")  # which this session has read before
     assert sorted(spark.table("t").collect()) == [(1,), (2,)]
@@ -118,19 +127,34 @@ def test_rows_that_others_insert_meanwhile_into_a_table_that_is_only_replaced(sp
     assert spark.table("t").collect() == [(3,)]
 
 
+@pytest.mark.parametrize("change", ["ADD PARTITION (p = 9) LOCATION '{}'", "DROP PARTITION (p = 1)"])
+def test_partitions_that_others_add_or_drop_meanwhile(spark: Any, tmp_path: Path, change: str) -> None:
+    """Also such as have a folder of their own elsewhere."""
+    spark.range(3).write.parquet(str(tmp_path / "p9"))
+    ctas.sql(spark, "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id, 1 AS p FROM range(2)")
+    statement = f"ALTER TABLE t {change.format(tmp_path / 'p9')}"
+    fault_points.observers.append(lambda point: spark.sql(statement) if point == "after_prepared" else None)
+    with pytest.raises(ctas.CommitConflictError, match="its files have changed since"):
+        ctas.sql(spark, "CREATE OR REPLACE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id, p FROM t")
+
+
+@pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (a)"])
 def test_rows_of_another_application_are_read_before_the_table_is_replaced(
-    spark: Any, partitioned: str
+    spark: Any, partitioned: str, cached: bool
 ) -> None:
     """Spark remembers the files of a table that it has read, and another application adds some."""
-    ctas.sql(spark, f"CREATE TABLE t USING parquet {partitioned} AS SELECT id AS b, 1 AS a FROM range(2)")
-    old = spark.table("t")
+    ctas.sql(
+        spark, f"CREATE TABLE t USING parquet {partitioned} AS SELECT id AS b, 1 AS a FROM range(0, 2, 1, 1)"
+    )
+    file = file_of(spark.table("t"))
+    old = spark.table("t").repartition(1)
+    old = old.cache() if cached else old
     assert old.count() == 2
-    file = Path(urlsplit(old.inputFiles()[0]).path)
     shutil.copy(file, file.with_stem(f"{file.stem}-2"))
 
     ctas.create_table_as(old, "t", mode="replace", format="parquet")
-    assert spark.table("t").count() > 2
+    assert spark.table("t").count() == 4
 
 
 def test_a_statement_that_waits_for_one_that_fails(

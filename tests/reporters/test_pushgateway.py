@@ -54,6 +54,23 @@ def test_a_job_that_is_deleted_at_the_end(pushgateway: Pushgateway) -> None:
     wait_until(lambda: "spark_application" not in pushgateway.metrics(), "the group is deleted")
 
 
+def test_labels_that_the_group_has(pushgateway: Pushgateway) -> None:
+    """The Pushgateway would give all of these series the group's values, and then refuse all as the same."""
+    pushing = reporter(pushgateway.url, jobName="n", groupingKey="team=payments")
+    for job in ("a", "b"):
+        pushing.notify_of_added_metric(Counter(), "files", group(job=job, team=job, exported_team="c"))
+    gone = Counter()
+    pushing.notify_of_added_metric(gone, "files", group(job="gone"))
+    pushing.notify_of_removed_metric(gone, "files", group(job="gone"))
+    pushing.report()
+
+    of_group = 'instance="",job="n",team="payments"'
+    for job in ("a", "b"):
+        own = f'exported_exported_team="{job}",exported_job="{job}",exported_team="c"'
+        assert f"spark_application_files_total{{{own},{of_group}}} 0" in pushgateway.metrics()
+    assert "gone" not in pushgateway.metrics()
+
+
 def test_the_group_stays(pushgateway: Pushgateway) -> None:
     """So Prometheus sees how the application ended; a suffix tells one run from another."""
     names = set()

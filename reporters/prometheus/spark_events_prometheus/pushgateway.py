@@ -50,10 +50,10 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
     """
 
     def __init__(self, config: ReporterConfig) -> None:
-        super().__init__()
+        self._grouping_key = _grouping_key_from(config)
+        super().__init__(taken=("job", *self._grouping_key))
         self._url = _url_from(config)
         config.both_or_none(USERNAME, PASSWORD)
-        self._grouping_key = _grouping_key_from(config)
         self._job = config.get(JOB_NAME) or config.application.name or "spark"
         if config.get(RANDOM_JOB_NAME_SUFFIX):
             self._job += secrets.token_hex(8)

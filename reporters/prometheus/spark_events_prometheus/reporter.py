@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 
 from spark_events.api import Counter, Metric, MetricGroup, MetricReporter, ReporterConfig, count_dropped
@@ -31,9 +32,15 @@ logger = logging.getLogger("spark_events.prometheus")
 
 
 class SeriesReporter(MetricReporter):
-    """Keeps all series, by name and labels, and renders them."""
+    """Keeps all series, by name and labels, and renders them.
 
-    def __init__(self) -> None:
+    Args:
+        taken: labels that whoever gets the series gives to all of them: theirs are ``exported_…`` instead, as
+            Prometheus has it.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = frozenset(taken)
         self._families: dict[str, Family] = {}
         self._lock = threading.Lock()
         self._read_errors = Counter("{series}", "Series that could not be read when they were asked for.")
@@ -42,7 +49,7 @@ class SeriesReporter(MetricReporter):
 
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Add one series; of two that Prometheus could not tell apart, the first stays."""
-        full_name, labels = _name_and_labels(metric, name, group)
+        full_name, labels = self._name_and_labels(metric, name, group)
         new_family = family_class(metric)
         exposed = new_family.exposed_as(full_name)
         with self._lock:
@@ -62,13 +69,22 @@ class SeriesReporter(MetricReporter):
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
-        full_name, labels = _name_and_labels(metric, name, group)
+        full_name, labels = self._name_and_labels(metric, name, group)
         exposed = family_class(metric).exposed_as(full_name)
         with self._lock:
             if family := self._families.get(exposed):
                 family.remove(labels, metric)
                 if not family:
                     del self._families[exposed]
+
+    def _name_and_labels(self, metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:
+        labels = naming.labels(group.variables)
+        for label in self._taken & labels.keys():
+            exported = f"exported_{label}"
+            while exported in labels:
+                exported = f"exported_{exported}"
+            labels[exported] = labels.pop(label)
+        return naming.metric_name(group, name, metric), tuple(sorted(map(_pair, labels.items())))
 
     def _clash(self, exposed: str, new_family: type[Family]) -> str:
         """Return why a new family would make parsers refuse everything; empty if it would not."""
@@ -94,12 +110,6 @@ class SeriesReporter(MetricReporter):
 def _leave_out(why: str) -> None:
     count_dropped("series")
     logger.warning("a series is not served: %s", why)
-
-
-def _name_and_labels(metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:
-    return naming.metric_name(group, name, metric), tuple(
-        sorted(map(_pair, naming.labels(group.variables).items()))
-    )
 
 
 class PrometheusReporter(SeriesReporter):

@@ -6,7 +6,6 @@ import io.sparkevents.jvm.Reflect;
 import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
@@ -70,35 +69,21 @@ public class CreateStatement {
         return Calls.json(new StatementDescription(session, command).describe(purpose));
     }
 
-    /** Returns whether the rows come from a table of the session catalog, such as the one that they replace. */
-    public boolean reads(String database, String table) throws Throwable {
-        return !relations((LogicalPlan) Reflect.get(command, "query"), database, table).isEmpty();
+    /**
+     * Returns whether the rows come from a table of the session catalog, such as the one that they replace, by its
+     * name or by its folder.
+     */
+    public boolean reads(String database, String table, String location) throws Throwable {
+        return !new TableReads(session, database, table, location).in(query()).isEmpty();
     }
 
     /** Lets the query find the files of such a table anew: Spark remembers those of tables that it has read. */
-    public void refresh(String database, String table) throws Throwable {
-        List relations = relations((LogicalPlan) Reflect.get(command, "query"), database, table);
-        for (int i = 0; i < relations.size(); i++) {
-            if (Reflect.isA(Reflect.get(relations.get(i), "relation"), "HadoopFsRelation")) {
-                Calls.call(Reflect.path(relations.get(i), "relation.location"), "refresh");
-            }
-        }
+    public void refresh(String database, String table, String location) throws Throwable {
+        new TableReads(session, database, table, location).refresh(query());
     }
 
-    private static ArrayList relations(LogicalPlan plan, String database, String table) throws Throwable {
-        ArrayList relations = new ArrayList();
-        Object of = Reflect.isA(plan, "HiveTableRelation") ? Reflect.get(plan, "tableMeta")
-            : Reflect.isA(plan, "LogicalRelation") ? Reflect.get(plan, "catalogTable") : null;
-        if (of != null && table.equalsIgnoreCase((String) Reflect.path(of, "identifier.table"))
-            && database.equalsIgnoreCase((String) Reflect.path(of, "identifier.database"))) {
-            relations.add(plan);
-        }
-        List parts = Reflect.list(plan.children());
-        parts.addAll(Reflect.list(Reflect.get(plan, "subqueries")));
-        for (int i = 0; i < parts.size(); i++) {
-            relations.addAll(relations((LogicalPlan) parts.get(i), database, table));
-        }
-        return relations;
+    private LogicalPlan query() {
+        return (LogicalPlan) Reflect.get(command, "query");
     }
 
     /** Writes the rows as files into a folder of their own; returns how many, as JSON. */

@@ -73,6 +73,38 @@ public class SessionTables {
         return types;
     }
 
+    /** Returns a digest of a table's files, also of those of partitions that have folders of their own elsewhere. */
+    public String digest(String database, String name, Storage storage) throws Throwable {
+        CatalogTable table = catalog.getTableMetadata(identifier(database, name));
+        ArrayList folders = new ArrayList();
+        folders.add(Reflect.location(Reflect.path(table, "storage.locationUri")));
+        List elsewhere = partitionsElsewhere(table, storage);
+        for (int i = 0; i < elsewhere.size(); i++) {
+            folders.add(location(elsewhere.get(i)));
+        }
+        return storage.digest(folders);
+    }
+
+    private List partitionsElsewhere(CatalogTable table, Storage storage) throws Throwable {
+        ArrayList elsewhere = new ArrayList();
+        if (Reflect.list(table.partitionColumnNames()).isEmpty()) {
+            return elsewhere;
+        }
+        String folder = storage.qualified(Reflect.location(Reflect.path(table, "storage.locationUri"))) + "/";
+        List partitions = Reflect.list(catalog.listPartitions(table.identifier(), scala.Option.empty()));
+        for (int i = 0; i < partitions.size(); i++) {
+            String location = location(partitions.get(i));
+            if (location != null && !(storage.qualified(location) + "/").startsWith(folder)) {
+                elsewhere.add(partitions.get(i));
+            }
+        }
+        return elsewhere;
+    }
+
+    private static String location(Object partition) throws Throwable {
+        return Reflect.location(Reflect.path(partition, "storage.locationUri"));
+    }
+
     /** Returns the name of the table that a transaction has made, unless it is the excepted one; null for none. */
     public String find(String database, String txid, String except) throws Throwable {
         List tables = Reflect.list(catalog.listTables(database));
@@ -106,17 +138,10 @@ public class SessionTables {
     public void dropStalePartitions(String database, String name, Storage storage) throws Throwable {
         CatalogTable table = catalog.getTableMetadata(identifier(database, name));
         TableIdentifier identifier = table.identifier();
-        if (Reflect.list(table.partitionColumnNames()).isEmpty()) {
-            return;
-        }
-        String folder = storage.qualified(Reflect.location(Reflect.path(table, "storage.locationUri"))) + "/";
-        List partitions = Reflect.list(catalog.listPartitions(identifier, scala.Option.empty()));
+        List elsewhere = partitionsElsewhere(table, storage);
         ArrayList specs = new ArrayList();
-        for (int i = 0; i < partitions.size(); i++) {
-            String location = Reflect.location(Reflect.path(partitions.get(i), "storage.locationUri"));
-            if (location != null && !(storage.qualified(location) + "/").startsWith(folder)) {
-                specs.add(Calls.call(partitions.get(i), "spec"));
-            }
+        for (int i = 0; i < elsewhere.size(); i++) {
+            specs.add(Calls.call(elsewhere.get(i), "spec"));
         }
         if (!specs.isEmpty()) {
             listFolders(table);

@@ -7,7 +7,8 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.List;
+import java.util.TreeSet;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileContext;
@@ -148,18 +149,18 @@ public class Storage {
         return (String[]) paths.toArray(new String[0]);
     }
 
-    /** Returns a digest of the paths and sizes of all files of data below a folder: other files, another digest. */
-    public String digest(String name) throws IOException {
-        ArrayList files = new ArrayList();
-        if (exists(name)) {
-            for (RemoteIterator each = below(name); each.hasNext();) {
+    /** Returns a digest of the paths and sizes of all files of data below folders: other files, another digest. */
+    String digest(List folders) throws IOException {
+        TreeSet files = new TreeSet();
+        for (int i = 0; i < folders.size(); i++) {
+            String folder = (String) folders.get(i);
+            for (RemoteIterator each = exists(folder) ? below(folder) : null; each != null && each.hasNext();) {
                 FileStatus file = (FileStatus) each.next();
                 if (!isHidden(file.getPath())) {
-                    files.add(file.getLen() + " " + file.getPath());
+                    files.add(file.getPath() + " " + file.getLen());
                 }
             }
         }
-        Collections.sort(files);
         return org.apache.commons.codec.digest.DigestUtils.sha256Hex(String.join("\n", files));
     }
 

@@ -138,8 +138,8 @@ def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError
 
 
 def written_meanwhile(path: TablePath) -> CommitConflictError:
-    """Return the error for a table that a query reads and replaces, and that somebody else has written to."""
+    """Return the error for a table that a query reads and replaces, and others have written to."""
     return CommitConflictError(
-        f"{path} stays as it is: its replacement reads it, and rows were written to it meanwhile that the "
-        "replacement would not have; run the statement again"
+        f"{path} stays as it is: its replacement reads it, and its files have changed since then, as by an "
+        "INSERT; run the statement again"
     )

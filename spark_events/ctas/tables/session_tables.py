@@ -40,12 +40,11 @@ class SessionPublisher(Publisher):
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
         path, statement = definition.path, definition.statement
         state = self._state(path, path.name)
-        is_read = (
-            state and definition.purpose.replaces and statement and statement.reads(path.database, path.name)
-        )
-        if state is not None and is_read and state["location"]:
-            state[_FILES] = self._storage.digest(state["location"])
-            statement.refresh(path.database, path.name)  # now, so that it finds no fewer files than these
+        if state is not None and state["location"] and statement and definition.purpose.replaces:
+            table = path.database, path.name, state["location"]
+            if statement.reads(*table):
+                state[_FILES] = self._digest(path)
+                statement.refresh(*table)  # now, so that it finds no fewer files than these
         return state
 
     def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
@@ -216,6 +215,10 @@ class SessionPublisher(Publisher):
             state["location"] = self._storage.qualified(state["location"])
         return state
 
+    def _digest(self, path: TablePath) -> str:
+        digest: str = self._tables.digest(path.database, path.name, self._storage)
+        return digest
+
     def _own_state(self, transaction: Transaction) -> dict[str, Any] | None:
         """Return what is known about a transaction's table; None if its name is free or another table's."""
         state = self._state(transaction.path, transaction.path.name)
@@ -229,7 +232,7 @@ class SessionPublisher(Publisher):
                 raise dropped_meanwhile(transaction.path)
         elif (state["location"], state["txid"]) != (previous["location"], previous["txid"]):
             raise replaced_meanwhile(transaction.path, state["txid"] or "a writer without a transaction")
-        elif _FILES in previous and previous[_FILES] != self._storage.digest(state["location"]):
+        elif _FILES in previous and previous[_FILES] != self._digest(transaction.path):
             raise written_meanwhile(transaction.path)
 
     def _check_managed(self, transaction: Transaction, location: str) -> None:
