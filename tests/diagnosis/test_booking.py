@@ -58,9 +58,12 @@ def test_other_work() -> None:
     work = OtherWork()
     work.begun((1, 0), 0)
     work.begun((2, 0), 10)
-    work.ended((2, 0), 40)
+    work.ended((2, 0), 40, 60)
     work.begun((3, 0), 30)
-    work.ended((3, 0), 50)
+    work.ended((3, 0), 50, 10)
     work.begun((4, 0), 90)
     assert work.beside_ms((1, 0), 20, 100) == (50 - 20) + (100 - 90)
     assert work.beside_ms((1, 0), 50, 90) == 0
+    assert work.core_ms((1, 0), 20, 100) == 60 * 20 // 30 + 10 + (100 - 90)
+    assert work.core_ms((1, 0), 50, 90) == 0
+    assert work.core_ms((2, 0), 0, 90) == 90 + 10

@@ -7,6 +7,7 @@ import sys
 import traceback
 from contextlib import suppress
 from types import TracebackType
+from typing import NoReturn
 
 
 class OwnProcess:
@@ -27,10 +28,11 @@ class OwnProcess:
     ) -> None:
         """End a call, and the process if it is another one."""
         if os.getpid() != self._process:
-            _end(error)
+            end_child(error)
 
 
-def _end(error: BaseException | None) -> None:
+def end_child(error: BaseException | None) -> NoReturn:
+    """End this process, which has not made the call, with the error that came out of it; None for none."""
     status = 1
     try:
         if error is None:

@@ -84,7 +84,7 @@ class StageFindings:
         Returns:
             How much of its time is told with that, in ms; None if it did nothing but work.
         """
-        self._other_work.ended(key, time_ms)
+        self._other_work.ended(key, time_ms, executed.run_ms)
         told_ms, pause_ms = self._takes_listing(key, stage, executed, info)
         self._application.stage_completed(key, _work(stage, executed, pause_ms), time_ms)
         if told_ms is None:
@@ -142,7 +142,7 @@ class StageFindings:
         is_part = stage.repeats or bool(info.get("Failure Reason"))
         has_few = not is_part and int(info.get(NUMBER_OF_TASKS) or 0) < ended.cores
         for issue in self._issues(stage, ended, tiny, has_few and told_ms is None):
-            of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
+            of_stage = replace(self._alone(issue, key, ended, time_ms), stages=frozenset((key[0],)))
             yield Finding(of_stage, key, stage.name, lasted_ms, time_ms, job)
 
     def _issues(
@@ -208,13 +208,21 @@ class StageFindings:
         stage = EndedStage(self._application.cores, measured, of_arrow=reads_arrow_batches(info))
         return tiny_tasks(stage, self._thresholds)
 
-    def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
-        """Return an issue of late, few or repeated tasks without the time in which cores had other work."""
+    def _alone(self, issue: Issue, key: Key, stage: EndedStage, time_ms: int) -> Issue:
+        """Return an issue of late, few or repeated tasks without the time in which cores had other work.
+
+        More tasks only help as far as there are cores for them besides that work.
+        """
         late = issue.kind in (SKEW, STRAGGLER) or not {"fewTasks", "repeats"}.isdisjoint(issue.evidence)
         if not late or not issue.lost_ms:
             return issue
         beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms)
-        return replace(issue, lost_ms=max(0, issue.lost_ms - beside_ms))
+        lost_ms = issue.lost_ms - beside_ms
+        if "fewTasks" in issue.evidence:
+            span = stage.measured.first_ms, stage.measured.last_ms
+            core_ms = stage.measured.run.total + self._other_work.core_ms(key, *span)
+            lost_ms = min(lost_ms, span[1] - span[0] - core_ms // stage.cores)
+        return replace(issue, lost_ms=max(0, lost_ms))
 
     def _takes_listing(
         self, key: Key, stage: WatchedStage | None, executed: ExecutedStage, info: Mapping[str, Any]

@@ -47,7 +47,7 @@ class Sender:
         self._spool = spool
         self._stats = account.stats
         self._title = account.title
-        self._process = account.process
+        self._account = account
         self._log = account.log
         self._dead_letters = dead_letters
         self._backoff = Backoff()
@@ -152,7 +152,7 @@ class Sender:
     def _ask(self, part: Sequence[bytes], context: bytes) -> _Answer | RetryLater:
         """Send records and return what became of them."""
         try:
-            with self._process:
+            with self._account:
                 self._reporter.send(list(part), context)  # it may take them out of its list
         except RetryLater as later:
             return later

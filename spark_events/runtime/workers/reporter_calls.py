@@ -121,7 +121,7 @@ class Flusher:
         """
         while True:
             try:
-                with self._account.process:
+                with self._account:
                     self._reporter.flush()
             except RetryLater as later:
                 self._backoff.failed()
@@ -188,7 +188,7 @@ class PeriodicReports:
         """Report now, and return for how long the destination asks to be left alone, in s. Never raises."""
         title, stats = self._account.title, self._account.stats
         try:
-            with self._account.process:
+            with self._account:
                 self._reporter.report()
         except RetryLater as later:
             self._miss(later)

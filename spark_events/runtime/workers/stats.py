@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 
 from spark_events.api import Counter
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import counted
-from spark_events.api.toolkit.own_process import OwnProcess
+from spark_events.api.toolkit.own_process import end_child
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.workers.answers import described
 
@@ -156,19 +158,32 @@ class ReporterStats:
 
 @dataclass(frozen=True, slots=True)
 class ReporterAccount:
-    """What the parts of one reporter's worker share for calls of it, counting and logging.
+    """What the parts of one reporter's worker share for counting and logging, and for its calls.
+
+    Each call of the reporter is made within its account (``with account: reporter.flush()``): a child that
+    the call forks, and that comes back from it, ends there, and does not report for a second time.
 
     Attributes:
         title: what messages call the reporter.
         log: takes them.
         stats: what is counted.
-        process: all calls of the reporter are made within it.
+        process: the id of the process that makes the calls.
     """
 
     title: str
     log: OnceLog
     stats: ReporterStats
-    process: OwnProcess = field(default_factory=OwnProcess)
+    process: int = field(default_factory=os.getpid)
+
+    def __enter__(self) -> None:
+        """Begin a call."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
+    ) -> None:
+        """End a call."""
+        if os.getpid() != self.process:
+            end_child(error)
 
     def count_raised(self, method: str, error: BaseException, items: int = 1) -> None:
         """Count and log that the reporter raised in one of its methods, losing this many items."""

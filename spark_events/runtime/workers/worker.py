@@ -185,7 +185,7 @@ class Worker:
             may_close = yield from self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
         if reporter is not None and may_close:
             try:
-                with self._account.process:
+                with self._account:
                     reporter.close()
             except BaseException as error:
                 self._account.count_raised("close", error, 0)
@@ -196,12 +196,12 @@ class Worker:
         try:
             if self._before_opening is not None:
                 self._before_opening()
-            with self._account.process:
+            with self._account:
                 reporter = create_reporter(self.setup.kind, self.setup.factory, self.setup.config)
             if isinstance(reporter, SendingReporter):
                 wake = self._runner.wake
                 self.delivery = Delivery(reporter, self.setup, self._account, self._threads, wake)
-            with self._account.process:
+            with self._account:
                 reporter.open()
             if self.delivery is not None:
                 self.delivery.start()
@@ -262,7 +262,7 @@ class Worker:
         """Let it give back files, which are fewer than the applications; a sender does that by itself."""
         if self._spool is None:
             try:
-                with self._account.process:
+                with self._account:
                     reporter.rest()
             except BaseException as error:
                 self._account.count_raised("rest", error, 0)
@@ -271,10 +271,10 @@ class Worker:
         self, reporter: Reporter, flusher: Flusher, batch: list[Item]
     ) -> Generator[float, None, bool]:
         """Hand over a batch and flush it; return whether there is time for more."""
-        taken, process = 0, self._account.process
+        taken, account = 0, self._account
         for item in batch:
             try:
-                with process:
+                with account:
                     getattr(reporter, item.method)(*item.arguments)
                 taken += 1
             except BaseException as error:  # sys.exit, too, costs it this item alone
