@@ -278,6 +278,10 @@ ExecutorTasksRecord = TypedDict(
 )
 
 
+class LogReadRecord(TypedDict, total=False):
+    """See ``spark_records.LOG_READ``."""
+
+
 class ListenerQueuesRecord(TypedDict, total=False):
     """See ``spark_records.LISTENER_QUEUES``; times in ms, by the classes of listeners."""
 

@@ -32,6 +32,7 @@ IN_NO_LOG = {
     "ExecutorSourcesRecord",
     "LateTasksRecord",
     "ListenerQueuesRecord",
+    "LogReadRecord",
     "QueryIdleRecord",
     "QueryNotStartedRecord",
     "ResourceProfileAddedRecord",

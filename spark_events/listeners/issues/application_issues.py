@@ -35,6 +35,7 @@ from spark_events.listeners.record_types import (
     ExecutorMetricsRecord,
     ExecutorRemovedRecord,
     ListenerQueuesRecord,
+    LogReadRecord,
     QueryStartedRecord,
     QueryTerminatedRecord,
     SQLExecutionEndRecord,
@@ -106,6 +107,7 @@ class ApplicationIssues(Timeless):
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.QUERY_STARTED: self.on_query_started,
             spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
+            spark_records.LOG_READ: self.on_log_read,
         }
 
     def on_application_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
@@ -237,6 +239,11 @@ class ApplicationIssues(Timeless):
             if issue is not None:
                 self._take(issue, time_ms)
         self._growing.close(time_ms)
+
+    def on_log_read(self, record: LogReadRecord, time_ms: int) -> None:
+        """Handle LogRead."""
+        self._take_driver_time(time_ms)
+        self._growing.tell(time_ms)
 
     def _take_driver_time(self, time_ms: int) -> None:
         for issue in self._driver.issues(time_ms):

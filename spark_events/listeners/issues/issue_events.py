@@ -215,6 +215,13 @@ class GrowingIssues:
         if matters and (not growing.number or _cost(issue) >= 2 * growing.told_cost):
             self._tell(growing, time_ms, OPEN)
 
+    def tell(self, time_ms: int) -> None:
+        """Called when somebody wants to know how it is now: what has cost more since it was told is told."""
+        for growing in self._by_cause.values():
+            costs_more = growing.number and _cost(growing.issue) > growing.told_cost
+            if costs_more or self._events.matters(growing.issue, growing.subject.whole_ms):
+                self._tell(growing, time_ms, OPEN)
+
     def close(self, time_ms: int) -> None:
         """Called when it has ended: what was told is told with what it has cost in all."""
         for growing in self._by_cause.values():

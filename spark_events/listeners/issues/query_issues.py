@@ -30,6 +30,7 @@ from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.record_types import (
     ApplicationEndRecord,
+    LogReadRecord,
     QueryIdleRecord,
     QueryProgressRecord,
     QueryStartedRecord,
@@ -66,6 +67,7 @@ class QueryIssues(Timeless):
             spark_records.QUERY_IDLE: self.on_idle,
             spark_records.QUERY_TERMINATED: early(self.on_terminated),
             spark_records.APPLICATION_END: early(self.on_application_end),
+            spark_records.LOG_READ: self.on_log_read,
         }
 
     def on_started(self, record: QueryStartedRecord, time_ms: int) -> None:
@@ -187,6 +189,12 @@ class QueryIssues(Timeless):
         run_id = str(record[RUN_ID])
         if (query := self._queries.get(run_id)) is not None:
             self._take(query, run_id, [query.source.take(0, time_ms, query.sources)], time_ms)
+
+    def on_log_read(self, record: LogReadRecord, time_ms: int) -> None:
+        """Handle LogRead."""
+        for run_id, query in self._queries.items():
+            self._take_files(query, run_id, time_ms)
+            query.growing.tell(time_ms)
 
     def _end(self, run_id: str, time_ms: int) -> None:
         query = self._queries.pop(run_id, None)

@@ -104,6 +104,12 @@ class LoggedApplication:
             self.listeners.on_record(self._end)
             self._end = None
 
+    def tell_so_far(self) -> None:
+        """Have what is told of an application without an end be as it is now."""
+        self.tail.reader.report_unfinished_stages()
+        if self.listeners is not None and not self.ended:
+            self.listeners.on_record({"Event": spark_records.LOG_READ})
+
     def close(self) -> None:
         """Close the listeners: no more records will come."""
         if self.listeners is not None:

@@ -60,7 +60,7 @@ class LogReplay:
         try:
             yield from self._logged.read(self._log, final=True)
             if self._with_unfinished:
-                self._logged.tail.reader.report_unfinished_stages()
+                self._logged.tell_so_far()
         except OSError as error:
             self._logged.tail.notes.append(f"cannot be read: {error}")
         finally:
