@@ -13,6 +13,7 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.sources.event_log.reading.codecs import CorruptLogError, codec_for
 from spark_events.sources.event_log.reading.files import LogFiles
+from spark_events.why.reading.read_logs import explain_logs
 from tests.support.event_log_reading import read, read_bytes, read_one
 from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.paths import APPS
@@ -88,6 +89,10 @@ def test_rolling_and_compacted(written: Path) -> None:
     compacted = read(written / "compacted")
     assert set(compacted.ids) < set(whole.ids)
     assert new_statuses(compacted.events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    _, notes = explain_logs([str(written / "compacted")], {})
+    for said in (compacted.log.compacted, *notes):
+        assert "has compacted what came before part" in said
+        assert "the jobs that had ended by then are not in it" in said
 
 
 def test_a_file_whose_number_is_too_large_is_no_part(tmp_path: Path) -> None:

@@ -110,8 +110,9 @@ def _uneven_data(longest: TaskRun, times: str, stage: EndedStage) -> tuple[str, 
         return (
             f"task {longest.number} reads {much}; it takes {times}",
             "A few keys hold most of the rows. For a join, leave out rows whose key is NULL and add them "
-            "afterwards, broadcast the small side, or let Spark split partitions above a lower limit "
-            "(spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes, 256m by default); for an "
+            "afterwards, broadcast the small side, or let Spark split partitions: with "
+            "spark.sql.adaptive.enabled=true, and above a lower limit "
+            "(spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes, 256m by default). For an "
             "aggregation, add a random part to the key, and aggregate twice.",
         )
     return (

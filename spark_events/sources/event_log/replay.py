@@ -80,6 +80,7 @@ class LogReplay:
             self._outcomes,
             [*unreadable, *_missing_records(logged, self._log)],
             bool(unreadable),
+            _compacted(self._log),
         )
 
     def _on_event(self, event: Event) -> None:
@@ -91,6 +92,15 @@ def _missing_parts(gap: tuple[int, int]) -> str:
     first, last = gap
     which = f"part {first} is" if first == last else f"parts {first} to {last} are"
     return f"its {which} missing, with all that Spark recorded meanwhile"
+
+
+def _compacted(log: EventLog) -> str:
+    if not log.parts or not log.parts[0].compacted:
+        return ""
+    return (
+        f"Spark's History Server has compacted what came before part {log.parts[0].index + 1}: the jobs that "
+        "had ended by then are not in it, and their time looks like the driver's own"
+    )
 
 
 def _missing_records(logged: LoggedApplication, log: EventLog) -> Iterator[str]:

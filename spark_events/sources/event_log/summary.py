@@ -85,6 +85,7 @@ class ReplayedLog:
         ended: whether the application's end is in it.
         notes: further remarks, one sentence each.
         unreadable: whether a part of it is missing, or could not be read.
+        compacted: a sentence on what Spark has left out of it on purpose; empty if it has not.
     """
 
     path: str
@@ -95,6 +96,7 @@ class ReplayedLog:
     outcomes: Outcomes = field(default_factory=Outcomes)
     notes: list[str] = field(default_factory=list)
     unreadable: bool = False
+    compacted: str = ""
 
     @property
     def is_event_log(self) -> bool:
@@ -153,8 +155,9 @@ class Summary:
             self.versions[log.spark_version or "unknown"] += 1
         self.counts.add(log.counts)
         self.outcomes.add(log.outcomes)
-        for note in log.notes:
-            self.note(f"{log.path}: {note}")
+        for note in (*log.notes, log.compacted):
+            if note:
+                self.note(f"{log.path}: {note}")
 
     @property
     def unprocessed(self) -> int:

@@ -137,7 +137,9 @@ class _Reading:
             f"{counted(count, 'line')} skipped: {reason}" for reason, count in result.counts.lost().items()
         ]
         whole = result.application is not None and not result.unreadable
-        return [f"{result.path}: {note}" for note in (*([] if whole else result.notes), *skipped)]
+        compacted = [result.compacted] if result.compacted else []
+        notes = (*([] if whole else result.notes), *compacted, *skipped)
+        return [f"{result.path}: {note}" for note in notes]
 
     def explanation(self) -> Explanation | None:
         result = self._replay.result
