@@ -460,6 +460,21 @@ def test_of_an_application() -> None:
     assert {event.attributes["job_kind"] for event in by_kind.values()} == {"application"}
 
 
+@pytest.mark.parametrize(
+    ("start", "kinds"),
+    [
+        ({}, {"idle-cores"}),
+        ({"SparkEventsInteractive": False}, {"idle-cores"}),
+        ({"SparkEventsInteractive": True}, set()),
+        ({"App Name": "PySparkShell"}, set()),
+    ],
+)
+def test_who_types_a_program_loses_nothing_by_thinking(start: dict[str, Any], kinds: set[str]) -> None:
+    feed = Feed()(r.application_start(**start), r.executor("Added", 0))
+    feed(*stage(0, [S], 0, S), *stage(1_800 * S, [S], 1, S), r.application_end(3_600 * S))
+    assert {event.attributes["issue"] for event in issues(feed)} == kinds
+
+
 def test_what_ends_is_forgotten() -> None:
     feed = Feed()(r.application_start(), r.query_started(0))
     for number in range(50):

@@ -71,6 +71,20 @@ def test_senders(mode: str, counts: tuple[int, ...], posts: int, caplog: pytest.
     assert len(caplog.text) < 20_000
 
 
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("coroutine", "Coroutine.flush is a coroutine function (async def)"),
+        ("generator", "Generator.notify_of_added_event is a generator function (it has a yield)"),
+    ],
+)
+def test_calls_that_run_nothing(mode: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    worker = reported("RunsNothingFactory", mode)
+    assert worker.stats.reported.count == 0
+    assert worker.stats.dropped_by_cause["not_open"].count == 5
+    assert f"is not used: {said}, so that a call of it runs nothing" in caplog.text
+
+
 def test_a_count_in_a_text() -> None:
     """The first request may have been of one record alone."""
     done, failed, refused, closed = balance(reported("SendingFactory", "text-count"))

@@ -15,6 +15,7 @@ from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from spark_events.diagnosis.stages.ended_stage import EndedStage
 from spark_events.diagnosis.stages.held_cores import HeldCores, cores_of_task
 from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, TinyTasksOfRun
+from spark_events.diagnosis.thresholds import IDLE_CORES
 from spark_events.diagnosis.times.driver_time import DriverTime
 from spark_events.diagnosis.times.pauses import WorkDone
 from spark_events.diagnosis.times.slow_listeners import slow_listeners
@@ -43,6 +44,8 @@ from spark_events.listeners.record_types import (
     UnpersistRDDRecord,
 )
 
+_SHELLS = ("Spark shell", "PySparkShell")
+"""What Spark's own prompts call their applications: an event log does not say who types."""
 _MOST_FAILURES = "spark.task.maxFailures"
 _ARROW, _ARROW_BY_DEFAULT = "spark.sql.execution.arrow.pyspark.enabled", (4, 2)
 """Whether Arrow brings the rows of ``toPandas``, which it does by default since that version."""
@@ -82,6 +85,7 @@ class ApplicationIssues(Timeless):
         self._tiny_tasks = TinyTasksOfRun()
         self._held_cores = HeldCores()
         self._begun_ms: int | None = None
+        self._is_typed = False
         self.retries_tasks = self.reuses_workers = True
         self.of_files: dict[str, str] = {}
         self.levels_of_orc = False
@@ -113,6 +117,7 @@ class ApplicationIssues(Timeless):
     def on_application_start(self, record: ApplicationStartRecord, time_ms: int) -> None:
         """Handle ApplicationStart."""
         self._begun_ms = time_ms
+        self._is_typed = bool(record.get(spark_records.INTERACTIVE)) or record.get("App Name") in _SHELLS
 
     def on_environment(self, record: EnvironmentUpdateRecord, time_ms: int) -> None:
         """Handle EnvironmentUpdate; executors have the memory of the first."""
@@ -247,7 +252,9 @@ class ApplicationIssues(Timeless):
 
     def _take_driver_time(self, time_ms: int) -> None:
         for issue in self._driver.issues(time_ms):
-            self._take(issue, time_ms)
+            # Who types a program reads what it shows, and thinks: nothing is lost by that.
+            if not (self._is_typed and issue.kind == IDLE_CORES):
+                self._take(issue, time_ms)
 
     def _take(
         self,
