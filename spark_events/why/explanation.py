@@ -230,7 +230,8 @@ def explain(
     issues_found = in_order(
         grouped(by_cost(issue_of(event.all_attributes, event.severity.name) for event in issues))
     )
-    issues_found = [with_present_values(issue, figures.conf) for issue in issues_found]
+    lasted_ms = timeline.ended_ms - timeline.begun_ms
+    issues_found = [with_present_values(issue.within(lasted_ms), figures.conf) for issue in issues_found]
     explanation = Explanation(
         app_name,
         app_id,
@@ -246,7 +247,7 @@ def explain(
         figures=figures,
         least_ms=worth_ms,
         failures=tuple(failures),
-        longest=longest.longest(timeline.ended_ms - timeline.begun_ms),
+        longest=longest.longest(lasted_ms),
         unfinished=timeline.unfinished,
         to_first_work_ms=timeline.to_first_work_ms,
         unread=unread,

@@ -71,6 +71,15 @@ class FoundIssue:
         time_ms = self.number("shareMs") if self.lost_ms is None else self.lost_ms
         return time_ms is None or time_ms >= least_ms
 
+    def within(self, whole_ms: int) -> FoundIssue:
+        """Return it with no more time than there was, in ms: that of stages that ran side by side is added up."""
+        lost_ms, share_ms = self.lost_ms, self.number("shareMs")
+        if max(lost_ms or 0, share_ms or 0) <= whole_ms:
+            return self
+        shares = {} if share_ms is None else {"shareMs": min(share_ms, whole_ms)}
+        lost_ms = None if lost_ms is None else min(lost_ms, whole_ms)
+        return replace(self, lost_ms=lost_ms, evidence={**self.evidence, **shares})
+
     def number(self, name: str) -> int | None:
         """Return a number of the evidence, which stored events may have as a text; None if it is none."""
         return _number(self.evidence.get(name))

@@ -26,3 +26,15 @@ def test_values_of_settings_that_an_advice_names(conf: dict[str, str], said: str
     advice = "Set spark.a.b to less, or spark.c=true."
     issue = FoundIssue("gc", "WARN", "stage 1", "…", advice, 1, None, {})
     assert with_present_values(issue, conf).advice == f"{advice}{said}"
+
+
+@pytest.mark.parametrize(
+    ("lost_ms", "share_ms", "within"),
+    [(5, None, (5, None)), (None, 12, (None, 10)), (11, 12, (10, 10)), (None, None, (None, None))],
+)
+def test_stages_side_by_side_take_no_longer_than_the_run(
+    lost_ms: int | None, share_ms: int | None, within: tuple[int | None, int | None]
+) -> None:
+    evidence = {} if share_ms is None else {"shareMs": share_ms}
+    issue = FoundIssue("python", "WARN", "2 stages", "…", "…", lost_ms, None, evidence).within(10)
+    assert (issue.lost_ms, issue.number("shareMs")) == within
