@@ -72,7 +72,7 @@ class FoundIssue:
         return time_ms is None or time_ms >= least_ms
 
     def within(self, whole_ms: int) -> FoundIssue:
-        """Return it with no more time than there was, in ms: that of stages that ran side by side is added up."""
+        """Return it with no more time than there was, in ms: of stages side by side, it was added up."""
         lost_ms, share_ms = self.lost_ms, self.number("shareMs")
         if max(lost_ms or 0, share_ms or 0) <= whole_ms:
             return self

@@ -312,6 +312,7 @@ def test_links_and_pipes(
     (folder / "log").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "circle").symlink_to(folder)
     (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    (folder / "loop").symlink_to("loop")
     os.mkfifo(folder / "pipe.jsonl")
     assert read(duckdb, folder)[0] == facts
     assert caplog.text.count("is left out") >= 2

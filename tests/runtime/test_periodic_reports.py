@@ -55,6 +55,27 @@ def test_a_refusal_is_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
     assert account.stats.refused.count == 3
 
 
+class Raises(Scheduled):
+    """A reporter with a bug."""
+
+    def report(self) -> None:
+        raise KeyError("x")
+
+
+@pytest.mark.parametrize("reporter", [Asks(None), Refuses(), Raises()])
+def test_the_last_values_that_do_not_get_through(
+    reporter: Scheduled, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody retries any more; whoever looks at the destination sees older ones."""
+    account = ReporterAccount("metric reporter 'x'", OnceLog(), ReporterStats())
+    reports = PeriodicReports(reporter, 1, account)
+    for _ in range(3):
+        reports.report()
+    assert "the last values" not in caplog.text
+    reports.report_last()
+    assert caplog.text.count("metric reporter 'x' could not report the last values") == 1
+
+
 class IsBack(Scheduled):
     """A reporter whose destination is away at first."""
 

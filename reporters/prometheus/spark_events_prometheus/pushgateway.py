@@ -39,6 +39,7 @@ from spark_events_prometheus.options import (
 )
 from spark_events_prometheus.reporter import SeriesReporter
 
+_LONGEST_ANSWER, _SHOWN = 10_000, 200
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 
 
@@ -116,7 +117,7 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         try:
             yield
         except HTTPError as error:
-            reason = f"{self._url} answered {error.code}: {_beginning(error)}"
+            reason = f"{self._url} answered {error.code}: {_said_by(error)}"
             raise (Refused(reason) if error.code == 400 else RetryLater(reason)) from None
         except (OSError, HTTPException, ValueError) as error:  # the last of addresses and lengths in answers
             cause = getattr(error, "reason", error)
@@ -167,10 +168,11 @@ def _open(request: Request, timeout_s: float) -> None:
     http_opener(_HttpHandler, _HttpsHandler).open(request, timeout=timeout_s).close()
 
 
-def _beginning(error: HTTPError) -> str:
-    """Return the first words of an answer that says what is wrong."""
+def _said_by(error: HTTPError) -> str:
+    """Return the first words of an answer, and the last, which of a long one say what is wrong."""
     try:
-        return error.read(200).decode(errors="replace").strip()
+        answer = error.read(_LONGEST_ANSWER).decode(errors="replace").strip()
+        return answer if len(answer) <= 2 * _SHOWN else f"{answer[:_SHOWN]} … {answer[-_SHOWN:]}"
     except (OSError, HTTPException) as broken:
         return f"({broken})"
 

@@ -150,8 +150,10 @@ def _files_below(folder: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             yield LocalFileSystem().info(str(path))
-        except FileNotFoundError:
-            if path.is_symlink():  # to nothing
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):
+                raise
+            if path.is_symlink():  # to nothing, or to itself
                 yield {"name": str(path), "type": "link", "size": 0}
 
 

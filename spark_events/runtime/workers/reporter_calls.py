@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator
 
 from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
 from spark_events.api.toolkit.formatting import counted
-from spark_events.runtime.log_once import TroubleLog
-from spark_events.runtime.workers.answers import pause_ms_of, reason_of, refused_of
+from spark_events.runtime.log_once import TroubleLog, logger
+from spark_events.runtime.workers.answers import described, pause_ms_of, reason_of, refused_of
 from spark_events.runtime.workers.inbox import Inbox
 from spark_events.runtime.workers.stats import ReporterAccount
 
@@ -167,6 +167,7 @@ class PeriodicReports:
         self._account = account
         self._due = time.monotonic() + self._interval_s
         self._missed = self._noted = 0
+        self._failure = ""
         self._trouble = TroubleLog()
 
     def note(self, items: int) -> None:
@@ -184,6 +185,14 @@ class PeriodicReports:
             asked_s = self.report()
             self._due = time.monotonic() + max(self._interval_s, asked_s)
 
+    def report_last(self) -> None:
+        """Report a last time; if that fails, log that the destination keeps older values. Never raises."""
+        self._failure = ""
+        self.report()
+        if self._failure:
+            message = "%s could not report the last values, and its destination may show older ones: %s"
+            logger.error(message, self._account.title, self._failure)
+
     def report(self) -> float:
         """Report now, and return for how long the destination asks to be left alone, in s. Never raises."""
         title, stats = self._account.title, self._account.stats
@@ -196,11 +205,13 @@ class PeriodicReports:
         except (Refused, PartlyRefused) as refused:
             count = 1 if isinstance(refused, Refused) else refused_of(refused, unsaid=1)
             stats.refused.inc(count)
+            self._failure = reason_of(refused)
             self._account.log.error((title, "report"), f"{title}: {reason_of(refused)}")
             if isinstance(refused, Refused):
                 return 0.0
         except BaseException as error:
             self._account.count_raised("report", error)
+            self._failure = described(error)
             return 0.0
         noted, self._noted = self._noted, 0
         stats.succeed(noted)
@@ -211,5 +222,6 @@ class PeriodicReports:
     def _miss(self, later: RetryLater) -> None:
         self._account.stats.retries.inc()
         self._missed += 1
+        self._failure = reason_of(later)
         message = "%s cannot report; it retries at each interval: %s"
         self._trouble.goes_on("", message, self._account.title, reason_of(later))

@@ -163,11 +163,8 @@ class Worker:
         """Wait until it has ended or the deadline has passed, and log what was left behind."""
         if not self._runner.join(self._deadline - time.monotonic()):
             left = self._inbox.abandon()
-            logger.error(
-                "%s did not close in time and is left behind; not delivered: %s",
-                self.title,
-                counted(left, "item"),
-            )
+            lost = counted(left, "item") if left else "what it was about to report, if anything"
+            logger.error("%s did not close in time and is left behind; not delivered: %s", self.title, lost)
 
     # -- in the reporter's turns ---------------------------------------------------------------------
 
@@ -245,7 +242,7 @@ class Worker:
             else:
                 break
         if reports is not None:
-            reports.report()  # the last values, including those of a run shorter than an interval
+            reports.report_last()  # including the values of a run shorter than an interval
 
     def _rest(self, reporter: Reporter, flusher: Flusher) -> Generator[float, None, bool]:
         """Do what was put off, because nothing came for a while; return whether that was all."""
