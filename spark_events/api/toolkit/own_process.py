@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
@@ -43,8 +42,9 @@ def end_child(error: BaseException | None) -> NoReturn:
             status = (error.code or 0) & 0xFF
         else:
             sys.stderr.write(f"{error.code}\n")
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):
-                stream.flush()
+        sys.stderr.flush()
+    except Exception:
+        status = 1  # there is no stderr
     finally:
-        os._exit(status)  # what is to be done when the program ends is its first process's
+        # What is to be done when the program ends is its first process's, and so is what stdout has not written.
+        os._exit(status)

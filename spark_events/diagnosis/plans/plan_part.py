@@ -119,8 +119,7 @@ class PlanPart:
             if self.of_program and len(self.caches) > 1:
                 return False
             return self.times > 1 and 0 < self.kept_rows < self.rows
-        needed = 1 if self.may_differ else max(1, len(self.functions))
-        return self.was_released or self.times - needed > (0 if len(self.wholes) > 1 else 1)
+        return self.was_released or self.times - self._needed > (0 if len(self.wholes) > 1 else 1)
 
     @property
     def was_released(self) -> bool:
@@ -150,8 +149,13 @@ class PlanPart:
         """
         if self.was_released:
             return self.passes
-        kept = [self._kept(passes, needed) for passes in self._turns()]
-        return [each for each in self.passes if each not in kept]
+        kept = {id(self._kept(passes, needed)) for passes in self._turns()}
+        return [each for each in self.passes if id(each) not in kept]
+
+    @property
+    def _needed(self) -> int:
+        """How often it has to be computed, if nothing has kept it before."""
+        return 1 if self.may_differ else max(1, len(self.functions))
 
     def _turns(self) -> Iterable[list[Pass]]:
         if self.may_differ:
@@ -174,9 +178,7 @@ class PlanPart:
             return self.total_ms * (self.times - 1) // self.times
         if self.cached:
             return self.total_ms * (self.rows - self.kept_rows) // self.rows
-        if self.was_released:
-            return self.total_ms
-        needed = 1 if self.may_differ else max(1, len(self.functions))
+        needed = 0 if self.was_released else self._needed
         return self.total_ms * (self.times - needed) // self.times
 
 
