@@ -85,6 +85,10 @@ def test_calls_that_run_nothing(mode: str, said: str, caplog: pytest.LogCaptureF
     assert f"is not used: {said}, so that a call of it runs nothing" in caplog.text
 
 
+def test_a_coroutine_that_is_run() -> None:
+    assert reported("RunsNothingFactory", "run").stats.reported.count == 5
+
+
 def test_a_count_in_a_text() -> None:
     """The first request may have been of one record alone."""
     done, failed, refused, closed = balance(reported("SendingFactory", "text-count"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any, ClassVar
 
 from spark_events.api import (
@@ -142,11 +144,29 @@ class Generator(Flushing):
         yield event
 
 
+def run(function: Any) -> Any:
+    """Decorate a coroutine function so that a call runs it."""
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        return asyncio.run(function(*arguments))
+
+    return called
+
+
+class Run(Flushing):
+    """Has a coroutine that is run."""
+
+    @run
+    async def notify_of_added_event(self, event: Event) -> None:
+        pass
+
+
 class RunsNothingFactory(EventReporterFactory):
     """Makes them."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
-        return {"coroutine": Coroutine, "generator": Generator}[config.get(MODE)]("")
+        return {"coroutine": Coroutine, "generator": Generator, "run": Run}[config.get(MODE)]("")
 
 
 class FlushingFactory(EventReporterFactory):

@@ -46,5 +46,5 @@ def end_child(error: BaseException | None) -> NoReturn:
     except Exception:
         status = 1  # there is no stderr
     finally:
-        # What is to be done when the program ends is its first process's, and so is what stdout has not written.
+        # What a program does as it ends is its first process's, and so is what stdout has not written.
         os._exit(status)
