@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,13 +27,6 @@ from spark_events.api import (
     SpanReporterFactory,
 )
 from spark_events.runtime.foreign_errors import describe, wants_out
-
-_API = "spark_events.api"
-_RUN_NOTHING = {
-    inspect.iscoroutinefunction: "a coroutine function (async def)",
-    inspect.isgeneratorfunction: "a generator function (it has a yield)",
-    inspect.isasyncgenfunction: "an asynchronous generator function",
-}
 
 
 # Each kind exists once, so identity is enough: a hash over all fields would slow down every event.
@@ -176,7 +168,7 @@ def create_reporter(kind: Kind, factory: ReporterFactory, config: ReporterConfig
     """Let a factory create a reporter.
 
     Raises:
-        ConfigError: it created something else, or what would do nothing when it is called.
+        ConfigError: it created something else.
         BaseException: what it raises.
     """
     reporter = factory.create(config)
@@ -185,25 +177,7 @@ def create_reporter(kind: Kind, factory: ReporterFactory, config: ReporterConfig
         raise ConfigError(
             f"its factory {made_by} created {type(reporter).__name__}; expected {kind.reporter.__name__}"
         )
-    _check_calls(reporter)
     return reporter
-
-
-def _check_calls(reporter: Reporter) -> None:
-    """Check that calls of a reporter do something: one of a coroutine or a generator only makes an object.
-
-    Raises:
-        ConfigError: one does not.
-    """
-    bases = [base for base in type(reporter).__mro__ if base.__module__.startswith(_API)]
-    for name in sorted({name for base in bases for name in vars(base) if not name.startswith("_")}):
-        method = getattr(type(reporter), name)  # a decorator may run what it wraps
-        for is_such, such in _RUN_NOTHING.items():
-            if is_such(method):
-                raise ConfigError(
-                    f"{type(reporter).__qualname__}.{name} is {such}, so that a call of it runs nothing; "
-                    "expected a plain function"
-                )
 
 
 def _unknown_factory(kind: Kind, name: str, key: str) -> str:

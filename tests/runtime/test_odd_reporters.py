@@ -74,15 +74,15 @@ def test_senders(mode: str, counts: tuple[int, ...], posts: int, caplog: pytest.
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("coroutine", "Coroutine.flush is a coroutine function (async def)"),
-        ("generator", "Generator.notify_of_added_event is a generator function (it has a yield)"),
+        ("coroutine", "raised in flush: TypeError: it returned a coroutine"),
+        ("generator", "raised in notify_of_added_event: TypeError: it returned a generator"),
+        ("coroutine-of-another", "raised in flush: TypeError: it returned a coroutine"),
     ],
 )
 def test_calls_that_run_nothing(mode: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
     worker = reported("RunsNothingFactory", mode)
-    assert worker.stats.reported.count == 0
-    assert worker.stats.dropped_by_cause["not_open"].count == 5
-    assert f"is not used: {said}, so that a call of it runs nothing" in caplog.text
+    assert balance(worker) == (0, 5, 0, 0)
+    assert f"{said}, which nobody runs; expected a plain function" in caplog.text
 
 
 def test_a_coroutine_that_is_run() -> None:

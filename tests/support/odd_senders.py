@@ -137,6 +137,13 @@ class Coroutine(Flushing):
         pass
 
 
+class CoroutineOfAnother(Flushing):
+    """Has one that is made elsewhere."""
+
+    def flush(self) -> Any:
+        return Coroutine("").flush()
+
+
 class Generator(Flushing):
     """Has another one."""
 
@@ -166,7 +173,12 @@ class RunsNothingFactory(EventReporterFactory):
     """Makes them."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
-        return {"coroutine": Coroutine, "generator": Generator, "run": Run}[config.get(MODE)]("")
+        return {
+            "coroutine": Coroutine,
+            "coroutine-of-another": CoroutineOfAnother,
+            "generator": Generator,
+            "run": Run,
+        }[config.get(MODE)]("")
 
 
 class FlushingFactory(EventReporterFactory):

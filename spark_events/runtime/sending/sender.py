@@ -152,8 +152,7 @@ class Sender:
     def _ask(self, part: Sequence[bytes], context: bytes) -> _Answer | RetryLater:
         """Send records and return what became of them."""
         try:
-            with self._account:
-                self._reporter.send(list(part), context)  # it may take them out of its list
+            self._account.call(self._reporter.send, list(part), context)  # it may take them out of its list
         except RetryLater as later:
             return later
         except Refused as refused:

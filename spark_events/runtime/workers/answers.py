@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 from spark_events.api import PartlyRefused, RetryLater
 from spark_events.runtime.foreign_errors import describe, text_of
 
@@ -50,3 +52,17 @@ def _number(answer: BaseException, name: str) -> int | None:
         return max(-_MOST, min(int(getattr(answer, name)), _MOST))
     except Exception:  # it may be of any class; one that does not call ours has no such attribute
         return None
+
+
+def check_done(answer: object) -> None:
+    """Check that a call has done its work: one of a coroutine or of a generator only returns an object.
+
+    Raises:
+        TypeError: it has not.
+    """
+    if inspect.isawaitable(answer) or inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()  # or Python warns of it
+        raise TypeError(
+            f"it returned a {type(answer).__name__}, which nobody runs; expected a plain function"
+        )

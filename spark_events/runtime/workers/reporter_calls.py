@@ -121,8 +121,7 @@ class Flusher:
         """
         while True:
             try:
-                with self._account:
-                    self._reporter.flush()
+                self._account.call(self._reporter.flush)
             except RetryLater as later:
                 self._backoff.failed()
                 title = self._account.title
@@ -197,8 +196,7 @@ class PeriodicReports:
         """Report now, and return for how long the destination asks to be left alone, in s. Never raises."""
         title, stats = self._account.title, self._account.stats
         try:
-            with self._account:
-                self._reporter.report()
+            self._account.call(self._reporter.report)
         except RetryLater as later:
             self._miss(later)
             return min((pause_ms_of(later) or 0) / 1000, _LONGEST_ASKED_S)

@@ -12,7 +12,7 @@ from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import counted
 from spark_events.api.toolkit.own_process import end_child
 from spark_events.runtime.log_once import OnceLog, logger
-from spark_events.runtime.workers.answers import described
+from spark_events.runtime.workers.answers import check_done, described
 
 DROP_CAUSES: Mapping[str, str] = {
     "queue_full": "the queue in memory was full (queue.max-items, queue.max-bytes)",
@@ -160,8 +160,8 @@ class ReporterStats:
 class ReporterAccount:
     """What the parts of one reporter's worker share for counting and logging, and for its calls.
 
-    Each call of the reporter is made within its account (``with account: reporter.flush()``): a child that
-    the call forks, and that comes back from it, ends there, and does not report for a second time.
+    Each call of the reporter is made within its account: a child that the call forks, and that comes back
+    from it, ends there, and does not report for a second time.
 
     Attributes:
         title: what messages call the reporter.
@@ -174,6 +174,18 @@ class ReporterAccount:
     log: OnceLog
     stats: ReporterStats
     process: int = field(default_factory=os.getpid)
+
+    def call(self, method: Callable[..., object], *arguments: object) -> None:
+        """Call a method of the reporter that returns nothing.
+
+        Raises:
+            TypeError: it returns what was to do its work.
+            BaseException: what it raises.
+        """
+        with self:
+            answer = method(*arguments)
+        if answer is not None:
+            check_done(answer)
 
     def __enter__(self) -> None:
         """Begin a call."""

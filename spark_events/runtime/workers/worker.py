@@ -182,8 +182,7 @@ class Worker:
             may_close = yield from self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
         if reporter is not None and may_close:
             try:
-                with self._account:
-                    reporter.close()
+                self._account.call(reporter.close)
             except BaseException as error:
                 self._account.count_raised("close", error, 0)
 
@@ -198,8 +197,7 @@ class Worker:
             if isinstance(reporter, SendingReporter):
                 wake = self._runner.wake
                 self.delivery = Delivery(reporter, self.setup, self._account, self._threads, wake)
-            with self._account:
-                reporter.open()
+            self._account.call(reporter.open)
             if self.delivery is not None:
                 self.delivery.start()
             self.destination = reporter.destination
@@ -259,8 +257,7 @@ class Worker:
         """Let it give back files, which are fewer than the applications; a sender does that by itself."""
         if self._spool is None:
             try:
-                with self._account:
-                    reporter.rest()
+                self._account.call(reporter.rest)
             except BaseException as error:
                 self._account.count_raised("rest", error, 0)
 
@@ -268,11 +265,10 @@ class Worker:
         self, reporter: Reporter, flusher: Flusher, batch: list[Item]
     ) -> Generator[float, None, bool]:
         """Hand over a batch and flush it; return whether there is time for more."""
-        taken, account = 0, self._account
+        taken, call = 0, self._account.call
         for item in batch:
             try:
-                with account:
-                    getattr(reporter, item.method)(*item.arguments)
+                call(getattr(reporter, item.method), *item.arguments)
                 taken += 1
             except BaseException as error:  # sys.exit, too, costs it this item alone
                 self._account.count_raised(item.method, error)
