@@ -318,6 +318,23 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
     assert told.attributes["description"] == sql[:200]
 
 
+@pytest.mark.parametrize("job_ends", [True, False])
+@pytest.mark.parametrize("last", ["SparkEventsLogRead", "SparkListenerApplicationEnd"])
+def test_stages_of_what_runs_when_nothing_more_comes(last: str, job_ends: bool) -> None:
+    """At the end of a log without one, as at its own end; Spark ends jobs before an application."""
+    feed = Feed()(
+        r.application_start(),
+        r.execution("Start", 5, 7, description="q", rootExecutionId=7),
+        r.job_start(10, spark__sql__execution__id="7"),
+        *stage(10, TAIL),
+    )
+    if job_ends:
+        feed(r.job_end(130 * S))
+    feed({"Event": last, "Timestamp": T0 + 131 * S})
+    told = [event for event in issues(feed) if event.attributes["issue"] in ("straggler", "skew")]
+    assert len(told) == (job_ends or last == "SparkEventsLogRead")
+
+
 def test_a_statement_is_no_name_of_an_execution() -> None:
     """What its plan says is told under a name that is not a statement's text; a call site may be told."""
     plan = [

@@ -38,6 +38,7 @@ from spark_events.listeners.record_types import (
     ApplicationEndRecord,
     JobEndRecord,
     JobStartRecord,
+    LogReadRecord,
     Properties,
     SQLExecutionEndRecord,
     StageCompletedRecord,
@@ -97,6 +98,7 @@ class IssueListener(Timeless):
             spark_records.STAGE_TASKS: self.on_stage_tasks,
             spark_records.STAGE_COMPLETED: self.on_stage_completed,
             spark_records.APPLICATION_END: early(self.on_application_end),
+            spark_records.LOG_READ: early(self.on_log_read),
         }
 
     def on_execution_end(self, record: SQLExecutionEndRecord, time_ms: int) -> None:
@@ -214,6 +216,14 @@ class IssueListener(Timeless):
             self._report(findings, None, time_ms)
         self._findings.clear()
         self._executions.forget()
+
+    def on_log_read(self, record: LogReadRecord, time_ms: int) -> None:
+        """Handle LogRead: of jobs and SQL executions that run, what is known of their stages is told."""
+        for job in self._jobs.values():
+            lasted_ms = max(0, time_ms - job.run.begun_ms)
+            self._report([replace(each, job_ms=lasted_ms) for each in job.issues], None, time_ms)
+        for findings in self._findings.values():
+            self._report(findings, None, time_ms)
 
     # -----------------------------------------------------------------------------------------------------
 
