@@ -108,7 +108,7 @@ def _created(builder: Any, level: str | None) -> SparkSession:
 
     archive = archive_for_command() if SparkContext._gateway is None else None
     try:
-        with _jvm_options(level, archive):
+        with _jvm_options(level, archive), _no_jvm_is_left_behind():
             session: SparkSession = builder.getOrCreate()
     except (Py4JError, PySparkRuntimeError, OSError):
         if archive is None or not _jvm_has_died():
@@ -117,13 +117,53 @@ def _created(builder: Any, level: str | None) -> SparkSession:
             "the JVM has died, maybe of its class archive; Spark is started again without %s", archive
         )
         SparkContext._gateway = SparkContext._jvm = None
-        with _jvm_options(level, None):
+        with _jvm_options(level, None), _no_jvm_is_left_behind():
             session = builder.getOrCreate()
         remove(archive)  # only now: nothing else has changed
         return session
     if archive is not None:
         atexit.register(_remove_if_it_crashed, SparkContext._gateway.proc, archive)
     return session
+
+
+@contextmanager
+def _no_jvm_is_left_behind() -> Iterator[None]:
+    """End the JVM that is started meanwhile if its start is given up, as by Ctrl-C.
+
+    PySpark knows a JVM only once that has answered. One that is given up before then never hears that its
+    driver is gone, and would run for good.
+    """
+    from pyspark import SparkContext, java_gateway
+
+    begun: list[subprocess.Popen[bytes]] = []
+
+    class Noted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            begun.append(self)
+            super().__init__(*arguments, **more)
+
+    module: Any = java_gateway
+    module.Popen = Noted
+    try:
+        yield
+    except BaseException:
+        if SparkContext._gateway is None:
+            for jvm in begun:
+                _end(jvm)
+        raise
+    finally:
+        module.Popen = subprocess.Popen
+
+
+def _end(jvm: subprocess.Popen[bytes]) -> None:
+    if getattr(jvm, "pid", None) is None or jvm.poll() is not None:
+        return
+    jvm.terminate()  # so that it removes its folders
+    try:
+        jvm.wait(_DIES_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait()
 
 
 def _jvm_has_died() -> bool:

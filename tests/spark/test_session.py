@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.support.applications import without_jvms_words
+from tests.support.waiting import wait_until
 
 STARTS = """
 import os
@@ -44,8 +46,8 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 spark = start_session("test", {**QUIET, **LOOPBACK, "spark.master": "local[1]"})
-print("begins", flush=True)
 try:
+    print("begins", flush=True)
     spark._jvm.java.lang.Thread.sleep(600_000)
 except KeyboardInterrupt:
     spark.stop()
@@ -68,3 +70,40 @@ def test_ctrl_c_in_a_call_of_spark_s_needs_no_traceback(java: str) -> None:
     assert program.returncode == 130
     assert "Traceback" not in said
     assert "KeyboardInterrupt" not in said
+
+
+STARTING = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from spark_events.spark.session import LOOPBACK, QUIET, start_session
+try:
+    start_session("test", {**QUIET, **LOOPBACK, "spark.master": "local[1]"})
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def jvm_of(pid: int) -> int | None:
+    """Return the process of the JVM that a process has started for Spark; None before there is one."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        if "deploy.SparkSubmit" in Path(f"/proc/{child}/cmdline").read_text():
+            return int(child)
+    return None
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux says so which children there are")
+def test_a_jvm_whose_start_is_given_up_is_not_left_behind(java: str) -> None:
+    """It would wait for its driver, which is gone, and keep its terminal's pipes open."""
+    program = subprocess.Popen([sys.executable, "-c", STARTING])
+    try:
+        jvm = wait_until(lambda: jvm_of(program.pid), "the start of a JVM")
+        program.send_signal(signal.SIGINT)
+        assert program.wait(280) == 130
+    finally:
+        program.kill()
+    try:
+        wait_until(lambda: not Path(f"/proc/{jvm}").exists(), "the end of the JVM", 30)
+    except AssertionError:
+        os.kill(jvm, signal.SIGKILL)
+        raise
