@@ -194,19 +194,17 @@ class _WithExecutor(JobStatusChangedListener):
     def __init__(self, listener: JobStatusChangedListener, executor: DaemonExecutor) -> None:
         self._listener = listener
         self._executor = executor
+        # Its own, so that what they return is seen.
+        self.open = listener.open  # type: ignore[method-assign]
+        self.on_event = listener.on_event  # type: ignore[method-assign]
+        self.flush = listener.flush  # type: ignore[method-assign]
 
     @property
     def destination(self) -> str:
         return self._listener.destination
 
-    def open(self) -> None:
-        self._listener.open()
-
     def on_event(self, event: JobStatusChangedEvent) -> None:
         self._listener.on_event(event)
-
-    def flush(self) -> None:
-        self._listener.flush()
 
     def close(self) -> None:
         self._executor.shutdown(wait=True)

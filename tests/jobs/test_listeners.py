@@ -79,6 +79,13 @@ def test_several_listeners_each_with_its_options_and_one_that_raises(
     assert len(complaints) == 1
 
 
+def test_one_whose_method_runs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told(s="tests.support.job_listeners:CoroutineFactory")
+    statement(told, 1)
+    told.close()
+    assert "raised in on_event: TypeError: it returned a coroutine, which nobody runs" in caplog.text
+
+
 def test_the_older_form() -> None:
     told = Told(s="tests.support.job_listeners:OlderFactory")
     statement(told, 1)

@@ -195,6 +195,21 @@ def test_torn_tail(tmp_path: Path) -> None:
         assert Opened(tmp_path).lost == {}
 
 
+@pytest.mark.parametrize("left", [0, 10, 60, 100])
+def test_a_segment_that_is_cut_while_it_is_read(tmp_path: Path, left: int) -> None:
+    """As by who needs room on a full disk: what was in it is counted, and what comes later arrives."""
+    opened = Opened(tmp_path)
+    opened.put(*[b"first %d" % number for number in range(5)])
+    assert opened.take(1) == [b"first 0"]
+    (segment,) = tmp_path.glob("*.journal")
+    os.truncate(segment, left)
+    opened.put(*[b"later %d" % number for number in range(5)])
+    arrived = opened.drain()
+    assert arrived[-5:] == [b"later %d" % number for number in range(5)]
+    assert opened.lost["journal_damaged"] == 10 - len(arrived)
+    assert opened.journal.pending == 0
+
+
 def test_a_frame_inside_a_record_is_no_record(tmp_path: Path) -> None:
     """Bytes inside a record that look like a record are none, also where the record around them is damaged."""
     inner = encode(RECORD, 0, 1, b"invented") + encode(CONTEXT, 0, 1, b"invented")

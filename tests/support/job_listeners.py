@@ -53,6 +53,17 @@ class CollectingFactory(JobStatusChangedListenerFactory):
         return Collecting(context)
 
 
+class CoroutineFactory(JobStatusChangedListenerFactory):
+    """Makes a listener whose method runs nothing."""
+
+    def create_listener(self, context: JobListenerContext) -> JobStatusChangedListener:
+        class Coroutine(JobStatusChangedListener):
+            async def on_event(self, event: JobStatusChangedEvent) -> None:  # type: ignore[override]
+                pass
+
+        return Coroutine()
+
+
 class RaisingFactory(JobStatusChangedListenerFactory):
     """Makes a listener that raises at all it is told."""
 

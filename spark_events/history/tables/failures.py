@@ -130,7 +130,8 @@ def _message(fact: Fact) -> str | None:
             return said or None
         name = thrown.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
         return said if said.startswith((name, thrown)) else f"{name}: {said}" if said else name
-    parts = [f"executor {fact.executor_id} on {fact.host}", fact.message]
+    host = f" on {fact.host}" if fact.host else ""  # one that never registered has none
+    parts = [f"executor {fact.executor_id}{host}", fact.message]
     if fact.heap_highest is not None and fact.heap_limit is not None:
         parts.append(f"heap {size(fact.heap_highest)} of {size(fact.heap_limit)}")
     return "; ".join(filter(None, parts))

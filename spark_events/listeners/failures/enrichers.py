@@ -7,6 +7,7 @@ from itertools import islice
 
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
 from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
+from spark_events.api.toolkit.own_process import OwnProcess
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.foreign_errors import wants_out, with_type
 from spark_events.runtime.log_once import OnceLog, logger
@@ -104,7 +105,8 @@ class _AskedEnricher:
         def ask() -> Mapping[str, str]:
             texts: dict[str, str] = {}
             try:
-                labels = dict(self._enricher.process_failure(failure, context))
+                with OwnProcess():
+                    labels = dict(self._enricher.process_failure(failure, context))
                 if len(labels) > _MOST_LABELS:
                     self._say("many", f"gave {len(labels):,} labels, of which {_MOST_LABELS} are reported")
                 for name, value in islice(labels.items(), _MOST_LABELS):

@@ -74,9 +74,15 @@ def intact(window: bytes, start: int, base: int, salt: int) -> Iterator[Frame]:
 
 
 def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:
-    """Return the first intact frame at or after an offset; None if there is none."""
+    """Return the first intact frame at or after an offset; None if there is none.
+
+    What is read may be shorter than it was written: somebody has cut the file.
+    """
     while start + OVERHEAD <= end:
-        kind, size, time_ms, checksum = _HEADER.unpack(read(start, OVERHEAD))
+        header = read(start, OVERHEAD)
+        if len(header) < OVERHEAD:
+            return None
+        kind, size, time_ms, checksum = _HEADER.unpack(header)
         behind = start + OVERHEAD + size
         if behind <= end and kind in (RECORD, CONTEXT):
             payload = read(start + OVERHEAD, size)

@@ -143,6 +143,11 @@ class JournalSegment:
         """Whether somebody has deleted the file, so that what is written to it is lost with this process."""
         return self._fd >= 0 and os.fstat(self._fd).st_nlink == 0
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether somebody has shortened the file: what is added to it is not where it would be looked for."""
+        return self._fd >= 0 and os.fstat(self._fd).st_size < self.end
+
     def write_again(self) -> None:
         """Write the file again, under its name, from what is still open of it.
 
