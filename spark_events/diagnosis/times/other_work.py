@@ -27,13 +27,19 @@ class OtherWork:
         if begun_ms is not None:
             self._ended.append((stage, begun_ms, time_ms, run_ms))
 
-    def beside_ms(self, stage: Key, from_ms: int, until_ms: int) -> int:
-        """Return for how long at least one other stage ran in a time; only the last 1,000 are known."""
+    def beside_ms(self, stage: Key, from_ms: int, until_ms: int, ended: bool = True) -> int:
+        """Return for how long at least one other stage ran in a time; only the last 1,000 are known.
+
+        Args:
+            stage: it.
+            from_ms, until_ms: the time, in ms since the epoch.
+            ended: whether stages that have ended meanwhile count, too.
+        """
         others = [
-            (begun, ended) for other, begun, ended, _ in self._ended if other != stage and ended > from_ms
+            (begun, end) for other, begun, end, _ in self._ended if ended and other != stage and end > from_ms
         ]
         others += [(begun, until_ms) for other, begun in self._running.items() if other != stage]
-        return covered_ms((max(begun, from_ms), min(ended, until_ms)) for begun, ended in others)
+        return covered_ms((max(begun, from_ms), min(end, until_ms)) for begun, end in others)
 
     def core_ms(self, stage: Key, from_ms: int, until_ms: int) -> int:
         """Return how much core time others took in a time, evenly over theirs; one core if they run."""

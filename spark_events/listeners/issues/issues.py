@@ -212,13 +212,17 @@ class IssueListener(Timeless):
 
     def on_application_end(self, record: ApplicationEndRecord, time_ms: int) -> None:
         """Handle ApplicationEnd: what still runs will say nothing any more."""
-        for findings in self._findings.values():
-            self._report(findings, None, time_ms)
+        self._report_running(time_ms)
+        self._jobs.clear()
         self._findings.clear()
         self._executions.forget()
 
     def on_log_read(self, record: LogReadRecord, time_ms: int) -> None:
-        """Handle LogRead: of jobs and SQL executions that run, what is known of their stages is told."""
+        """Handle LogRead."""
+        self._report_running(time_ms)
+
+    def _report_running(self, time_ms: int) -> None:
+        """Report what is known of the stages of jobs and SQL executions that run."""
         for job in self._jobs.values():
             lasted_ms = max(0, time_ms - job.run.begun_ms)
             self._report([replace(each, job_ms=lasted_ms) for each in job.issues], None, time_ms)

@@ -216,9 +216,10 @@ class StageFindings:
         late = issue.kind in (SKEW, STRAGGLER) or not {"fewTasks", "repeats"}.isdisjoint(issue.evidence)
         if not late or not issue.lost_ms:
             return issue
-        beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms)
+        few = "fewTasks" in issue.evidence  # for which the core time of those that have ended is known
+        beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms, ended=not few)
         lost_ms = issue.lost_ms - beside_ms
-        if "fewTasks" in issue.evidence:
+        if few:
             span = stage.measured.first_ms, stage.measured.last_ms
             core_ms = stage.measured.run.total + self._other_work.core_ms(key, *span)
             lost_ms = min(lost_ms, span[1] - span[0] - core_ms // stage.cores)

@@ -145,7 +145,7 @@ class JournalSegment:
 
     @property
     def is_cut(self) -> bool:
-        """Whether somebody has shortened the file: what is added to it is not where it would be looked for."""
+        """Whether somebody has shortened the file: what is added to it is not where it is looked for."""
         return self._fd >= 0 and os.fstat(self._fd).st_size < self.end
 
     def write_again(self) -> None:

@@ -76,15 +76,16 @@ def explain_logs(
 def _looked_at_closely(
     explanation: Explanation, files: LogFiles, log: EventLog, conf: Mapping[str, str], said: OnceLog
 ) -> Explanation:
-    """Return the explanation with what costs a fair share of the run, where the run is too short for 30 s.
+    """Return the explanation with what costs a fair share of the run.
 
-    What one stage loses is looked for in smaller pieces: all stages of one place together may lose that much.
+    What one stage or execution loses is looked for in smaller pieces: all those of one place, as the turns of
+    a loop, may lose that much together.
     """
     thresholds = read_settings(conf)[0].thresholds
     worth_ms = max(SMALL_MS, round(thresholds.min_share * explanation.duration_ms))
-    if LEAST in conf or worth_ms >= thresholds.min_time_ms:
-        return explanation
     piece_ms = max(SMALL_MS, round(_PIECE * explanation.duration_ms))
+    if LEAST in conf or piece_ms >= thresholds.min_time_ms:
+        return explanation
     reading = _Reading(files, log, {**conf, LEAST: f"{piece_ms}ms"}, worth_ms, said)
     for _ in reading.run():
         pass
@@ -92,7 +93,7 @@ def _looked_at_closely(
 
 
 _MOST_FAILURES = 1_000
-_PIECE = 0.01
+_PIECE = 0.002
 """Of the run: what one stage has to lose, if all of one place lose more."""
 
 
