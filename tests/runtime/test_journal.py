@@ -210,6 +210,35 @@ def test_a_segment_that_is_cut_while_it_is_read(tmp_path: Path, left: int) -> No
     assert opened.journal.pending == 0
 
 
+@pytest.mark.parametrize("more", [b"\n", b"x" * 300])
+def test_a_segment_that_somebody_adds_to_while_it_is_written(tmp_path: Path, more: bytes) -> None:
+    opened = Opened(tmp_path)
+    opened.put(b"first")
+    (segment,) = tmp_path.glob("*.journal")
+    with segment.open("ab") as file:
+        file.write(more)
+    for number in range(5):
+        opened.put(b"later %d" % number)
+    assert opened.drain() == [b"first", *(b"later %d" % number for number in range(5))]
+    assert opened.lost == {}
+    assert opened.journal.pending == 0
+
+
+def test_a_segment_that_is_replaced_by_a_copy(tmp_path: Path) -> None:
+    """As ``sed -i`` and ``rsync`` do: what is open counts, and goes on to be stored."""
+    opened = Opened(tmp_path)
+    opened.put(b"first")
+    (segment,) = tmp_path.glob("*.journal")
+    copy = tmp_path / "copy"
+    copy.write_bytes(segment.read_bytes())
+    copy.replace(segment)
+    opened.put(b"later")
+    opened.put(b"last")
+    again = Opened(tmp_path)  # as after a kill
+    assert again.drain() == [b"first", b"later", b"last"]
+    assert again.lost == {}
+
+
 def test_a_frame_inside_a_record_is_no_record(tmp_path: Path) -> None:
     """Bytes inside a record that look like a record are none, also where the record around them is damaged."""
     inner = encode(RECORD, 0, 1, b"invented") + encode(CONTEXT, 0, 1, b"invented")

@@ -275,7 +275,7 @@ class DeliveryJournal:
     def _active(self, size: int, now: int) -> JournalSegment:
         """Return the segment to append to; a driver never appends to another driver's."""
         fits = self._appendable and self._segments[-1].end + size <= self.bounds.segment_bytes
-        fits = fits and not self._segments[-1].is_cut
+        fits = fits and not self._segments[-1].is_changed
         if not fits or self._segments[-1].removed:
             self._make_again()
         if fits:

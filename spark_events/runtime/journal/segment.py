@@ -144,24 +144,29 @@ class JournalSegment:
         return self._fd >= 0 and os.fstat(self._fd).st_nlink == 0
 
     @property
-    def is_cut(self) -> bool:
-        """Whether somebody has shortened the file: what is added to it is not where it is looked for."""
-        return self._fd >= 0 and os.fstat(self._fd).st_size < self.end
+    def is_changed(self) -> bool:
+        """Whether somebody has cut the file, or added to it: what is appended is not where it is read."""
+        return self._fd >= 0 and os.fstat(self._fd).st_size != self.end
 
     def write_again(self) -> None:
         """Write the file again, under its name, from what is still open of it.
 
+        What somebody has put in its place, such as a copy, is replaced.
+
         Raises:
             OSError: it cannot be written; no part of it remains, and what is open stays so.
         """
-        again = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        beside = self.path.with_suffix(".again")
+        beside.unlink(missing_ok=True)
+        again = os.open(beside, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             for start in range(0, self.end, _WINDOW):
                 piece = os.pread(self._fd, min(_WINDOW, self.end - start), start)
-                append_whole(again, piece, start, self.path)
+                append_whole(again, piece, start, beside)
+            beside.replace(self.path)
         except OSError:
             os.close(again)
-            self.path.unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
             raise
         os.close(self._fd)
         self._fd = again
