@@ -155,7 +155,7 @@ def test_each_try_to_open_a_journal_leaves_nothing_behind(small_disk: Path) -> N
     open_before = os.listdir("/proc/self/fd")
     for _ in range(5):
         assert delivery._open_journals() == []
-    assert len(os.listdir("/proc/self/fd")) == len(open_before)
+    assert len(os.listdir("/proc/self/fd")) <= len(open_before)  # another test's may have gone meanwhile
     assert "dropped.journal_damaged" not in reporting.balance()
     ballast.unlink()
     wait_until(lambda: delivery.spool.durable, "the journal is used")
