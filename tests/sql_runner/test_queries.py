@@ -395,6 +395,13 @@ def test_a_table_of_a_source_that_is_a_stream_only(analyst: Analyst, name: str) 
     assert plan(analyst, target_table="shop_counts", sql=windows)  # which append mode needs a watermark for
 
 
+def test_a_target_that_can_be_read_as_a_stream_only(analyst: Analyst) -> None:
+    sql = "SELECT timestamp, value FROM shop_ticks"
+    found = error(analyst, target_table="shop_ticks", sql=sql, include_query_metadata=False)
+    assert "target-table shop_ticks: not found: " in str(found)
+    assert "does not support batch scan" in str(found)
+
+
 def test_static_tables_are_read_whole(analyst: Analyst) -> None:
     sql = "SELECT id, price FROM shop_orders JOIN shop_kinds USING (item)"
 

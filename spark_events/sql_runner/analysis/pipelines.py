@@ -202,7 +202,8 @@ class _Sources:
         whole_name = table_name(session, name)
         if whole_name is None:
             return ""
-        table = entry_of(session).table(quoted(name))
+        entry = entry_of(session)
+        table = entry.source(quoted(name)) if streaming else entry.table(quoted(name))
         watermark = _watermark(table) if streaming else ""
         if whole_name in self._targets and watermark:
             raise QueryError(

@@ -67,7 +67,7 @@ def streams_of(session: Any, entry: Any, manifest: Manifest, relations: Any) -> 
 def _stream(session: Any, entry: Any, parts: list[str]) -> Any:
     """Return the plan that reads a table as a stream; None where its name alone is enough for Spark."""
     name = quoted(parts)
-    table = entry.table(name)
+    table = entry.source(name)
     properties = dict(table["properties"])
     column, delay = (properties.get(key) for key in (WATERMARK_COLUMN, WATERMARK_DELAY))
     if (column is None) != (delay is None):

@@ -62,7 +62,24 @@ public final class RunnerEntry {
 
     /** Returns the properties of a table by their names; of one of another catalog, no property has a value. */
     public Map table(String name) throws Throwable {
-        Object table = described(name);
+        return properties(relation(name));
+    }
+
+    /** Returns those of a table that is read as a stream, and that Spark maybe cannot read otherwise. */
+    public Map source(String name) throws Throwable {
+        Object table;
+        try {
+            table = relation(name);
+        } catch (Throwable error) {
+            table = ofSessionCatalog(nameParts(name));
+            if (table == null) {
+                throw error;
+            }
+        }
+        return properties(table);
+    }
+
+    private static Map properties(Object table) throws Throwable {
         HashMap properties = new HashMap();
         properties.put("provider", Reflect.get(table, "provider"));
         properties.put("location", Reflect.location(Reflect.get(table, "location")));
@@ -72,22 +89,14 @@ public final class RunnerEntry {
         return properties;
     }
 
-    private Object described(String name) throws Throwable {
-        try {
-            Object dataset = Calls.call(session, "table", new Object[] {name});
-            LogicalPlan plan = (LogicalPlan) Reflect.path(dataset, "queryExecution.analyzed");
-            // Above the relation there may be a projection, as for columns of type CHAR.
-            return Reflect.first(Reflect.list(plan.collectLeaves()).get(0), "catalogTable|tableMeta");
-        } catch (Throwable error) {
-            Object table = ofSessionCatalog(nameParts(name));
-            if (table == null) {
-                throw error;
-            }
-            return table;
-        }
+    private Object relation(String name) throws Throwable {
+        Object dataset = Calls.call(session, "table", new Object[] {name});
+        LogicalPlan plan = (LogicalPlan) Reflect.path(dataset, "queryExecution.analyzed");
+        // Above the relation there may be a projection, as for columns of type CHAR.
+        return Reflect.first(Reflect.list(plan.collectLeaves()).get(0), "catalogTable|tableMeta");
     }
 
-    /** Returns a table of the session catalog, such as one that can be read as a stream only; null for any other. */
+    /** Returns a table of the session catalog; null for any other. */
     private Object ofSessionCatalog(List parts) throws Throwable {
         Object catalogs = Reflect.path(session, "sessionState.catalogManager");
         boolean isNamed = parts.size() > 2;
