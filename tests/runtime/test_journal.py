@@ -234,9 +234,12 @@ def test_a_segment_that_is_replaced_by_a_copy(tmp_path: Path) -> None:
     copy.replace(segment)
     opened.put(b"later")
     opened.put(b"last")
-    again = Opened(tmp_path)  # as after a kill
+    segment.with_suffix(".again").write_bytes(b"half of it")  # as after a kill in the middle of it
+    again = Opened(tmp_path)
     assert again.drain() == [b"first", b"later", b"last"]
     assert again.lost == {}
+    again.journal.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["cursor"]
 
 
 def test_a_frame_inside_a_record_is_no_record(tmp_path: Path) -> None:

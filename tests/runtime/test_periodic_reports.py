@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.api import Refused, RetryLater, Scheduled
+from spark_events.api import PartlyRefused, Refused, RetryLater, Scheduled
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.workers.inbox import Inbox, QueueBounds
 from spark_events.runtime.workers.reporter_calls import Backoff, Flusher, PeriodicReports
@@ -74,6 +74,21 @@ def test_the_last_values_that_do_not_get_through(
     assert "the last values" not in caplog.text
     reports.report_last()
     assert caplog.text.count("metric reporter 'x' could not report the last values") == 1
+
+
+class RefusesOne(Scheduled):
+    """A reporter whose destination takes all but one series."""
+
+    def report(self) -> None:
+        raise PartlyRefused(1, "one is wrong")
+
+
+def test_the_last_values_of_which_one_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    """The others are there."""
+    account = ReporterAccount("metric reporter 'x'", OnceLog(), ReporterStats())
+    PeriodicReports(RefusesOne(), 1, account).report_last()
+    assert "one is wrong" in caplog.text
+    assert "the last values" not in caplog.text
 
 
 class IsBack(Scheduled):

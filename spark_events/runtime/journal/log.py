@@ -13,7 +13,7 @@ from spark_events.runtime.journal.cursor import JournalCursor, Position
 from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.journal.frame import OVERHEAD, RECORD
 from spark_events.runtime.journal.removal import lost_by, make_again
-from spark_events.runtime.journal.segment import Batch, JournalSegment
+from spark_events.runtime.journal.segment import UNFINISHED, Batch, JournalSegment
 
 _SEGMENT_BYTES = 8 << 20
 _LEAST_SEGMENT_BYTES = 4 << 10
@@ -117,6 +117,8 @@ class DeliveryJournal:
         position = self._cursor.open()
         self.restored = position.totals
         self._number = position.segment
+        for unfinished in self.folder.glob(f"*{UNFINISHED}"):  # its driver was killed meanwhile
+            unfinished.unlink(missing_ok=True)
         for segment in JournalSegment.existing(self.folder):
             self._number = max(self._number, segment.number)
             if segment.number < position.segment:

@@ -16,6 +16,8 @@ from spark_events.runtime.journal.frame import CONTEXT, RECORD, Frame
 
 _NAME = re.compile(r"(\d{12})-([0-9a-f]{8})\.journal")
 _WINDOW = 1 << 20
+UNFINISHED = ".again"
+"""What the name of a file ends with that a segment is written to again, until it is whole."""
 
 
 @dataclass(slots=True)
@@ -156,7 +158,7 @@ class JournalSegment:
         Raises:
             OSError: it cannot be written; no part of it remains, and what is open stays so.
         """
-        beside = self.path.with_suffix(".again")
+        beside = self.path.with_suffix(UNFINISHED)
         beside.unlink(missing_ok=True)
         again = os.open(beside, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:

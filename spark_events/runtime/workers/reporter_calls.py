@@ -203,9 +203,9 @@ class PeriodicReports:
         except (Refused, PartlyRefused) as refused:
             count = 1 if isinstance(refused, Refused) else refused_of(refused, unsaid=1)
             stats.refused.inc(count)
-            self._failure = reason_of(refused)
             self._account.log.error((title, "report"), f"{title}: {reason_of(refused)}")
             if isinstance(refused, Refused):
+                self._failure = reason_of(refused)
                 return 0.0
         except BaseException as error:
             self._account.count_raised("report", error)
