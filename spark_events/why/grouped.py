@@ -64,8 +64,9 @@ def _key(issue: FoundIssue, nth: int) -> tuple[object, ...] | None:
         column = issue.evidence.get("scan.column")  # that a filter converts
         return issue.kind, str(issue.evidence[_TABLE]), str(issue.lost_ms is None), str(column)
     place = _place(issue)
-    if issue.kind in _OF_EXECUTIONS and issue.about.startswith(_EXECUTION) and place:
-        return issue.kind, place, issue.lost_ms is None, nth
+    if issue.about.startswith(_EXECUTION):
+        is_one = issue.kind in _OF_EXECUTIONS and place
+        return (issue.kind, place, issue.lost_ms is None, nth) if is_one else None
     if issue.kind not in _OF_STAGES or not place:
         return None
     # Of a run of a query, all stages have the same place: functions are told apart by their names.

@@ -71,6 +71,17 @@ def test_labels_that_the_group_has(pushgateway: Pushgateway) -> None:
     assert "gone" not in pushgateway.metrics()
 
 
+def test_a_label_that_the_group_has_under_its_other_name_too(pushgateway: Pushgateway) -> None:
+    pushing = reporter(pushgateway.url, jobName="n", groupingKey="exported_job=x")
+    for job in ("a", "b"):
+        pushing.notify_of_added_metric(Counter(), "files", group(job=job))
+    pushing.report()
+
+    for job in ("a", "b"):
+        own = f'exported_exported_job="{job}",exported_job="x"'
+        assert f'spark_application_files_total{{{own},instance="",job="n"}} 0' in pushgateway.metrics()
+
+
 def test_the_group_stays(pushgateway: Pushgateway) -> None:
     """So Prometheus sees how the application ended; a suffix tells one run from another."""
     names = set()

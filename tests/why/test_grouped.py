@@ -120,6 +120,8 @@ def test_runs_of_a_query_are_told_apart() -> None:
         of_stages(1, 1, kind="full-scan"),
         [issue(f"SQL execution {n} (query of file:/data)", 1, "cross-join") for n in range(2)],
         [issue(f"SQL execution {n} (count at a.py:7)", 1, "recomputation") for n in range(2)],
+        [issue(f"{of} (count at a.py:7)", 1, "task-count") for of in ("SQL execution 1", "stage 1.0")],
+        [issue(f"SQL execution {n} (count at a.py:7)", 1, "task-count") for n in range(2)],
         [issue("application 'x'", 1, "regression")] * 2,
     ],
     ids=[
@@ -130,6 +132,8 @@ def test_runs_of_a_query_are_told_apart() -> None:
         "a plan's",
         "no line of a plan",
         "told of all",
+        "a plan's and a stage's",
+        "of stages",
         "an application's",
     ],
 )

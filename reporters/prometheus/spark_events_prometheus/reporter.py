@@ -79,9 +79,9 @@ class SeriesReporter(MetricReporter):
 
     def _name_and_labels(self, metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:
         labels = naming.labels(group.variables)
-        for label in self._taken & labels.keys():
+        for label in sorted(self._taken & labels.keys()):
             exported = f"exported_{label}"
-            while exported in labels:
+            while exported in labels or exported in self._taken:
                 exported = f"exported_{exported}"
             labels[exported] = labels.pop(label)
         return naming.metric_name(group, name, metric), tuple(sorted(map(_pair, labels.items())))
