@@ -267,6 +267,8 @@ def sent(java: str, collector: Collector, tmp_path_factory: pytest.TempPathFacto
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder / "events"),
+        # Often enough that there is a heartbeat, whose attributes are lists, on any machine.
+        "spark.events.heartbeat.interval": "2s",
         "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
         "spark.traces.parent": f"00-{TRACE_ID}-00f067aa0ba902b7-01",
     }
@@ -300,6 +302,7 @@ def test_collector_has_the_same_events(sent: dict[str, Event], collector: Collec
     wait_until(lambda: len(received()) >= len(events), "all events are in the collector's file")
     records = received()
     assert records.keys() == events.keys()
+    assert any(isinstance(value, list) for event in events.values() for value in event["attributes"].values())
     for key, event in events.items():
         record = records[key]
         assert record["eventName"] == event["eventName"]

@@ -130,9 +130,12 @@ class Collector:
 
 
 def attributes_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return OTLP-JSON's list of attributes as a mapping, whole numbers as such."""
-    found = {}
-    for pair in message.get("attributes", ()):
-        ((kind, value),) = pair["value"].items()
-        found[pair["key"]] = int(value) if kind == "intValue" else value
-    return found
+    """Return OTLP-JSON's list of attributes as a mapping, whole numbers and lists as such."""
+    return {pair["key"]: _value(pair["value"]) for pair in message.get("attributes", ())}
+
+
+def _value(wrapped: Mapping[str, Any]) -> Any:
+    ((kind, value),) = wrapped.items()
+    if kind == "arrayValue":
+        return [_value(each) for each in value.get("values", ())]
+    return int(value) if kind == "intValue" else value
