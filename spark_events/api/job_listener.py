@@ -216,15 +216,16 @@ class JobExecutionListener(JobStatusChangedListener):
 
     def on_event(self, event: JobStatusChangedEvent) -> None:
         """Call the method for the event's status."""
+        # What it returns is seen, too: a coroutine has done nothing.
         if isinstance(event, JobCreatedEvent):
-            self.on_created(event.job_id, event.job_name, event.lineage.sources, event.lineage.sinks)
-        elif isinstance(event, JobExecutionStatusEvent) and event.new_status.terminal:
-            if event.new_status is JobStatus.FINISHED:
-                self.on_finished(event.job_id, event.job_name)
-            elif event.new_status is JobStatus.CANCELED:
-                self.on_canceled(event.job_id, event.job_name)
-            else:
-                self.on_failed(event.job_id, event.job_name, event.exception)
+            return self.on_created(event.job_id, event.job_name, event.lineage.sources, event.lineage.sinks)
+        if not isinstance(event, JobExecutionStatusEvent) or not event.new_status.terminal:
+            return None
+        if event.new_status is JobStatus.FINISHED:
+            return self.on_finished(event.job_id, event.job_name)
+        if event.new_status is JobStatus.CANCELED:
+            return self.on_canceled(event.job_id, event.job_name)
+        return self.on_failed(event.job_id, event.job_name, event.exception)
 
     def on_created(
         self, job_id: str, job_name: str, sources: tuple[LineageVertex, ...], sinks: tuple[LineageVertex, ...]

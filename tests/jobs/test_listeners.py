@@ -79,8 +79,9 @@ def test_several_listeners_each_with_its_options_and_one_that_raises(
     assert len(complaints) == 1
 
 
-def test_one_whose_method_runs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    told = Told(s="tests.support.job_listeners:CoroutineFactory")
+@pytest.mark.parametrize("factory", ["CoroutineFactory", "OlderCoroutineFactory"])
+def test_one_whose_method_runs_nothing(factory: str, caplog: pytest.LogCaptureFixture) -> None:
+    told = Told(s=f"tests.support.job_listeners:{factory}")
     statement(told, 1)
     told.close()
     assert "raised in on_event: TypeError: it returned a coroutine, which nobody runs" in caplog.text

@@ -64,6 +64,17 @@ class CoroutineFactory(JobStatusChangedListenerFactory):
         return Coroutine()
 
 
+class OlderCoroutineFactory(JobStatusChangedListenerFactory):
+    """The same of the older form."""
+
+    def create_listener(self, context: JobListenerContext) -> JobStatusChangedListener:
+        class Coroutine(JobExecutionListener):
+            async def on_finished(self, job_id: str, job_name: str) -> None:  # type: ignore[override]
+                pass
+
+        return Coroutine()
+
+
 class RaisingFactory(JobStatusChangedListenerFactory):
     """Makes a listener that raises at all it is told."""
 
