@@ -449,7 +449,7 @@ def test_a_thousand_clients_at_once() -> None:
 
 def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sends a byte now and then, and never a whole request."""
-    monkeypatch.setattr("spark_events.history.page.report_server._MOST_WAITED", 20)
+    monkeypatch.setattr("spark_events.history.page.report_server._MOST_CONNECTIONS", 20)
     server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
     with listening(server), ExitStack() as opened:
 
@@ -464,7 +464,7 @@ def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         last = connected()
         last.sendall(b"GET http://[::1 HTTP/1.0\r\n\r\n")
         assert b"404" in last.makefile("rb").readline()
-        wait_until(lambda: len(server._waited) <= 20, "the oldest are closed")
+        wait_until(lambda: len(server._waiting) <= 20, "the oldest are closed")
         assert slow[0].recv(1) == b""
 
 
@@ -541,9 +541,9 @@ def test_too_many_open_files_keep_no_core_busy(monkeypatch: pytest.MonkeyPatch) 
     """A client that has asked nothing makes room."""
     server = ReportServer("127.0.0.1", 0, lambda *_: "page", ServerAuthentication("report", None, {}))
     paused: list[float] = []
-    monkeypatch.setattr("spark_events.history.page.report_server.time.sleep", paused.append)
+    monkeypatch.setattr("spark_events.api.toolkit.page_server.time.sleep", paused.append)
     closed, _client = socket.socketpair()
-    server._waited["client"] = closed
+    server._waiting["client"] = closed
 
     def no_room() -> tuple[socket.socket, object]:
         raise OSError(errno.EMFILE, "Too many open files")
@@ -552,5 +552,5 @@ def test_too_many_open_files_keep_no_core_busy(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OSError, match="Too many"):
         server.get_request()
     assert len(paused) == 1
-    assert not server._waited
+    assert not server._waiting
     server.server_close()

@@ -391,7 +391,7 @@ def test_without_more_files_it_does_not_ask_again_at_once(monkeypatch: pytest.Mo
             paused.set()
 
     usual = server.socket.accept
-    monkeypatch.setattr("spark_events_prometheus.server.time.sleep", pause)
+    monkeypatch.setattr("spark_events.api.toolkit.page_server.time.sleep", pause)
     server.socket = _Socket(server.socket, accept)  # type: ignore[assignment]
     assert scrape(reporter)
     assert paused.is_set()
@@ -422,7 +422,7 @@ def test_without_more_threads_a_connection_is_forgotten(monkeypatch: pytest.Monk
     with monkeypatch.context() as patched:
         patched.setattr("socketserver.threading.Thread.start", start)
         assert http_get(reporter.destination) == ""
-    assert server._open == {}
+    assert server._waiting == {}
     assert scrape(reporter)
     reporter.close()
 
