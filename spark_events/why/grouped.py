@@ -71,7 +71,8 @@ def _key(issue: FoundIssue, nth: int) -> tuple[object, ...] | None:
         return None
     # Of a run of a query, all stages have the same place: functions are told apart by their names.
     said = issue.sentence.rpartition(": ")[2] if _is_of_query(issue) else ""
-    return issue.kind, place, said, str(issue.evidence.get("run_id")), str(issue.evidence.get("fewTasks"))
+    of_run, few = str(issue.evidence.get("run_id")), str(issue.evidence.get("fewTasks"))
+    return issue.kind, place, said, of_run, few, issue.lost_ms is None
 
 
 def _place(issue: FoundIssue) -> str:

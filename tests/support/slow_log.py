@@ -40,27 +40,46 @@ def skewed_log(name: str, stage: str, run_s: Sequence[int], read_bytes: Sequence
     return b"".join(lines)
 
 
+def loop_log(turns: int, turn_ms: int, cores: int = 2) -> bytes:
+    """Return the log of an application with a job of one task in each turn of a loop, all of one place."""
+    log = SampleLog(cores=cores)
+    lines = [_at(text, 0) for text in log.begin()]
+    for turn in range(turns):
+        begin_ms = 10_000 + turn * turn_ms
+        lines += _job(log, [turn_ms], begin_ms, begin_ms + turn_ms, "sum at app.py:7")
+    lines += [_at(text, 10_000 + turns * turn_ms) for text in log.end()]
+    return b"".join(lines)
+
+
 def _lines(run_s: Sequence[int]) -> Iterator[bytes]:
     log = SampleLog(cores=len(run_s))
     yield from (_at(text, 0) for text in log.begin())
-    for text in log.job(len(run_s), stages=1):
+    run_ms = [seconds * 1_000 for seconds in run_s]
+    yield from _job(log, run_ms, 10_000, 40_000 + max(run_ms), MARKUP)
+    yield from (_at(text, 50_000 + max(run_ms)) for text in log.end())
+
+
+def _job(
+    log: SampleLog, run_ms: Sequence[int], begin_ms: int, end_ms: int, stage_name: str
+) -> Iterator[bytes]:
+    """Yield the records of a job of one stage whose tasks begin with it."""
+    for text in log.job(len(run_ms), stages=1):
         record = json.loads(text)
         name, info = record["Event"], record.get("Task Info")
         if name == "SparkListenerTaskEnd":
-            run_ms = run_s[info["Index"]] * 1_000
-            info["Launch Time"], info["Finish Time"] = T0 + 10_000, T0 + 10_000 + run_ms
-            record["Task Metrics"] |= {"Executor Run Time": run_ms, "Executor Deserialize Time": 0}
+            task_ms = run_ms[info["Index"]]
+            info["Launch Time"], info["Finish Time"] = T0 + begin_ms, T0 + begin_ms + task_ms
+            record["Task Metrics"] |= {"Executor Run Time": task_ms, "Executor Deserialize Time": 0}
             record["Task Metrics"] |= {"Result Serialization Time": 0, "JVM GC Time": 0}
             record["Task Metrics"]["Shuffle Read Metrics"]["Fetch Wait Time"] = 0
         elif info is not None:
-            info["Launch Time"] = T0 + 10_000
+            info["Launch Time"] = T0 + begin_ms
         elif name.startswith("SparkListenerStage"):
             stage = record["Stage Info"]
-            stage |= {"Submission Time": T0 + 10_000, "Stage Name": MARKUP}
+            stage |= {"Submission Time": T0 + begin_ms, "Stage Name": stage_name}
             if "Completion Time" in stage:
-                stage["Completion Time"] = T0 + 10_000 + max(run_s) * 1_000
-        yield _at(line(record), 40_000 + max(run_s) * 1_000 if name.endswith("End") else 10_000)
-    yield from (_at(text, 50_000 + max(run_s) * 1_000) for text in log.end())
+                stage["Completion Time"] = T0 + begin_ms + max(run_ms)
+        yield _at(line(record), end_ms if name.endswith("End") else begin_ms)
 
 
 def _at(text: bytes, ms: int) -> bytes:

@@ -38,6 +38,14 @@ def test_what_may_be_lost_is_added_up_too() -> None:
     assert (told.lost_ms, told.cost) == (None, "8.0 s in all")
 
 
+def test_what_is_known_to_cost_little_hides_nothing_that_may_cost_much() -> None:
+    stages = [*of_stages(333), *of_stages(None, None, shareMs=4_000)]
+    assert {(told.lost_ms, told.cost) for told in grouped(stages)} == {
+        (333, "333 ms"),
+        (None, "8.0 s in all"),
+    }
+
+
 def test_scans_of_one_table_are_one_issue() -> None:
     """One condition that is missing, of a view, say, costs each query that reads it; others are another's."""
     of_table = {"kind": "full-scan", "sentence": "reads all", "scan.table": "tracking"}

@@ -24,7 +24,7 @@ from tests.support.browser import browser
 from tests.support.event_log_sample import SampleLog, line
 from tests.support.forked_commands import run_forked
 from tests.support.history_story import HOUR, Story, write
-from tests.support.slow_log import MARKUP, slow_log
+from tests.support.slow_log import MARKUP, loop_log, slow_log
 
 
 def why(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -516,6 +516,19 @@ def test_a_short_run_is_looked_at_more_closely(
 
     (explained,) = json.loads(done.stdout)["applications"]
     assert {issue["issue"] for issue in explained["issues"]} == found
+
+
+@pytest.mark.parametrize(("turns", "turn_ms"), [(15, 800), (40, 400), (400, 800)])
+def test_turns_of_a_loop_that_lose_little_each_are_added_up(folder: Path, turns: int, turn_ms: int) -> None:
+    """One task in each, for two cores: half of the loop's time could be had."""
+    (folder / "loop").write_bytes(loop_log(turns, turn_ms))
+
+    done = why(folder, "loop", "--json", "-")
+
+    (explained,) = json.loads(done.stdout)["applications"]
+    (few,) = [issue for issue in explained["issues"] if issue["issue"] == "task-count"]
+    assert few["about"] == f"{turns} stages (sum at app.py:7)"
+    assert few["lost_ms"] == pytest.approx(turns * turn_ms / 2, rel=0.05)
 
 
 @pytest.mark.parametrize("command", ["why", "report", "status"])

@@ -83,7 +83,7 @@ def _looked_at_closely(
     """
     thresholds = read_settings(conf)[0].thresholds
     worth_ms = max(SMALL_MS, round(thresholds.min_share * explanation.duration_ms))
-    piece_ms = max(SMALL_MS, round(_PIECE * explanation.duration_ms))
+    piece_ms = max(_LEAST_PIECE_MS, round(_PIECE * explanation.duration_ms))
     if LEAST in conf or piece_ms >= thresholds.min_time_ms:
         return explanation
     reading = _Reading(files, log, {**conf, LEAST: f"{piece_ms}ms"}, worth_ms, said)
@@ -93,8 +93,8 @@ def _looked_at_closely(
 
 
 _MOST_FAILURES = 1_000
-_PIECE = 0.002
-"""Of the run: what one stage has to lose, if all of one place lose more."""
+_PIECE, _LEAST_PIECE_MS = 0.0001, 100
+"""What one stage has to lose, as a share of the run and in ms, if all of one place lose more."""
 
 
 class _Reading:
