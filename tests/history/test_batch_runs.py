@@ -19,6 +19,7 @@ from spark_events.history.report import Report, collect
 from spark_events.history.selection import Selection
 from spark_events.history.tables.all_tables import Tables
 from spark_events.history.tables.uptime import FIGURES
+from spark_events.history.verdict import broken_rules
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 NIGHTS = ("FINISHED", "FINISHED", "FINISHED", "CANCELED", "FAILED")
@@ -99,6 +100,19 @@ def test_a_run_that_goes_on(
     assert (row["last_status"], row["running"], row["unknown"], row["failed"]) == (status, *counts)
     assert row["last_end_ms"] == (T0 + DAY + 3 * HOUR + MIN if status == "LOST" else None)
     assert [failure["error"] for failure in tables.failures] == (["LOST"] if status == "LOST" else [])
+
+
+@pytest.mark.parametrize(("first", "second"), [("FINISHED", "FAILED"), ("FAILED", "FINISHED")])
+def test_runs_that_overlap(duckdb: DuckDb, tmp_path: Path, first: str, second: str) -> None:
+    """The one that began last is the last one in each table, though it ended first."""
+    story = Story("twin", "twin-1").application(0, "RUNNING").heartbeats(0, HOUR)
+    story.driver("twin-2").application(10 * MIN, "RUNNING").application(20 * MIN, second)
+    story.driver("twin-1").application(HOUR, first)
+    report = report_of(duckdb, tmp_path, story, clock(HOUR + MIN))
+    (run,) = [row for row in report.tables.runs if row["app_name"] == "twin"]
+    (row,) = [row for row in report.tables.uptime if row["app_name"] == "twin"]
+    assert (run["last_status"], row["status"]) == (second, second)
+    assert broken_rules(report, ["down"]) == ({"down": ["twin"]} if second == "FAILED" else {})
 
 
 def test_a_window(duckdb: DuckDb, tmp_path: Path) -> None:

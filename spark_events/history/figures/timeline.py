@@ -29,6 +29,10 @@ DOWN_AFTER = (LOST, "FAILED")
 """The statuses of a run that ended otherwise."""
 
 
+_End = tuple[int, str, int, int]
+"""An end of a run: the last of several is the greatest. Its last item numbers its status in ``ENDS``."""
+
+
 class Interval(NamedTuple):
     """A period in which a job has one status.
 
@@ -63,7 +67,8 @@ class Outage(NamedTuple):
 def status_intervals(runs: Sequence[RunOfJob], until_ms: int, batch: bool = False) -> list[Interval]:
     """Return the status intervals of a job, in order.
 
-    Overlapping runs (two drivers with one name) form one line, RUNNING while any of them is.
+    Overlapping runs (two drivers with one name) form one line, RUNNING while any of them is. After that, its
+    status is the end of the run that ended last, or, of a batch application, that of the run that began last.
 
     Args:
         runs: of the job, in any order.
@@ -71,20 +76,23 @@ def status_intervals(runs: Sequence[RunOfJob], until_ms: int, batch: bool = Fals
         batch: whether it is a batch application.
     """
     runs_at: dict[int, Counter[str]] = defaultdict(Counter)
-    ended_at: dict[int, list[str]] = defaultdict(list)
-    for status, begin_ms, over_ms in (span for run in runs for span in run.spans):
-        runs_at[begin_ms][status] += 1
-        if status in ENDS:
-            ended_at[begin_ms].append(status)
-        if over_ms is not None:
-            runs_at[over_ms][status] -= 1
+    ended_at: dict[int, list[_End]] = defaultdict(list)
+    for run in runs:
+        for status, begin_ms, over_ms in run.spans:
+            runs_at[begin_ms][status] += 1
+            if status in ENDS:
+                began = (run.begun_ms, run.run) if batch else (0, "")
+                ended_at[begin_ms].append((*began, begin_ms, ENDS.index(status)))
+            if over_ms is not None:
+                runs_at[over_ms][status] -= 1
     intervals: list[Interval] = []
     counts: Counter[str] = Counter()
-    ended_as: str | None = None
+    last: _End | None = None
     times = sorted(runs_at)
     for start_ms, end_ms in pairwise((*times, until_ms)):
         counts.update(runs_at[start_ms])
-        ended_as = max(ended_at[start_ms], key=ENDS.index, default=ended_as)
+        last = max([*ended_at[start_ms], *([] if last is None else [last])], default=None)
+        ended_as = None if last is None else ENDS[last[-1]]
         active = next((status for status in _ACTIVE if counts[status] > 0), None)
         status_now = active or ended_as
         if status_now is not None and (end_ms > start_ms or start_ms == until_ms):
