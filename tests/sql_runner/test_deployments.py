@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
+from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import read_deployed
 from spark_events.sql_runner.store.history import read_history
@@ -576,3 +577,42 @@ def test_the_plan_does_nothing(bench: Bench) -> None:
 
     assert planned.decision.action is Action.START
     assert bench.store.sizes("") == {}
+
+
+def test_a_first_deployment_that_is_interrupted_and_then_stopped_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has written by then does not come twice."""
+    with bench.hosting():
+        bench.shop.order(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(HostLink, "wait_started", _ctrl_c)
+            with pytest.raises(KeyboardInterrupt):
+                bench.deploy(bench.shop.manifest())
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+        wait_until(lambda: bench.status().batch == 0, "its batch is committed")
+        bench.stop("cheap")
+        row = bench.status()
+        assert (row.state, row.version, row.wanted) == ("CANCELED", 1, False)
+
+        bench.shop.order(1)
+        (result,) = bench.deploy(bench.shop.manifest())
+
+        assert (result.action, result.version, result.failed) == (Action.RESUME, 1, False), result.text
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+
+
+def test_one_that_is_stopped_before_it_writes_shows_its_version(bench: Bench) -> None:
+    """There is nothing that the next version could write twice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HostLink, "wait_started", _ctrl_c)
+        with pytest.raises(KeyboardInterrupt):
+            bench.deploy(bench.shop.manifest())
+    bench.stop("cheap")
+    assert (bench.status().state, bench.status().version) == ("CANCELED", 1)
+    (planned,) = bench.plan(bench.shop.manifest())
+    assert planned.decision.action is Action.START
+
+
+def _ctrl_c(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

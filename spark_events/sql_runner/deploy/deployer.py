@@ -164,9 +164,12 @@ class Deployer:
         return savepoint, self._steps.start(deployed, self._definitions, before, current)
 
     def _stop(self, current: QuerySnapshot, savepoint: bool) -> tuple[str, str]:
-        if current.host.is_alive:
-            return self._steps.stop(current, savepoint), DONE
-        return "", self._steps.stop_when_back(current, savepoint)
+        self._steps.record_interrupted(current)
+        if not current.host.is_alive:
+            return "", self._steps.stop_when_back(current, savepoint)
+        path = self._steps.stop(current, savepoint)
+        self._steps.record_interrupted(current)  # it may have begun to write only since then
+        return path, DONE
 
     def _mend_record(self, current: QuerySnapshot) -> None:
         """Write a damaged record anew, from the last order; remove that of a version that has never run."""

@@ -40,8 +40,14 @@ class QuerySnapshot:
 
     @property
     def version(self) -> int:
-        """The version that is, or is being, deployed; 0 if the query is new."""
-        return self.deployed.meta.query_version if self.deployed else 0
+        """The version that is, or is being, deployed; 0 if the query is new.
+
+        One that was stopped before its first micro-batch is known by its last order alone.
+        """
+        if self.deployed is not None:
+            return self.deployed.meta.query_version
+        deployed, _ = _ordered(self.name, self.order) if self.order else (None, "")
+        return deployed.meta.query_version if deployed else 0
 
     @property
     def order(self) -> Order | None:

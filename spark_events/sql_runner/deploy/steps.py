@@ -203,6 +203,16 @@ class Steps:
         link = self._link(deployed.meta.host)
         return link.wait_started(deployed.manifest.name, order, self._timeout_s)
 
+    def record_interrupted(self, current: QuerySnapshot) -> None:
+        """Record a version that has state, although its deployment was interrupted: the next one resumes it.
+
+        Without its order to run, which a stop replaces, nobody would know of it; it would start anew.
+        """
+        if current.deployed is None or not current.pending or current.damage:
+            return
+        if latest_state(self._store, current.name, current.deployed.meta) is not None:
+            self._record(current.deployed)
+
     def _record(self, deployed: DeployedQuery) -> None:
         self._lease.check()
         write_deployed(self._store, deployed)
