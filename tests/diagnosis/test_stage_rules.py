@@ -193,6 +193,15 @@ def test_many_tiny_tasks() -> None:
     assert "task-count" not in issues(measured([500] * 5_001, **overhead))
 
 
+def test_many_tasks_of_spark_that_list_files() -> None:
+    """No setting of the program's partitions makes them fewer."""
+    overhead = {"Scheduler_Delay": [5, 9, 9, 60 * S]}
+    stage = EndedStage(4, measured([1] * 5_001, **overhead), lists_files=True)
+    advice = next(issue for issue in stage_issues(stage, Thresholds()) if issue.kind == "task-count").advice
+    assert "spark.sql.sources.parallelPartitionDiscovery.parallelism" in advice
+    assert "repartition" not in advice
+
+
 @pytest.mark.parametrize(("least_ms", "tasks"), [(6 * S, 1_001), (S, 501)])
 def test_fewer_tasks_are_many_in_a_short_run(least_ms: int, tasks: int) -> None:
     """Whoever looks for a fifth of 30 s looks for a fifth of 5,000 tasks."""

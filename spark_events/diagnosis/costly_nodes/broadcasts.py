@@ -79,7 +79,7 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
 def _shuffled_instead_ms(broadcast: Node, join: Node, execution: EndedExecution) -> int:
     """Return how long it takes at least to shuffle and sort both sides of a join instead of a broadcast."""
     rows = sum(child.rows or 0 for child in join.children if child is not broadcast) + (broadcast.rows or 0)
-    return rows * _SHUFFLED_ROW_NS // 1_000_000 // max(1, execution.cores)
+    return _least_shuffle_ms(rows, execution)
 
 
 def driver_ms(broadcast: Node, execution: EndedExecution) -> int:
@@ -165,7 +165,8 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
 
     Of the rows that the join drops, next to nothing is computed where they meet the broadcast of the small
     side; here, each of them is computed, written, read and sorted. Of the others, the time to write and to
-    sort is measured.
+    sort is measured, and all of it takes at least ``_SHUFFLED_ROW_NS`` for each row: what serializes, fetches
+    and merges rows is in no metric of Spark's.
     """
     written_in = [execution.stages[stage] for stage in _written_in(large) if stage in execution.stages]
     dropped = _dropped(node, large)
@@ -178,7 +179,13 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
         run_ms, wall_ms = execution.stages[stage].run_ms, execution.stages[stage].wall_ms
         sorted_ms = wall_ms * min(sort_ms, run_ms) // run_ms if run_ms else 0
         join_ms += max(sorted_ms, int(of_join * wall_ms))
-    return join_ms + write_ms
+    stages = (execution.stages[stage] for stage in node.stages & execution.stages.keys())
+    whole_ms = sum(stage.wall_ms for stage in (*written_in, *stages))
+    return max(join_ms + write_ms, min(whole_ms, _least_shuffle_ms(large.rows or 0, execution)))
+
+
+def _least_shuffle_ms(rows: int, execution: EndedExecution) -> int:
+    return rows * _SHUFFLED_ROW_NS // 1_000_000 // max(1, execution.cores)
 
 
 def _dropped(node: Node, large: Node) -> float:

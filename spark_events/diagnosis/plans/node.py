@@ -56,7 +56,7 @@ FILES = ("number of files read", "size of files read")
 _SHUFFLED_ROWS = "shuffle records written"
 _EXPRESSION_ID = re.compile(r"#\d+L?", re.ASCII)
 _PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
-_ONE_LOCATION = re.compile(r"\[([^\],]*)")
+_LOCATIONS, _FILE = re.compile(r"\[([^\]]*)"), re.compile(r"\.[A-Za-z]\w*$")
 _WRITTEN = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?|dbfs|viewfs|webhdfs|oss|cosn):/[^\s,\]]*")
 _COLUMN = re.compile(r"(?<!lambda )(?<![\w.])([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
 """A column, and no variable of a function that is called for the elements of an array."""
@@ -188,8 +188,8 @@ class Node:
             return table
         if self.name.startswith("BatchScan "):
             return next(iter(self.name.split()[1:]), "")
-        if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
-            return match[1]
+        if located := _located(self.metadata.get("Location", "")):
+            return located
         if self.name.startswith((*WRITES_TABLE, EXISTING_RDD)):
             written = _WRITTEN.search(self.text)
             return written[0] if written else ""
@@ -201,6 +201,17 @@ class Node:
             f"{len(node.children)} {without_ids(node.text)} {without_ids(node.metadata.get('Location', ''))}"
             for node in self.walk()
         )
+
+
+def _located(location: str) -> str:
+    """Return the first path of a location, or the folder of all, if those that it shows are files of one."""
+    match = _LOCATIONS.search(location)
+    if match is None:
+        return ""
+    paths = [path for path in match[1].split(", ") if path and path != "..."]
+    folders = {path.rpartition("/")[0] for path in paths}
+    are_files = len(paths) > 1 and all(map(_FILE.search, paths))
+    return folders.pop() if are_files and len(folders) == 1 else paths[0] if paths else ""
 
 
 def _scanned(relation: str) -> str:

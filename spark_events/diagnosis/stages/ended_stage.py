@@ -45,6 +45,7 @@ class EndedStage:
         failed_of: what the last failed attempt of a task failed of, in one line; empty if unknown.
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
         keeps_state: whether it reads or writes the state of a streaming query.
+        lists_files: whether its tasks list the files of a read, for Spark itself.
     """
 
     cores: int
@@ -67,6 +68,7 @@ class EndedStage:
     hands_out: bool = False
     packed: str = ""
     keeps_state: bool = False
+    lists_files: bool = False
 
     @property
     def wall_ms(self) -> int:

@@ -63,6 +63,13 @@ FEWER_OF_ARROW = (
     "read those."
 )
 
+FEWER_OF_LISTING = (
+    "Spark lists the files of many folders, or files that it is given, in a task for each, up to "
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism (10,000 by default): set that to a few for "
+    "each core. Of a table of a catalog, only the partitions that a query needs are listed. If you give the "
+    "schema of text files, they are not listed again to infer it."
+)
+
 
 def fewer_tasks(of_shuffles: bool, of_arrow: bool) -> str:
     """Return what makes the tasks fewer of stages that mostly read shuffles, or Arrow batches, or neither."""
@@ -143,7 +150,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",
-            fewer_tasks(stage.reads_shuffles, stage.of_arrow),
+            FEWER_OF_LISTING if stage.lists_files else fewer_tasks(stage.reads_shuffles, stage.of_arrow),
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
     if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:

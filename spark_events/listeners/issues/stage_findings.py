@@ -193,6 +193,7 @@ class StageFindings:
             hands_out=stage.name.startswith(_HANDS_OUT),
             packed=packed_rdd(info),
             keeps_state=_keeps_state(info),
+            lists_files=stage.job is not None and stage.job.lists is not None,
         )
 
     def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
