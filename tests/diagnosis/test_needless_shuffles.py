@@ -126,3 +126,10 @@ def test_a_shuffle_that_another_branch_reads_too() -> None:
 )
 def test_what_a_shuffle_is_needed_for(healthy: list[Issue]) -> None:
     assert healthy == []
+
+
+@pytest.mark.parametrize(("shuffle", "is_told"), [(SORTED, True), (EVEN, False)])
+def test_a_sort_before_rows_are_collected(shuffle: str, is_told: bool) -> None:
+    """To collect the rows of a group takes less than to sort all; to move them does not."""
+    collects = "ObjectHashAggregate(keys=[shop#1L], functions=[partial_collect_list(buyer#2, 0, 0)])"
+    assert bool(told(collects, "Sort [paid#3 ASC NULLS FIRST], true, 0", shuffle=shuffle)) is is_told

@@ -210,3 +210,24 @@ def test_duplicates_are_dropped_again_for_other_columns(
         executions.append(executed(plan, **{f"s{stage}": (0, 10), f"s{stage + 50}": (10, 11)}))
     issues = [issue for issue in again(*executions) if issue.evidence["recomputation.times"] == 3]
     assert sum(issue.lost_ms or 0 for issue in issues) == (22 * S if is_told else 0)
+
+
+@pytest.mark.parametrize(
+    ("sort", "count"),
+    [("Sort [day#2 ASC NULLS FIRST], true, 0", 0), ("Sort [name#1 ASC NULLS FIRST], false, 0", 1)],
+    ids=["of the program", "for the aggregate alone"],
+)
+def test_a_sort_that_only_one_of_two_has(sort: str, count: int) -> None:
+    """What is collected depends on the order that the program asks for, which the aggregate does not name."""
+
+    def collected(stage: int, *between: str) -> EndedExecution:
+        plan = Plan()(0, "SortAggregate(key=[name#1], functions=[collect_set(day#2, 0, 0)])", stage, rows=9)
+        for text in between:
+            plan(1, text, stage)
+        return executed(
+            plan(1 + len(between), "Scan csv [name#1,day#2]", stage, ORDERS, rows=5_000),
+            **{f"s{stage}": (0, 10)},
+        )
+
+    assert len(again(collected(1, sort), collected(2))) == count
+    assert len(again(*(collected(stage, sort) for stage in (1, 2, 3)))) == 1

@@ -23,6 +23,8 @@ _QUICK = re.compile(
     "year|month|dayofmonth|hour|minute|trunc|date_trunc|struct|named_struct"
 )
 """Functions that take little for a row, besides those that any rule takes for light."""
+_COLLECTS = re.compile("collect_list|collect_set")
+"""Functions that take less for a row than sorting all rows does, and for which rows are often sorted."""
 _LEAVE_OUT = (
     "Leave repartition() out where a join, an aggregation or a window follows: that moves the rows in any "
     "case, and repartition() helps only before functions and writes that take long in too few tasks."
@@ -72,7 +74,7 @@ def _has_all_cores(shuffle: Node, execution: EndedExecution) -> bool:
 
 def _next_shuffle(shuffle: Node) -> Node | None:
     """Return the next shuffle of the same rows; None if something before it uses how they are divided."""
-    node, aggregates = shuffle.parent, 0
+    node, aggregates, sorts = shuffle.parent, 0, _ASKED_FOR not in shuffle.text
     while node is not None and node.name != EXCHANGE:
         if node.name in AGGREGATES:
             aggregates += 1
@@ -80,18 +82,20 @@ def _next_shuffle(shuffle: Node) -> Node | None:
                 return None
         elif node.name not in _PASSES:
             return None
-        if not _is_quick(node):
+        if not _is_quick(node, sorts):
             return None
         node = node.parent
     return node
 
 
-def _is_quick(node: Node) -> bool:
-    """Return whether what a node does takes little, whichever task does it."""
+def _is_quick(node: Node, after_sort: bool) -> bool:
+    """Return whether what a node does takes little, whichever task does it; after a sort, less than that."""
     if node.name == "AQEShuffleRead" or is_light(node):
         return True
     functions = (each.removeprefix("partial_") for each in functions_of(node.text.partition(" ")[2]))
-    return not node.is_cut and all(map(_QUICK.fullmatch, functions))
+    return not node.is_cut and all(
+        _QUICK.fullmatch(name) or (after_sort and _COLLECTS.fullmatch(name)) for name in functions
+    )
 
 
 def _is_partial(aggregate: Node) -> bool:

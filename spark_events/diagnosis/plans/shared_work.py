@@ -16,6 +16,8 @@ from spark_events.diagnosis.plans.work_in_stage import is_light
 
 _HANDING_ON = ("Project", "Exchange", "BroadcastExchange", "Sort", "AQEShuffleRead", "Coalesce", "LocalLimit")
 """The names of nodes that only hand rows on, or whose order is named by what needs it."""
+_OF_ALL = "], true, "
+"""In the text of a sort that the program asks for: what is above it may depend on its order, unnamed."""
 _COLUMNS_LAST = ("Generate", "BatchEvalPython", "ArrowEvalPython")
 """The names of nodes whose text ends with the columns that come out of them."""
 _HEAVY = re.compile(r"Join|Window|Aggregate|Generate|Python|InPandas|InArrow", re.ASCII)
@@ -33,7 +35,8 @@ def is_heavy(node: Node) -> bool:
 
 def only_hands_on(node: Node) -> bool:
     """Return whether plans of one DataFrame may differ in a node, and yet do the same work below it."""
-    return len(node.children) == 1 and node.name in _HANDING_ON
+    is_asked_for = node.name == "Sort" and _OF_ALL in node.text
+    return len(node.children) == 1 and node.name in _HANDING_ON and not is_asked_for
 
 
 def work_of(node: Node, columns: ColumnMeanings) -> str:
