@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -57,7 +58,8 @@ def _options(
         typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
-    pass
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # set in spark_events.__main__
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 command(
