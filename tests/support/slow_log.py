@@ -79,6 +79,7 @@ def _job(
             stage |= {"Submission Time": T0 + begin_ms, "Stage Name": stage_name}
             if "Completion Time" in stage:
                 stage["Completion Time"] = T0 + begin_ms + max(run_ms)
+                stage["Accumulables"] = [{"Name": "internal.metrics.executorRunTime", "Value": sum(run_ms)}]
         yield _at(line(record), end_ms if name.endswith("End") else begin_ms)
 
 

@@ -22,6 +22,7 @@ from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import LEAST, SMALL_MS, Explanation, explain
 from spark_events.why.longest_stages import LongestStages
+from spark_events.why.reading.clock_steps import ClockSteps
 from spark_events.why.reading.heap_use import HeapUse
 from spark_events.why.reading.run_figures import RunFigures
 from spark_events.why.reading.told_failures import ToldFailure, sentences, told_failure
@@ -124,6 +125,7 @@ class _Reading:
         self._timeline = ApplicationTimeline(bounded=False)
         self._figures = RunFigures()
         self._heap = HeapUse()
+        self._clock = ClockSteps(self._timeline)
         self._longest = LongestStages()
         self._replay = LogReplay(files, log, self._listeners, self._take_event, with_unfinished=True)
 
@@ -138,8 +140,8 @@ class _Reading:
             f"{counted(count, 'line')} skipped: {reason}" for reason, count in result.counts.lost().items()
         ]
         whole = result.application is not None and not result.unreadable
-        compacted = [result.compacted] if result.compacted else []
-        notes = (*([] if whole else result.notes), *compacted, *skipped)
+        more = filter(None, (result.compacted, self._clock.said))
+        notes = (*([] if whole else result.notes), *more, *skipped)
         return [f"{result.path}: {note}" for note in notes]
 
     def explanation(self) -> Explanation | None:
@@ -171,7 +173,7 @@ class _Reading:
         def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Sequence[Listener]:
             self._figures.spark_version = spark_version
             self._longest.run = context.run
-            return self._timeline, self._figures, self._heap, self._longest
+            return self._timeline, self._figures, self._heap, self._longest, self._clock
 
         return SparkListeners(
             registry,
