@@ -96,22 +96,21 @@ def _value(name: str, metric: Metric) -> Any:
 
 
 class EventsFactory(EventReporterFactory):
-    """Makes the reporter of all three kinds."""
+    """Gives the reporter of all three kinds; which kind is asked for first, nobody knows."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
-        _Told.last = _Told()
         return _Told.last
 
 
 class SpansFactory(SpanReporterFactory):
-    """Gives the reporter that was made for events."""
+    """The same for spans."""
 
     def create(self, config: ReporterConfig) -> SpanReporter:
         return _Told.last
 
 
 class MetricsFactory(MetricReporterFactory):
-    """Gives the reporter that was made for events."""
+    """The same for metrics."""
 
     def create(self, config: ReporterConfig) -> MetricReporter:
         return _Told.last
@@ -124,7 +123,7 @@ def told_by(log: Path, plain: bool = False) -> list[str]:
         log: to be read.
         plain: whether lines have all that it says, in place of the digest.
     """
-    _Told.plain = plain
+    _Told.last, _Told.plain = _Told(), plain
     report_whole(log, _CONF, _WAIT_MS)
     _Told.last.add_metrics_that_stay()
     told = _Told.last.lines
