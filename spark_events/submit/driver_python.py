@@ -19,6 +19,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.sources.attaching.attach import attach
 from spark_events.sources.attaching.attachment import Attachment
 from spark_events.sources.attaching.driver_log import tell
+from spark_events.sources.attaching.starting import Start
 from spark_events.sources.attaching.unstarted import report_unstarted
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.ending.supervisor_link import keep_to_this_process
@@ -80,23 +81,35 @@ def attach_to_each_context() -> None:
     """Attach to each SparkContext as soon as it is there."""
     from pyspark import SparkContext
 
-    original = SparkContext.__init__
+    original, make_java = SparkContext.__init__, SparkContext._initialize_context
+    starts: dict[int, Start] = {}
 
     @functools.wraps(original)
     def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
-        began_ms = now_ms()
+        start = starts[id(self)] = Start(now_ms())
         try:
             original(self, *args, **kwargs)
         except Exception as error:
-            _report_unstarted(self, error, began_ms)
+            _report_unstarted(self, error, start.began_ms)
+            start.over()
             raise
+        finally:
+            del starts[id(self)]
+        start.leave(self)
         _use_our_python_for_local_workers(self)
         try:
             _say_that_it_reports(attach(self))
         except Exception:
             logger.exception("spark-events could not attach; the application continues without it")
+        start.over()
 
-    SparkContext.__init__ = initialize
+    @functools.wraps(make_java)
+    def initialize_context(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if (start := starts.get(id(self))) is not None:
+            start.leave(self)
+        return make_java(self, *args, **kwargs)
+
+    SparkContext.__init__, SparkContext._initialize_context = initialize, initialize_context
 
 
 def _report_unstarted(context: Any, error: Exception, began_ms: int) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from spark_events.sources.driver.ending.supervisor_link import (
+    NEW,
     SOCKET,
     path_of_socket,
     receive,
@@ -119,7 +120,9 @@ class Applications:
         from spark_events.sources.ending import by_signal
 
         for application, testament in testaments.items():
-            head, *known = map(json.loads, testament.values())
+            new = [json.loads(text) for place, text in testament.items() if place.startswith(NEW)]
+            told = (text for place, text in testament.items() if not place.startswith(NEW))
+            head, *known = map(json.loads, told)
             path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
             rest = b""
             with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -132,7 +135,7 @@ class Applications:
             ending = ending_by_status(status, left.end)
             if not status and signaled is not None:  # it may end with 0 after a signal
                 ending = by_signal(signaled.name)
-            tell(head, [*known, *left.known], left.records, ending, end_ms)
+            tell(head, [*known, *left.known], [*new, *left.records], ending, end_ms)
 
     def _await_what_was_sent(self) -> None:
         """Read what was sent before: an application may end right after it has said something."""

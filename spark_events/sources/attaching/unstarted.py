@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api.event import now_ms
@@ -31,21 +32,14 @@ def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> Non
         began_ms: when it began, in ms since the epoch.
     """
     driver_log.install()
-    conf = _conf_of(spark_context)
+    conf = conf_of(spark_context)
     configuration = read_checked(conf, strict=False)
     if turned_off(conf):
         return
     configuration.log_problems()
     if not configuration.setups:
         return
-    start = {
-        "Event": APPLICATION_START,
-        APP_NAME: conf.get("spark.app.name"),
-        # Spark may have given it one, which nobody knows but its JVM.
-        APP_ID: f"unstarted-{began_ms}",
-        TIMESTAMP: began_ms,
-        NOT_STARTED: True,
-    }
+    start = start_record(conf, began_ms, None)
     head = {HEAD_CONF: conf, HEAD_TIMEOUT: configuration.settings.close_timeout_ms}
     ending = Ending(exception="".join(traceback.format_exception(error)))
 
@@ -60,6 +54,22 @@ def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> Non
     thread.join(configuration.settings.close_timeout_ms / 1_000 + _OPENING_S)
 
 
-def _conf_of(spark_context: Any) -> dict[str, str]:
+def start_record(conf: Mapping[str, str], began_ms: int, app_id: str | None) -> dict[str, Any]:
+    """Return the ApplicationStart of an application that nothing has attached to.
+
+    Args:
+        conf: of the application.
+        began_ms: when its SparkContext began to start, in ms since the epoch.
+        app_id: of Spark; None if its SparkContext has not started: Spark may have given it one, which
+            nobody knows but its JVM.
+    """
+    record = {"Event": APPLICATION_START, APP_NAME: conf.get("spark.app.name"), TIMESTAMP: began_ms}
+    if app_id is None:
+        return {**record, APP_ID: f"unstarted-{began_ms}", NOT_STARTED: True}
+    return {**record, APP_ID: app_id}
+
+
+def conf_of(spark_context: Any) -> dict[str, str]:
+    """Return Spark's configuration, as far as a SparkContext has come to have one."""
     conf = getattr(spark_context, "_conf", None)
     return dict(conf.getAll()) if conf is not None else {}

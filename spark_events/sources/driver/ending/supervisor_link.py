@@ -15,6 +15,8 @@ from typing import Any
 
 SOCKET = "SPARK_EVENTS_SUPERVISOR"
 """The environment variable with the path of the socket on which the supervisor listens."""
+NEW = "new "
+"""How the place of a record in a testament begins that nobody has reported yet."""
 _LENGTH = struct.Struct("!I")
 _MOST_BYTES = 256 << 20
 _path: str | None = None

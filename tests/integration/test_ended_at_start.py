@@ -1,0 +1,78 @@
+"""Applications that are ended while they start, before anything is attached to them: ``run`` tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.applications import App, cli
+from tests.support.file_log import file_events, of_name, statuses
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+APPLICATION = """
+import os
+import signal
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from spark_events.sources.attaching import attach
+
+
+def end(*_, **__):
+    os.kill(os.getpid(), getattr(signal, ENDS_BY))
+
+
+make_java = SparkContext._initialize_context
+
+
+def initialize_context(self, *args):
+    if MOMENT in ("fails", "is caught"):
+        raise RuntimeError("the cluster refuses it")
+    java = make_java(self, *args)
+    if MOMENT == "starts":
+        end()
+    return java
+
+
+SparkContext._initialize_context = initialize_context
+if MOMENT == "attaches":
+    attach.compile_meanwhile = end
+try:
+    SparkSession.builder.getOrCreate()
+except RuntimeError:
+    if MOMENT == "fails":
+        raise
+"""
+"""Ends at a moment of its start, by a signal that it sends itself, or does not start."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "ends_by", "code", "told"),
+    [
+        ("starts", "SIGTERM", 143, ["CREATED", "FAILED"]),
+        pytest.param("starts", "SIGKILL", 137, ["CREATED", "FAILED"], marks=pytest.mark.extended),
+        ("attaches", "SIGTERM", 143, ["CREATED", "RUNNING", "FAILED"]),
+        pytest.param("fails", "", 1, ["CREATED", "FAILED"], marks=pytest.mark.extended),
+        pytest.param("is caught", "", 0, ["CREATED", "FAILED"], marks=pytest.mark.extended),
+    ],
+)
+def test_its_end_is_told(tmp_path: Path, moment: str, ends_by: str, code: int, told: list[str]) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(f"MOMENT, ENDS_BY = {moment!r}, {ends_by!r}\n{APPLICATION}")
+    conf = {
+        "spark.app.name": "early",
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": str(tmp_path / "events"),
+    }
+    done = App(cli("run", "--master", "local[2]", str(app)), conf, tmp_path).end(280)
+
+    assert done.code == code, done.err[-2000:]
+    events = file_events(tmp_path / "events")
+    assert statuses(events, "application") == told
+    (failure,) = of_name(events, "JobFailureEvent")
+    assert failure["attributes"]["app_name"] == "early"
+    assert failure["attributes"].get("exitSignal") == (ends_by or None)
+    is_started = moment == "attaches"
+    assert failure["attributes"]["app_id"].startswith("local-" if is_started else "unstarted-")
