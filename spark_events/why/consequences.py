@@ -32,7 +32,11 @@ from spark_events.diagnosis.times.driver_issues import (
 )
 from spark_events.diagnosis.writes.small_files import TABLES
 from spark_events.why.found_issue import FoundIssue, order
-from spark_events.why.loops import with_loops_in_turn, with_reads_of_loops
+from spark_events.why.loops import (
+    with_loops_in_turn,
+    with_reads_of_loops,
+    without_idle_cores_of_loops,
+)
 from spark_events.why.places import name_in
 
 _TAKE_MEMORY = {
@@ -53,7 +57,8 @@ _LONGEST_START = 1.5
 
 def in_order(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     """Return issues, sorted again, with what others are a part of, and what leads to others before these."""
-    loops = with_reads_of_loops(with_loops_in_turn(with_parsing(issues)))
+    alone = without_idle_cores_of_loops(with_parsing(issues))
+    loops = with_reads_of_loops(with_loops_in_turn(alone))
     whole = with_calls_again(with_reads(with_lost_executors(loops)))
     return causes_first(with_work_on_results(whole))
 

@@ -7,10 +7,26 @@ from dataclasses import replace
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.repeated_work.looped_reads import READ_AT
+from spark_events.diagnosis.thresholds import SKEW, STRAGGLER
 from spark_events.diagnosis.times.program_loops import LOOP_AT, LOOP_JOBS, LOOP_SPAN, are_in_turn
 from spark_events.why.found_issue import FoundIssue, order
+from spark_events.why.places import name_in
 
 _IN_TURN = " In turn with them run"
+
+
+def without_idle_cores_of_loops(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues without the few or late tasks of stages of a loop.
+
+    The loop costs what all cores would not need for its tasks: that has these in it.
+    """
+    kept = list(issues)
+    loops = {str(issue.evidence[LOOP_AT]) for issue in kept if LOOP_AT in issue.evidence and issue.lost_ms}
+    return [issue for issue in kept if not (_leaves_cores_idle(issue) and name_in(issue.about) in loops)]
+
+
+def _leaves_cores_idle(issue: FoundIssue) -> bool:
+    return issue.kind in (SKEW, STRAGGLER) or bool(issue.evidence.get("fewTasks"))
 
 
 def with_loops_in_turn(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

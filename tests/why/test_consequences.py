@@ -17,7 +17,7 @@ from spark_events.why.consequences import (
     without_held_up_starts,
 )
 from spark_events.why.found_issue import FoundIssue
-from spark_events.why.loops import with_loops_in_turn, with_reads_of_loops
+from spark_events.why.loops import with_loops_in_turn, with_reads_of_loops, without_idle_cores_of_loops
 
 S = 1_000
 
@@ -191,6 +191,26 @@ def test_loops_whose_jobs_run_in_turn_are_one() -> None:
     assert after == driver
     assert (told.lost_ms, told.evidence["loop.jobs"]) == (29 * S, 90)
     assert told.sentence == "mean. In turn with them run 45 of std at a.py:22, which cost 13.0 s of this"
+
+
+@pytest.mark.parametrize(
+    ("about", "kind", "evidence", "is_told"),
+    [
+        ("20 stages (mean at a.py:22)", "task-count", {"fewTasks": True}, False),
+        ("stage 4.0 (mean at a.py:22)", "straggler", {}, False),
+        ("20 stages (mean at a.py:23)", "task-count", {"fewTasks": True}, True),
+        ("20 stages (mean at a.py:22)", "task-count", {}, True),
+        ("20 stages (mean at a.py:22)", "python", {}, True),
+    ],
+    ids=["few tasks", "a late one", "of another place", "many tasks", "functions"],
+)
+def test_idle_cores_of_a_loop_are_a_part_of_it(
+    about: str, kind: str, evidence: dict[str, object], is_told: bool
+) -> None:
+    """It costs what all cores would not need."""
+    other = FoundIssue(kind, "WARN", about, "", "…", 9 * S, None, evidence)
+    mean = loop("mean", 16, 10, 60)
+    assert without_idle_cores_of_loops([mean, other]) == ([mean, other] if is_told else [mean])
 
 
 def test_one_loop_after_the_other() -> None:
