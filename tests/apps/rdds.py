@@ -71,4 +71,7 @@ def each_batch(batch: DataFrame, number: int) -> None:
 
 stream = spark.readStream.text(at("words")).writeStream.foreachBatch(each_batch).queryName("batches")
 stream.option("checkpointLocation", at("checkpoint")).trigger(availableNow=True).start().awaitTermination()
+stream = spark.readStream.text(at("words")).writeStream.format("memory").queryName("kept")
+stream.trigger(availableNow=True).start().awaitTermination()
+spark.table("kept").write.parquet(at("of_memory"))
 spark.stop()

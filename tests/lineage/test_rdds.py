@@ -20,6 +20,7 @@ WITH_PANDAS = pytest.mark.skipif(
 NO_COLUMNS = "RDDs have no columns"
 OF_RDD = "a DataFrame was made of an RDD: which columns that reads is not known"
 
+OF_MEMORY = "a streaming query keeps its rows in memory: where those are from is not known"
 OF_PROGRAM = "a DataFrame was made of the program's own data: where that is from is not known"
 
 
@@ -47,6 +48,7 @@ def rdds(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
         ("insert.data.of_pandas_true", [], ["data/of_pandas_true"], OF_PROGRAM),
         ("insert.data.of_pandas_false", [], ["data/of_pandas_false"], OF_PROGRAM),
         ("insert.data.of_values", [], ["data/of_values"], ""),
+        ("insert.data.of_memory", [], ["data/of_memory"], OF_MEMORY),
         pytest.param(
             "insert.data.by_pandas", ["warehouse/numbers"], ["data/by_pandas"], "", marks=WITH_PANDAS
         ),

@@ -174,6 +174,8 @@ public class PlanWalker {
         } else if (rdd != null && !Reflect.isA(rdd, "EmptyRDD") || isOfProgram(leaf)) {
             facts.setIncomplete("a DataFrame was made of the program's own data: where that is from is not known");
             remembered.nameSources(facts, before);
+        } else if (Reflect.isA(leaf, "MemoryPlan")) {
+            facts.setIncomplete("a streaming query keeps its rows in memory: where those are from is not known");
         }
     }
 
