@@ -86,6 +86,9 @@ def attach_to_each_context() -> None:
 
     @functools.wraps(original)
     def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
+        for broken_off in starts.values():  # by Ctrl-C, which the program has caught
+            broken_off.over()
+        starts.clear()
         start = starts[id(self)] = Start(now_ms())
         try:
             original(self, *args, **kwargs)
@@ -93,8 +96,6 @@ def attach_to_each_context() -> None:
             _report_unstarted(self, error, start.began_ms)
             start.over()
             raise
-        finally:
-            del starts[id(self)]
         start.leave(self)
         _use_our_python_for_local_workers(self)
         try:

@@ -31,7 +31,7 @@ def initialize_context(self, *args):
     if MOMENT in ("fails", "is caught"):
         raise RuntimeError("the cluster refuses it")
     java = make_java(self, *args)
-    if MOMENT == "starts":
+    if MOMENT in ("starts", "is broken off"):
         end()
     return java
 
@@ -48,6 +48,29 @@ except RuntimeError:
 """Ends at a moment of its start, by a signal that it sends itself, or does not start."""
 
 
+AGAIN = """
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+make_java = SparkContext._initialize_context
+
+
+def initialize_context(self, *args):
+    SparkContext._initialize_context = make_java
+    make_java(self, *args).stop()
+    raise KeyboardInterrupt
+
+
+SparkContext._initialize_context = initialize_context
+try:
+    SparkSession.builder.getOrCreate()
+except KeyboardInterrupt:
+    SparkContext._active_spark_context = None
+SparkSession.builder.getOrCreate().range(3).count()
+"""
+"""Starts a second time."""
+
+
 @pytest.mark.parametrize(
     ("moment", "ends_by", "code", "told"),
     [
@@ -56,6 +79,7 @@ except RuntimeError:
         ("attaches", "SIGTERM", 143, ["CREATED", "RUNNING", "FAILED"]),
         pytest.param("fails", "", 1, ["CREATED", "FAILED"], marks=pytest.mark.extended),
         pytest.param("is caught", "", 0, ["CREATED", "FAILED"], marks=pytest.mark.extended),
+        pytest.param("is broken off", "SIGINT", 130, ["CREATED", "FAILED"], marks=pytest.mark.extended),
     ],
 )
 def test_its_end_is_told(tmp_path: Path, moment: str, ends_by: str, code: int, told: list[str]) -> None:
@@ -76,3 +100,17 @@ def test_its_end_is_told(tmp_path: Path, moment: str, ends_by: str, code: int, t
     assert failure["attributes"].get("exitSignal") == (ends_by or None)
     is_started = moment == "attaches"
     assert failure["attributes"]["app_id"].startswith("local-" if is_started else "unstarted-")
+
+
+def test_a_start_that_is_broken_off_and_tried_again(tmp_path: Path) -> None:
+    """Ctrl-C that the program catches ends nothing."""
+    app = tmp_path / "app.py"
+    app.write_text(AGAIN)
+    conf = {
+        "spark.app.name": "again",
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": str(tmp_path / "events"),
+    }
+    done = App(cli("run", "--master", "local[2]", str(app)), conf, tmp_path).end(280)
+    assert done.code == 0, done.err[-2000:]
+    assert statuses(file_events(tmp_path / "events"), "application") == ["CREATED", "RUNNING", "FINISHED"]
