@@ -80,11 +80,11 @@ class PageServer(ThreadingHTTPServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accept a connection; if there is no room for it, another makes some."""
         if len(self._waiting) + len(self._asking) >= self._most:
-            self._close_oldest()
+            self._close_oldest(self._waiting or self._asking)
         try:
             return super().get_request()
         except OSError:
-            self._close_oldest()
+            self._close_oldest(self._waiting)
             time.sleep(_PAUSE_S)  # with too many open files, it would be the same again at once
             raise
 
@@ -134,9 +134,9 @@ class PageServer(ThreadingHTTPServer):
             self._waiting.pop(client_address, None)
             self._asking.pop(client_address, None)
 
-    def _close_oldest(self) -> None:
+    def _close_oldest(self, connections: dict[Any, socket.socket]) -> None:
         with self._lock, suppress(OSError):
-            if connections := self._waiting or self._asking:
+            if connections:
                 # Its thread ends only later: it counts no longer, or the next would find it again.
                 connections.pop(next(iter(connections))).shutdown(socket.SHUT_RDWR)
 
