@@ -300,11 +300,12 @@ def _end_as(status: int) -> NoReturn:
     if status >= 0:
         sys.exit(status)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if -status not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(-status, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.Signals(-status)})
-    os.kill(os.getpid(), -status)
-    sys.exit(128 - status)
+    number = -status  # also of signals without a name, such as 35
+    with contextlib.suppress(OSError, ValueError):  # SIGKILL needs neither, and the C library keeps 32 and 33
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

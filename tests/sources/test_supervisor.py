@@ -153,6 +153,13 @@ def test_a_parent_that_ignores_the_ends_of_its_children() -> None:
     assert (done.returncode, done.stderr) == (7, "")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, 32, 33, 35, signal.SIGRTMAX])
+def test_it_ends_by_the_signal_by_which_the_command_did(number: int) -> None:
+    """Also by one that has no name. The C library keeps 33 for itself: then the exit code is a shell's for it."""
+    done = run(*SUPERVISED, "sh", "-c", f"kill -{int(number)} $$")
+    assert (done.returncode, done.stderr) == (161 if number == 33 else -number, "")
+
+
 def test_a_thread_that_cannot_be_started_for_a_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
