@@ -231,3 +231,16 @@ def test_a_sort_that_only_one_of_two_has(sort: str, count: int) -> None:
 
     assert len(again(collected(1, sort), collected(2))) == count
     assert len(again(*(collected(stage, sort) for stage in (1, 2, 3)))) == 1
+
+
+@pytest.mark.parametrize(("first_s", "second_s"), [(40, 10), (10, 40)])
+def test_what_else_is_done_in_one_of_the_stages(first_s: int, second_s: int) -> None:
+    """Nobody knows how much of a stage it takes; in the shorter one, it can take no more than that."""
+
+    def written(stage: int, above: str, took_s: int) -> EndedExecution:
+        plan = Plan()(0, above, stage, rows=9)(1, "Project [id#1, concat(abc, id#1) AS w#2]", stage)
+        return executed(plan(2, "Range (0, 9)", stage, rows=9), **{f"s{stage}": (0, took_s)})
+
+    moved = written(1, "Exchange RoundRobinPartitioning(8), REPARTITION_BY_NUM", first_s)
+    (issue,) = again(moved, written(2, "Generate explode(w#2), false", second_s))
+    assert (issue.lost_ms, issue.share_ms) == (None, 10 * S)

@@ -171,7 +171,13 @@ class PlanPart:
 
     @property
     def lost_ms(self) -> int:
-        """What was computed again has cost."""
+        """What was computed again has cost, or may have at most.
+
+        Where its stages did other work, too, it took no longer each time than the shortest of them.
+        """
+        if not self.is_known and not self.cached and self.passes:
+            needed = 0 if self.was_released else self._needed
+            return min(each.time_ms for each in self.passes) * (self.times - needed)
         if self.other_columns and self.times == len(self.passes):
             return sum(each.time_ms for each in self.again())
         if self.is_anew:
