@@ -92,7 +92,9 @@ def attach_to_each_context() -> None:
         start = starts[id(self)] = Start(now_ms())
         try:
             original(self, *args, **kwargs)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise  # with which the process ends, as a rule: by how, its parent knows
+        except BaseException as error:  # a timeout of gevent, say
             _report_unstarted(self, error, start.began_ms)
             start.over()
             raise
@@ -113,7 +115,7 @@ def attach_to_each_context() -> None:
     SparkContext.__init__, SparkContext._initialize_context = initialize, initialize_context
 
 
-def _report_unstarted(context: Any, error: Exception, began_ms: int) -> None:
+def _report_unstarted(context: Any, error: BaseException, began_ms: int) -> None:
     try:
         report_unstarted(context, error, began_ms)
     except Exception:  # the program's own exception is what counts

@@ -116,11 +116,16 @@ class Applications:
             testaments = dict(self._testaments)
         if not testaments:
             return
+        from spark_events.listeners.record_fields import APP_ID
         from spark_events.sources.driver.ending.last_word import Rest, ending_by_status, tell
         from spark_events.sources.ending import by_signal
 
         for application, testament in testaments.items():
             new = [json.loads(text) for place, text in testament.items() if place.startswith(NEW)]
+            if any(record.get(APP_ID) in testaments for record in new):
+                continue  # it was attached to meanwhile
+            if new and not status and signaled is None:
+                continue  # its program has given Spark up, and done without
             told = (text for place, text in testament.items() if not place.startswith(NEW))
             head, *known = map(json.loads, told)
             path = os.path.join(os.path.dirname(self.path), f"{application}.rest")

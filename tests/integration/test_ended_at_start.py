@@ -17,7 +17,7 @@ import signal
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from spark_events.sources.attaching import attach
+from spark_events.sources.attaching import attach, starting
 
 
 def end(*_, **__):
@@ -30,6 +30,8 @@ make_java = SparkContext._initialize_context
 def initialize_context(self, *args):
     if MOMENT in ("fails", "is caught"):
         raise RuntimeError("the cluster refuses it")
+    if MOMENT == "times out":
+        raise TimedOut
     java = make_java(self, *args)
     if MOMENT in ("starts", "is broken off"):
         end()
@@ -37,13 +39,21 @@ def initialize_context(self, *args):
 
 
 SparkContext._initialize_context = initialize_context
+class TimedOut(BaseException):
+    pass
+
+
 if MOMENT == "attaches":
     attach.compile_meanwhile = end
+if MOMENT == "is attached to":
+    starting.Start.over = end
 try:
     SparkSession.builder.getOrCreate()
 except RuntimeError:
     if MOMENT == "fails":
         raise
+except TimedOut:
+    pass
 """
 """Ends at a moment of its start, by a signal that it sends itself, or does not start."""
 
@@ -80,6 +90,10 @@ SparkSession.builder.getOrCreate().range(3).count()
         pytest.param("fails", "", 1, ["CREATED", "FAILED"], marks=pytest.mark.extended),
         pytest.param("is caught", "", 0, ["CREATED", "FAILED"], marks=pytest.mark.extended),
         pytest.param("is broken off", "SIGINT", 130, ["CREATED", "FAILED"], marks=pytest.mark.extended),
+        pytest.param("times out", "", 0, ["CREATED", "FAILED"], marks=pytest.mark.extended),
+        pytest.param(
+            "is attached to", "SIGKILL", 137, ["CREATED", "RUNNING", "FAILED"], marks=pytest.mark.extended
+        ),
     ],
 )
 def test_its_end_is_told(tmp_path: Path, moment: str, ends_by: str, code: int, told: list[str]) -> None:
@@ -98,7 +112,7 @@ def test_its_end_is_told(tmp_path: Path, moment: str, ends_by: str, code: int, t
     (failure,) = of_name(events, "JobFailureEvent")
     assert failure["attributes"]["app_name"] == "early"
     assert failure["attributes"].get("exitSignal") == (ends_by or None)
-    is_started = moment == "attaches"
+    is_started = moment in ("attaches", "is attached to")
     assert failure["attributes"]["app_id"].startswith("local-" if is_started else "unstarted-")
 
 
@@ -114,3 +128,16 @@ def test_a_start_that_is_broken_off_and_tried_again(tmp_path: Path) -> None:
     done = App(cli("run", "--master", "local[2]", str(app)), conf, tmp_path).end(280)
     assert done.code == 0, done.err[-2000:]
     assert statuses(file_events(tmp_path / "events"), "application") == ["CREATED", "RUNNING", "FINISHED"]
+
+
+def test_a_start_that_is_broken_off_and_not_tried_again(tmp_path: Path) -> None:
+    """The program has done without Spark: there is no application of which an end could be told."""
+    app = tmp_path / "app.py"
+    app.write_text(AGAIN.rpartition("SparkSession")[0])
+    conf = {
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": str(tmp_path / "events"),
+    }
+    done = App(cli("run", "--master", "local[2]", str(app)), conf, tmp_path).end(280)
+    assert done.code == 0, done.err[-2000:]
+    assert not list((tmp_path / "events").glob("*"))

@@ -20,7 +20,7 @@ from spark_events.sources.ending import Ending
 _OPENING_S = 2.0
 
 
-def report_unstarted(spark_context: Any, error: Exception, began_ms: int) -> None:
+def report_unstarted(spark_context: Any, error: BaseException, began_ms: int) -> None:
     """Report that an application was created and has failed; nothing if it has no configuration yet.
 
     It is waited for, within the time that closing may take: the process is likely to end of the error, and
