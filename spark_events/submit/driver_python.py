@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.api.event import now_ms
+from spark_events.process.held_signals import held_signals
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attaching.attach import attach
 from spark_events.sources.attaching.attachment import Attachment
@@ -101,10 +102,10 @@ def attach_to_each_context() -> None:
         start.leave(self)
         _use_our_python_for_local_workers(self)
         try:
-            _say_that_it_reports(attach(self))
-        except Exception:
-            logger.exception("spark-events could not attach; the application continues without it")
-        start.over()
+            with held_signals():
+                _attach_to(self)
+        finally:
+            start.over()
 
     @functools.wraps(make_java)
     def initialize_context(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -115,6 +116,14 @@ def attach_to_each_context() -> None:
     SparkContext.__init__, SparkContext._initialize_context = initialize, initialize_context
 
 
+def _attach_to(context: Any) -> None:
+    try:
+        _say_that_it_reports(attach(context))
+    except Exception:
+        logger.exception("spark-events could not attach; the application continues without it")
+
+
+@held_signals()
 def _report_unstarted(context: Any, error: BaseException, began_ms: int) -> None:
     try:
         report_unstarted(context, error, began_ms)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Histogram, Severity, SpanBuilder
 from spark_events.listeners.settings import ListenerSettings, turned_off
+from spark_events.process.held_signals import held_signals
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.workers.worker import Worker
@@ -233,6 +234,7 @@ class Attachment:
             logger.error("%s", problem)
 
 
+@held_signals()
 def attach_to(spark: SparkSession | SparkContext, strict: bool, conf: Mapping[str, str] | None) -> Attachment:
     """Attach; see ``attach`` for the arguments, what is returned and what is raised."""
     driver_log.install()

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from spark_events.listeners.settings import read_settings, turned_off
+from spark_events.process.held_signals import held_signals
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attaching.unstarted import conf_of, start_record
 from spark_events.sources.driver.ending.last_word import HEAD_CONF, HEAD_TIMEOUT
@@ -28,6 +29,7 @@ class Start:
         self.began_ms = began_ms
         self._witness: SupervisorWitness | None = None
 
+    @held_signals()
     def leave(self, spark_context: Any) -> None:
         """Leave that the application was created; called once there is a configuration, and an id."""
         path = path_of_socket()
