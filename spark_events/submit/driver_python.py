@@ -70,7 +70,9 @@ def run_application(path: str) -> None:
     except SystemExit as stop:
         PROCESS_EXIT.note_exit_code(stop.code)
         raise
-    except Exception as error:
+    except KeyboardInterrupt:  # Python ends in its own way
+        raise
+    except BaseException as error:
         # Without this frame, the traceback looks as it would without us.
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         PROCESS_EXIT.note_unhandled(error, trace)

@@ -55,6 +55,21 @@ def test_what_python_cannot_read_is_told_as_python_tells_it(tmp_path: Path, sour
     assert "driver_python.py" not in done.stderr
 
 
+@pytest.mark.parametrize("error", ["ValueError", "BaseException", "GeneratorExit", "KeyboardInterrupt"])
+def test_an_exception_that_nobody_handles_looks_as_in_python(tmp_path: Path, error: str) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(f"def work():\n    raise {error}('no')\n\n\nwork()\n")
+    alone, run = (
+        subprocess.run(
+            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
+        )
+        for words in ((), ("-m", "spark_events.submit.driver_python"))
+    )
+    assert run.returncode == alone.returncode
+    if error != "KeyboardInterrupt":  # with which Python itself shows what is around the program
+        assert run.stderr == alone.stderr
+
+
 def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> None:
     """Applications patch builtins in the first, and tools read sources by the second."""
     application = tmp_path / "app.py"
