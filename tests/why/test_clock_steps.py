@@ -80,6 +80,19 @@ def test_nothing_is_said_of_others(tmp_path: Path, run_s: Sequence[int]) -> None
     assert notes_of(tmp_path / "log", slow_log(run_s)) == []
 
 
+@pytest.mark.parametrize(("attempt", "notes"), [(0, 1), (1, 0)])
+def test_nothing_is_said_of_a_second_attempt(tmp_path: Path, attempt: int, notes: int) -> None:
+    """Spark adds what a late task of the first one has done."""
+    lines = []
+    for text in slow_log((2, 2, 2, 22)).splitlines():
+        record = json.loads(text)
+        if record["Event"].endswith("StageCompleted"):
+            record["Stage Info"]["Stage Attempt ID"] = attempt
+            record["Stage Info"]["Accumulables"][0]["Value"] = 4 * 60_000
+        lines.append(line(record))
+    assert len(notes_of(tmp_path / "log", b"".join(lines))) == notes
+
+
 def test_nothing_is_said_of_jobs_side_by_side(tmp_path: Path) -> None:
     """A record that its thread posts late is one alone."""
     sample = SampleLog(cores=4)

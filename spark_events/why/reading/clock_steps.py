@@ -11,6 +11,7 @@ from spark_events.diagnosis.plans.execution import read_stage
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Timeless
+from spark_events.listeners.record_fields import STAGE_ATTEMPT_ID
 from spark_events.listeners.record_types import StageCompletedRecord
 
 _LEAST_MS = 5_000
@@ -53,9 +54,12 @@ class ClockSteps(Timeless):
         }
 
     def on_stage_completed(self, record: StageCompletedRecord, time_ms: int) -> None:
-        """Handle StageCompleted: its tasks can only have run for as long as it took, on each core."""
+        """Handle StageCompleted: its tasks can only have run for as long as it took, on each core.
+
+        That of another attempt than the first has what late tasks of earlier ones did, too.
+        """
         stage, cores = read_stage(record["Stage Info"], time_ms), self._timeline.cores
-        if cores:
+        if cores and not record["Stage Info"].get(STAGE_ATTEMPT_ID):
             missing_ms = stage.run_ms // cores - (stage.ended_ms - stage.begun_ms)
             if missing_ms > max(_LEAST_MS, stage.run_ms // cores // 10):
                 self._back_ms += missing_ms
