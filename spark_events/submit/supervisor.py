@@ -33,6 +33,8 @@ from spark_events.spark.temporary_folders import temporary_folder
 _PASSED_ON = frozenset(
     (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 )
+_ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+"""Those by which a JVM ends; SIGQUIT has it print its threads."""
 _WAITED = _PASSED_ON | {signal.SIGCHLD}
 _FROM_THE_KERNEL = 0x80
 _PR_SET_PDEATHSIG = 1
@@ -243,7 +245,7 @@ def _await(child: int) -> tuple[int, signal.Signals | None]:
     """Wait until a process ends, and pass on what it is sent.
 
     Returns:
-        Its status, as ``subprocess`` has it; and the last signal that was passed on.
+        Its status, as ``subprocess`` has it; and the last signal of those that end it that was passed on.
     """
     last: signal.Signals | None = None
     while True:
@@ -253,7 +255,8 @@ def _await(child: int) -> tuple[int, signal.Signals | None]:
             if ended:
                 return os.waitstatus_to_exitcode(status), last
         elif got.si_code != _FROM_THE_KERNEL:  # the terminal's reach the whole group
-            last = signal.Signals(got.si_signo)
+            if got.si_signo in _ENDING:
+                last = signal.Signals(got.si_signo)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, got.si_signo)
 

@@ -160,6 +160,25 @@ def test_it_ends_by_the_signal_by_which_the_command_did(number: int) -> None:
     assert (done.returncode, done.stderr) == (161 if number == 33 else -number, "")
 
 
+@pytest.mark.parametrize(("sent", "kept"), [("SIGTERM", "SIGTERM"), ("SIGQUIT", "None"), ("SIGUSR1", "None")])
+def test_signals_that_end_no_jvm_are_no_cause_of_its_end(sent: str, kept: str) -> None:
+    """Of SIGQUIT, it prints its threads, and goes on."""
+    code = f"""
+import os, signal
+from spark_events.submit import supervisor
+signal.signal(signal.{sent}, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, supervisor._WAITED)
+signal.signal(signal.{sent}, signal.SIG_DFL)
+child = os.fork()
+if child == 0:
+    os.kill(os.getppid(), signal.{sent})
+    os._exit(0)
+status, last = supervisor._await(child)
+print(status, last and last.name)
+"""
+    assert run(sys.executable, "-c", code).stdout == f"0 {kept}\n"
+
+
 def test_a_thread_that_cannot_be_started_for_a_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
