@@ -128,8 +128,8 @@ class Applications:
                 continue  # it was attached to meanwhile
             if new and not status and signaled is None:
                 continue  # its program has given Spark up, and done without
-            told = (text for place, text in testament.items() if not place.startswith(NEW))
-            head, *known = map(json.loads, told)
+            others = (text for place, text in testament.items() if not place.startswith(NEW))
+            head, *known = map(json.loads, others)
             path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
             rest = b""
             with contextlib.suppress(OSError), open(path, "rb") as file:
