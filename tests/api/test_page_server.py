@@ -127,7 +127,7 @@ def test_silent_clients_have_few_threads(serving: type, path: str, monkeypatch: 
         first = client_of(server, opened)
         first.sendall(b"GET %s HTTP/1.0\r\nAuthorization: Bearer right\r\n\r\n" % path.encode())
         assert asked.wait(120)
-        silent = [opened.enter_context(socket.socket()) for _ in range(400)]
+        silent = [opened.enter_context(socket.socket()) for _ in range(150)]
         for client in silent:  # without waiting, so that none is closed before the next comes
             client.setblocking(False)
             client.connect_ex((ADDRESS, server.port))
