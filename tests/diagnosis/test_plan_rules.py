@@ -1204,20 +1204,21 @@ def test_the_table_of_a_scan(name: str, table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "table"),
+    ("location", "table", "shown"),
     [
-        ("InMemoryFileIndex(1 paths)[file:/d/a.csv]", "file:/d/a.csv"),
-        ("InMemoryFileIndex(3000 paths)[file:/d/a.csv, file:/d/b.csv, ...]", "file:/d"),
-        ("InMemoryFileIndex(2 paths)[file:/d/a.csv, file:/e/b.csv]", "file:/d/a.csv"),
-        ("InMemoryFileIndex(2 paths)[file:/d/v1.0, file:/d/v2.0]", "file:/d/v1.0"),
-        ("InMemoryFileIndex(2 paths)[file:/d/one, file:/d/two]", "file:/d/one"),
-        ("InMemoryFileIndex(0 paths)[]", ""),
+        ("InMemoryFileIndex(1 paths)[file:/d/a.csv]", "file:/d/a.csv", "file:/d/a.csv"),
+        ("InMemoryFileIndex(3000 paths)[file:/d/a.csv, file:/d/b.csv, ...]", "file:/d/a.csv", "file:/d"),
+        ("InMemoryFileIndex(2 paths)[file:/d/a.csv, file:/e/b.csv]", "file:/d/a.csv", "file:/d/a.csv"),
+        ("InMemoryFileIndex(2 paths)[file:/d/v1.0, file:/d/v2.0]", "file:/d/v1.0", "file:/d/v1.0"),
+        ("InMemoryFileIndex(2 paths)[file:/d/one, file:/d/two]", "file:/d/one", "file:/d/one"),
+        ("InMemoryFileIndex(0 paths)[]", "", ""),
     ],
 )
-def test_the_folder_of_files_that_are_given_one_by_one(location: str, table: str) -> None:
+def test_the_folder_of_files_that_are_given_one_by_one(location: str, table: str, shown: str) -> None:
+    """It is shown; a table that is known by it would be the same as one of other files, or as a sink."""
     plan = {"Plans": [[[0, "Scan csv ", "FileScan csv [id#1]", {"Location": location}, []]]]}
     (node,) = read_plans(plan, {})
-    assert node.table() == table
+    assert (node.table(), node.shown_table()) == (table, shown)
 
 
 def test_what_is_written_again() -> None:

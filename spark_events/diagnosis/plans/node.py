@@ -56,7 +56,11 @@ FILES = ("number of files read", "size of files read")
 _SHUFFLED_ROWS = "shuffle records written"
 _EXPRESSION_ID = re.compile(r"#\d+L?", re.ASCII)
 _PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
-_LOCATIONS, _FILE = re.compile(r"\[([^\]]*)"), re.compile(r"\.[A-Za-z]\w*$")
+_ONE_LOCATION = re.compile(r"\[([^\],]*)")
+_FILES_OF_ONE = re.compile(
+    r"\[(?P<folder>[^\],]*)/[^/\],]*\.[A-Za-z]\w*(?:, (?P=folder)/[^/\],]*\.[A-Za-z]\w*)+(?:, \.\.\.)?\]"
+)
+"""A list of files in one folder, of which Spark shows the first few."""
 _WRITTEN = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?|dbfs|viewfs|webhdfs|oss|cosn):/[^\s,\]]*")
 _COLUMN = re.compile(r"(?<!lambda )(?<![\w.])([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
 """A column, and no variable of a function that is called for the elements of an array."""
@@ -188,12 +192,20 @@ class Node:
             return table
         if self.name.startswith("BatchScan "):
             return next(iter(self.name.split()[1:]), "")
-        if located := _located(self.metadata.get("Location", "")):
-            return located
+        if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
+            return match[1]
         if self.name.startswith((*WRITES_TABLE, EXISTING_RDD)):
             written = _WRITTEN.search(self.text)
             return written[0] if written else ""
         return ""
+
+    def shown_table(self) -> str:
+        """Return the same for a sentence: of files of one folder that are given one by one, the folder.
+
+        Two such lists are of different files, so that it is no name to tell tables apart by.
+        """
+        files = _FILES_OF_ONE.search(self.metadata.get("Location", ""))
+        return files["folder"] if files is not None else self.table()
 
     def signature(self) -> str:
         """Return what it and all below it do, without the ids that differ each time."""
@@ -201,17 +213,6 @@ class Node:
             f"{len(node.children)} {without_ids(node.text)} {without_ids(node.metadata.get('Location', ''))}"
             for node in self.walk()
         )
-
-
-def _located(location: str) -> str:
-    """Return the first path of a location, or the folder of all, if those that it shows are files of one."""
-    match = _LOCATIONS.search(location)
-    if match is None:
-        return ""
-    paths = [path for path in match[1].split(", ") if path and path != "..."]
-    folders = {path.rpartition("/")[0] for path in paths}
-    are_files = len(paths) > 1 and all(map(_FILE.search, paths))
-    return folders.pop() if are_files and len(folders) == 1 else paths[0] if paths else ""
 
 
 def _scanned(relation: str) -> str:

@@ -129,7 +129,8 @@ def small_files(
         if field == "Written" and not stages:
             stages = _last_stage(execution)
         wall_ms = execution.wall_ms(stages)
-        of_tables = f" of {', '.join(tables[:3])}" if tables else ""
+        shown = list(dict.fromkeys(filter(None, (node.shown_table() for node in nodes))))
+        of_tables = f" of {', '.join(shown[:3])}" if shown else ""
         share = min(_MOST_SHARE, saved_bytes / (number * _OPENING_BYTES + total))
         overhead = _share_of_overhead(stages, total, execution)
         if field == "Written":
