@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -16,13 +17,20 @@ _IN_TURN = " In turn with them run"
 
 
 def without_idle_cores_of_loops(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues without the few or late tasks of stages of a loop.
+    """Return issues without the few or late tasks that most stages of a loop have.
 
-    The loop costs what all cores would not need for its tasks: that has these in it.
+    The loop costs what all cores would not need for its tasks: that has these in it. Those of a few turns say
+    what is wrong with these.
     """
     kept = list(issues)
-    loops = {str(issue.evidence[LOOP_AT]) for issue in kept if LOOP_AT in issue.evidence and issue.lost_ms}
-    return [issue for issue in kept if not (_leaves_cores_idle(issue) and name_in(issue.about) in loops)]
+    loops = [issue for issue in kept if LOOP_AT in issue.evidence and issue.lost_ms]
+    jobs = {str(loop.evidence[LOOP_AT]): loop.number(LOOP_JOBS) or 0 for loop in loops}
+
+    def is_of_most_turns(issue: FoundIssue) -> bool:
+        stages = issue.number("stages") or issue.number("stagesSeen") or 1
+        return 2 * stages >= jobs.get(name_in(issue.about), sys.maxsize)
+
+    return [issue for issue in kept if not (_leaves_cores_idle(issue) and is_of_most_turns(issue))]
 
 
 def _leaves_cores_idle(issue: FoundIssue) -> bool:

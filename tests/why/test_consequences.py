@@ -196,13 +196,15 @@ def test_loops_whose_jobs_run_in_turn_are_one() -> None:
 @pytest.mark.parametrize(
     ("about", "kind", "evidence", "is_told"),
     [
-        ("20 stages (mean at a.py:22)", "task-count", {"fewTasks": True}, False),
-        ("stage 4.0 (mean at a.py:22)", "straggler", {}, False),
-        ("20 stages (mean at a.py:23)", "task-count", {"fewTasks": True}, True),
-        ("20 stages (mean at a.py:22)", "task-count", {}, True),
-        ("20 stages (mean at a.py:22)", "python", {}, True),
+        ("45 stages (mean at a.py:22)", "task-count", {"fewTasks": True, "stages": 45}, False),
+        ("23 stages (mean at a.py:22)", "straggler", {"stages": 23}, False),
+        ("stage 4.0 (mean at a.py:22)", "straggler", {}, True),
+        ("22 stages (mean at a.py:22)", "task-count", {"fewTasks": True, "stages": 22}, True),
+        ("45 stages (mean at a.py:23)", "task-count", {"fewTasks": True, "stages": 45}, True),
+        ("45 stages (mean at a.py:22)", "task-count", {"stages": 45}, True),
+        ("45 stages (mean at a.py:22)", "python", {"stages": 45}, True),
     ],
-    ids=["few tasks", "a late one", "of another place", "many tasks", "functions"],
+    ids=["few", "late", "one turn alone", "a few turns", "of another place", "many", "functions"],
 )
 def test_idle_cores_of_a_loop_are_a_part_of_it(
     about: str, kind: str, evidence: dict[str, object], is_told: bool
