@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 
@@ -39,5 +39,6 @@ def held_signals() -> Iterator[None]:
         for number, handler in handlers.items():
             if signal.getsignal(number) is hold:
                 signal.signal(number, handler)
-        for came in arrived:
-            handlers[came](came, sys._getframe())
+        with ExitStack() as stack:  # also if one of them raises, the others run
+            for came in reversed(arrived):
+                stack.callback(handlers[came], came, sys._getframe())

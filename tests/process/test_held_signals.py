@@ -53,6 +53,12 @@ def test_they_run_after_it(seen: Seen) -> None:
     assert (signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGUSR1)) == handlers
 
 
+def test_one_that_raises_keeps_no_other_from_running(seen: Seen) -> None:
+    with pytest.raises(TimeoutError, match="too slow"):
+        held(seen, signal.SIGALRM, signal.SIGUSR1)
+    assert seen == ["done", "alarm", "usr1"]
+
+
 def test_blocks_within_blocks(seen: Seen) -> None:
     with held_signals():
         with held_signals():
