@@ -101,23 +101,23 @@ def attach_to_each_context() -> None:
             _report_unstarted(self, error, start.began_ms)
             start.over()
             raise
-        start.leave(self)
+        start.leave(self, has_started=True)
         _use_our_python_for_local_workers(self)
         try:
-            with held_signals():
-                _attach_to(self)
+            _attach_to(self)
         finally:
             start.over()
 
     @functools.wraps(make_java)
     def initialize_context(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (start := starts.get(id(self))) is not None:
-            start.leave(self)
+            start.leave(self, has_started=False)
         return make_java(self, *args, **kwargs)
 
     SparkContext.__init__, SparkContext._initialize_context = initialize, initialize_context
 
 
+@held_signals()
 def _attach_to(context: Any) -> None:
     try:
         _say_that_it_reports(attach(context))

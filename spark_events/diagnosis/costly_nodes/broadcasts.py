@@ -176,13 +176,11 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
     write_ms = sum(max(_write_ms(stage), int(of_large * stage.wall_ms)) for stage in written_in)
     sort_ms = sum(below.metrics.get("sort time", 0) for below in node.within_stage() if below.name == "Sort")
     of_join = dropped if all(map(is_light, above(node))) else 0.0
-    join_ms = 0
-    for stage in node.stages & execution.stages.keys():
-        run_ms, wall_ms = execution.stages[stage].run_ms, execution.stages[stage].wall_ms
-        sorted_ms = wall_ms * min(sort_ms, run_ms) // run_ms if run_ms else 0
-        join_ms += max(sorted_ms, int(of_join * wall_ms))
-    stages = (execution.stages[stage] for stage in node.stages & execution.stages.keys())
-    whole_ms = sum(stage.wall_ms for stage in (*written_in, *stages))
+    join_ms, joined_in = 0, [execution.stages[stage] for stage in node.stages & execution.stages.keys()]
+    for stage in joined_in:
+        sorted_ms = stage.wall_ms * min(sort_ms, stage.run_ms) // stage.run_ms if stage.run_ms else 0
+        join_ms += max(sorted_ms, int(of_join * stage.wall_ms))
+    whole_ms = sum(stage.wall_ms for stage in (*written_in, *joined_in))
     least_ns = (large.rows or 0) * _LEAST_ROW_NS + large.metrics.get(DATA_SIZE, 0) * _LEAST_BYTE_NS
     least_ms = least_ns // 1_000_000 // max(1, execution.cores)
     return max(join_ms + write_ms, min(whole_ms, least_ms))

@@ -175,8 +175,8 @@ class PlanPart:
 
         Where its stages did other work, too, it took no longer each time than the shortest of them.
         """
+        needed = 0 if self.was_released else self._needed
         if not self.is_known and not self.cached and self.passes:
-            needed = 0 if self.was_released else self._needed
             return min(each.time_ms for each in self.passes) * (self.times - needed)
         if self.other_columns and self.times == len(self.passes):
             return sum(each.time_ms for each in self.again())
@@ -184,7 +184,6 @@ class PlanPart:
             return self.total_ms * (self.times - 1) // self.times
         if self.cached:
             return self.total_ms * (self.rows - self.kept_rows) // self.rows
-        needed = 0 if self.was_released else self._needed
         return self.total_ms * (self.times - needed) // self.times
 
 

@@ -30,8 +30,13 @@ class Start:
         self._witness: SupervisorWitness | None = None
 
     @held_signals()
-    def leave(self, spark_context: Any) -> None:
-        """Leave that the application was created; called once there is a configuration, and an id."""
+    def leave(self, spark_context: Any, has_started: bool) -> None:
+        """Leave that the application was created; called once there is a configuration, and then an id.
+
+        Args:
+            spark_context: PySpark's SparkContext.
+            has_started: whether it has, so that Spark's id of the application is known.
+        """
         path = path_of_socket()
         if path is None:
             return
@@ -39,7 +44,7 @@ class Start:
             conf = conf_of(spark_context)
             if turned_off(conf):
                 return
-            app_id = getattr(spark_context, "applicationId", None) if _has_jvm(spark_context) else None
+            app_id = spark_context.applicationId if has_started else None
             head = {HEAD_CONF: conf, HEAD_TIMEOUT: read_settings(conf)[0].close_timeout_ms}
             record = start_record(conf, self.began_ms, app_id)
             if self._witness is None:
@@ -53,7 +58,3 @@ class Start:
         if self._witness is not None:
             self._witness.ended()
             self._witness = None
-
-
-def _has_jvm(spark_context: Any) -> bool:
-    return getattr(spark_context, "_jsc", None) is not None

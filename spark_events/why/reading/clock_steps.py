@@ -58,8 +58,9 @@ class ClockSteps(Timeless):
 
         That of another attempt than the first has what late tasks of earlier ones did, too.
         """
-        stage, cores = read_stage(record["Stage Info"], time_ms), self._timeline.cores
-        if cores and not record["Stage Info"].get(STAGE_ATTEMPT_ID):
+        info, cores = record["Stage Info"], self._timeline.cores
+        if cores and not info.get(STAGE_ATTEMPT_ID):
+            stage = read_stage(info, time_ms)
             missing_ms = stage.run_ms // cores - (stage.ended_ms - stage.begun_ms)
             if missing_ms > max(_LEAST_MS, stage.run_ms // cores // 10):
                 self._back_ms += missing_ms
