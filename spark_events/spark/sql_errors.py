@@ -22,6 +22,7 @@ _AROUND = (
         r"Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): "
     ),
     OF_PY4J,
+    re.compile(r"\bjava\.util\.concurrent\.ExecutionException: (?=\S)"),  # of a cache of relations in Spark 3
 )
 
 
@@ -37,8 +38,8 @@ def error_summary(error: BaseException) -> str:
     text = " ".join(_POSITION.sub("", text).split()).rstrip("; ")
     name = type(error).__name__
     text = (text if text.startswith("[") else f"{name}: {text}" if text else name)[:_MOST_CHARACTERS]
-    causes = _CAUSE.findall(whole)
-    return f"{text}; caused by {causes[-1][:_MOST_CHARACTERS]}" if causes else text
+    causes = [" ".join(cause.split())[:_MOST_CHARACTERS] for cause in _CAUSE.findall(whole)]
+    return f"{text}; caused by {causes[-1]}" if causes and causes[-1] not in text else text
 
 
 def query_line(error: BaseException) -> int | None:

@@ -39,6 +39,12 @@ _PLAN = (
             "RuntimeError: org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: "
             "file:/tmp/x",
         ),
+        (
+            "An error occurred while calling o2.table.\n: java.util.concurrent.ExecutionException: "
+            "org.apache.spark.sql.AnalysisException: rate is no source.\n\tat a.b(C.java:2)\n"
+            "Caused by: org.apache.spark.sql.AnalysisException: rate is no source.\n\tat a.b(C.java:2)",
+            "RuntimeError: org.apache.spark.sql.AnalysisException: rate is no source.",
+        ),
         ("no words of Spark's around it", "RuntimeError: no words of Spark's around it"),
     ],
 )

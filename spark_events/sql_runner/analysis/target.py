@@ -55,17 +55,13 @@ class TargetTable:
         """Look a table up.
 
         Raises:
-            QueryError: it does not exist, or is a view.
+            QueryError: it does not exist, is a view, or cannot be read.
         """
+        entry = entry_of(session)
         try:
-            entry = entry_of(session)
             table = entry.table(name)
         except Exception as error:
-            raise QueryError(
-                f"target-table {name}: not found: {error_summary(error)}; define it in a file of "
-                "--table-definition-path, or in the catalog",
-                of_target=True,
-            ) from error
+            raise _not_read(entry, name, error) from error
         if table_name(session, list(entry.nameParts(name))) is None:
             raise QueryError(f"target-table {name}: is a view; expected a table", of_target=True)
         return cls(
@@ -78,6 +74,18 @@ class TargetTable:
             if table["provider"] != _KAFKA
             else {},
         )
+
+
+def _not_read(entry: Any, name: str, error: Exception) -> QueryError:
+    """Return what is wrong with a target that Spark has refused to read."""
+    reason = error_summary(error)
+    try:
+        entry.source(name)
+    except Exception:  # the reason is why it was refused first
+        what = f"not found: {reason}; define it in a file of --table-definition-path, or in the catalog"
+    else:
+        what = f"exists, but Spark cannot read it: {reason}; expected a table that it reads and writes"
+    return QueryError(f"target-table {name}: {what}", of_target=True)
 
 
 def folder_identity(location: str, warehouse: str) -> str:
