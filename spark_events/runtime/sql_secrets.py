@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _LITERAL = r"""[rR]?(?:'(?:\\.|[^'\\])*(?:'|\\?\Z)|"(?:\\.|[^"\\])*(?:"|\\?\Z))"""
 """In a text that was cut off, the last one may have no end."""
@@ -33,6 +33,8 @@ _JDBC_URL = re.compile(r"""\bjdbc:[^\s'"`]+""", re.IGNORECASE)
 _BEFORE_USER = re.compile(r"jdbc:(?:\w+:)*(?://)?", re.IGNORECASE)
 _URL_OPTION = re.compile(r"[;?&:,(](?P<key>[\w.-]+)=")
 _URL_VALUE = re.compile(r"\{[^}]*(?:\}|\Z)|[^;&]*")
+_OF_DRIVERS = re.compile(r"(?i)(?:pwd|pass|passwd|passcode|passphrase|api_?key)$", re.ASCII)
+"""How keys of secrets in JDBC URLs end, besides the configured ones: those of Redshift, say."""
 
 
 _WORDS = re.compile(r"\(\?i\)\w+(?:\[\.\]\?\w+)?(?:\|\w+(?:\[\.\]\?\w+)?)*", re.ASCII)
@@ -72,7 +74,7 @@ class SqlSecrets:
             text = _OPTIONS.sub(lambda block: _OPTION.sub(self._of_option, block[0]), text)
         if has_key and ("'" in text or '"' in text):
             names = _BEFORE_LITERAL if has_block else _NAMED_LITERAL
-            text = "".join(self._masked(text, names, _LITERALS, f"'{self._mask}'"))
+            text = "".join(self._masked(text, names, _LITERALS, f"'{self._mask}'", self._keys.search))
         setting = _SET.match(text) if has_key else None
         if setting is not None and self._keys.search(setting["key"]):
             return setting[0] + self._mask
@@ -84,11 +86,18 @@ class SqlSecrets:
             return option[0]
         return f"{option['before'] or option['before_number']}'{self._mask}'"
 
-    def _masked(self, text: str, names: re.Pattern[str], values: re.Pattern[str], mask: str) -> Iterator[str]:
+    @staticmethod
+    def _masked(
+        text: str,
+        names: re.Pattern[str],
+        values: re.Pattern[str],
+        mask: str,
+        is_of_secret: Callable[[str], object],
+    ) -> Iterator[str]:
         """Yield the parts of a text, with a mask for each value that follows a secret's name."""
         done = 0
         for name in names.finditer(text):
-            is_secret = name.start() >= done and self._keys.search(name["key"])
+            is_secret = name.start() >= done and is_of_secret(name["key"])
             value = values.match(text, name.end()) if is_secret else None
             if value is not None:
                 yield text[done : name.end()]
@@ -102,7 +111,11 @@ class SqlSecrets:
         options = next((place for place, character in enumerate(url) if character in ";?"), len(url))
         user, _, host = url[begin:options].rpartition("@")
         shown = f"{url[:begin]}{self._mask}@{host}" if user else url[:options]
-        return "".join(self._masked(shown + url[options:], _URL_OPTION, _URL_VALUE, self._mask))
+        whole = shown + url[options:]
+        return "".join(self._masked(whole, _URL_OPTION, _URL_VALUE, self._mask, self._is_secret_in_url))
+
+    def _is_secret_in_url(self, key: str) -> bool:
+        return bool(self._keys.search(key) or _OF_DRIVERS.search(key))
 
 
 def _beginnings(pattern: re.Pattern[str]) -> list[str]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import types
+from contextlib import suppress
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,16 @@ def run_application(path: str) -> None:
         # Else it would inherit the __future__ statements of this module.
         code = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:  # the latter for null bytes, in older versions
-        sys.excepthook(type(error), error.with_traceback(None), None)  # without this frame
+        unhandled: BaseException | None = error.with_traceback(None)  # without this frame
+    else:
+        unhandled = _run(code, module)
+    if unhandled is not None:
+        _show_as_python(unhandled)
         sys.exit(1)
+
+
+def _run(code: types.CodeType, module: types.ModuleType) -> BaseException | None:
+    """Return what the application raises and does not handle, unless it is how Python ends."""
     try:
         exec(code, module.__dict__)
     except SystemExit as stop:
@@ -76,8 +85,33 @@ def run_application(path: str) -> None:
         # Without this frame, the traceback looks as it would without us.
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         PROCESS_EXIT.note_unhandled(error, trace)
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        sys.exit(1)
+        return error.with_traceback(trace)
+    return None
+
+
+def _show_as_python(error: BaseException) -> None:
+    """Let the application's hook show an error; one that is missing or fails does as in Python itself."""
+    try:
+        hook = sys.excepthook
+    except AttributeError:
+        _say("sys.excepthook is missing\n")
+        hook = sys.__excepthook__
+    try:
+        hook(type(error), error, error.__traceback__)
+    except SystemExit:
+        raise
+    except BaseException as raised:
+        trace = raised.__traceback__.tb_next if raised.__traceback__ else None
+        _say("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(raised), raised.with_traceback(trace), trace)
+        _say("\nOriginal exception was:\n")
+        sys.__excepthook__(type(error), error, error.__traceback__)
+
+
+def _say(text: str) -> None:
+    """Write to what the application has left as its standard error."""
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text)
 
 
 def attach_to_each_context() -> None:

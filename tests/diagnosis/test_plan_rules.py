@@ -1338,6 +1338,23 @@ def test_a_cache_of_nothing_but_a_table(scan: str) -> None:
     assert issue.evidence["cache.stages"] == "0"
 
 
+def of_caches(stage: int, fills: bool) -> EndedExecution:
+    """Return an action that reads a cache, or fills it from another one, which is full."""
+    plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage, rows=1)
+    plan(1, f"{CACHE} [b#2]", stage, rows=50)(2, "Project [a#1 AS b#2]")
+    plan(3, f"{CACHE} [a#1]", stage, **({"rows": 50} if fills else {}))
+    return executed(plan(4, "Scan parquet db.t[a#1]"), **{f"s{stage}": (0, 20)})
+
+
+@pytest.mark.parametrize("readers", [0, 1, 3])
+def test_a_cache_that_is_made_of_a_cache(readers: int) -> None:
+    """Where it is read, nobody counts the rows of the one below, which were counted to fill it."""
+    below = Plan()(0, f"{CACHE} [a#1]", 0, rows=50)(1, "Scan parquet db.t[a#1]", 0, rows=50)
+    reads = [of_caches(stage, fills=False) for stage in range(2, 2 + readers)]
+    issues = unread(executed(below, s0=(0, 20)), of_caches(1, fills=True), *reads)
+    assert [issue.evidence["cache.stages"] for issue in issues] == ([] if readers else ["1"])
+
+
 def test_a_cache_that_something_reads() -> None:
     filled, read = scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=0)
     assert unread(filled, read) == []

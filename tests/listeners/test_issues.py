@@ -299,6 +299,23 @@ def test_micro_batches_add_up() -> None:
     assert feed.gauge("app.lost.straggler.lostTime") == 70 * S
 
 
+@pytest.mark.parametrize(
+    ("does", "is_said"), [("Listing leaf files and directories for 6000 paths", True), ("", False)]
+)
+def test_micro_batches_that_list_their_files(does: str, is_said: bool) -> None:
+    """No partitions of the query's own make those tasks fewer, and each batch lists other files."""
+    feed = Feed(extra={"spark.events.issue.min-duration": "1s"})(r.application_start(), r.query_started(0))
+    description = f"{does}:<br/>s3a://lake/clicks/a.json, ..."
+    for batch in range(4):
+        begins, *others = job(batch * 20 * S, [1] * 6_000, 10 * S, job=batch, group="run-1", stage_id=batch)
+        begins["Properties"]["spark.job.description"] = description
+        feed(begins, *others)
+    feed(r.terminated(), r.application_end(100 * S))
+    (told,) = (each.attributes for each in issues(feed) if each.attributes["issueState"] == "CLOSED")
+    assert told["issue"] == "task-count"
+    assert ("parallelPartitionDiscovery" in str(told["advice"])) is is_said
+
+
 def test_statements_are_told_only_where_that_is_allowed() -> None:
     sql = "SELECT secret FROM t " * 30
     records = [

@@ -63,6 +63,15 @@ def test_options(text: str, masked: str) -> None:
         ("jdbc:sqlserver://h;password={S;3};a=b", "jdbc:sqlserver://h;password=******;a=b"),
         ("jdbc:mysql://(host=h)(password=S3CRET)/d", "jdbc:mysql://(host=h)(password=******"),
         ("JDBC:postgresql://h/d?password=S3&ssl=true", "JDBC:postgresql://h/d?password=******&ssl=true"),
+        ("jdbc:redshift://h/d?UID=me&PWD=S3CRET", "jdbc:redshift://h/d?UID=me&PWD=******"),
+        (
+            "jdbc:snowflake://h/?private_key_file_pwd=S3&db=d",
+            "jdbc:snowflake://h/?private_key_file_pwd=******&db=d",
+        ),
+        (
+            "jdbc:databricks://h;AuthMech=3;UID=token;PWD=S3",
+            "jdbc:databricks://h;AuthMech=3;UID=token;PWD=******",
+        ),
     ],
 )
 def test_urls_of_databases(url: str, masked: str) -> None:
@@ -79,6 +88,7 @@ def test_urls_of_databases(url: str, masked: str) -> None:
         "SET spark.sql.shuffle.partitions = 2",
         "jdbc:oracle:thin:@host:1521:x",
         "jdbc:postgresql://host/db?user=me@company&ssl=true",
+        "jdbc:snowflake://h/?passenger=1&pwdless=true, pwd = 3",
         "the token 12 of 'x'",
         "[PARSE_SYNTAX_ERROR] Syntax error at or near token 'FORM'",
         "Unrecognized token 'abc': was expecting (JSON String, Number, Array)",

@@ -70,6 +70,29 @@ def test_an_exception_that_nobody_handles_looks_as_in_python(tmp_path: Path, err
         assert run.stderr == alone.stderr
 
 
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "sys.excepthook = None",
+        "del sys.excepthook",
+        "sys.excepthook = lambda *_: 1 / 0",
+        "sys.excepthook = lambda *_: sys.exit(4)",
+        "sys.excepthook = lambda kind, error, trace: print(error, trace.tb_lineno)",
+        "sys.stderr = None",
+    ],
+)
+def test_a_hook_for_what_nobody_handles_is_called_as_in_python(tmp_path: Path, hook: str) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(f"import sys\n\n{hook}\nraise ValueError('no')\n")
+    alone, run = (
+        subprocess.run(
+            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
+        )
+        for words in ((), ("-m", "spark_events.submit.driver_python"))
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+
+
 def test_builtins_and_the_loader_are_those_of_a_main_module(tmp_path: Path) -> None:
     """Applications patch builtins in the first, and tools read sources by the second."""
     application = tmp_path / "app.py"

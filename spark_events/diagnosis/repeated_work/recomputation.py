@@ -178,7 +178,7 @@ class Recomputation:
             if node.name == IN_MEMORY:
                 if computed:
                     self._take_cache(node, digests)
-                digests[id(node)] = where.caches[id(node)] = self._digest_of_cache(node)
+                digests[id(node)] = where.caches[id(node)] = self._digest_of_cache(node, cached)
                 continue
             if _is_reused(node):
                 digests[id(node)] = digests[id(node.children[0])]
@@ -212,18 +212,23 @@ class Recomputation:
                 if computed and not cached and digest.comparable and digest.heavy:
                     self._add(digest, node, where, parts)
 
-    def _digest_of_cache(self, scan: Node) -> Digest:
+    def _digest_of_cache(self, scan: Node, is_cached: bool) -> Digest:
         """Return the digest of what the scan of a cache reads, whichever of its columns these are.
 
         Spark tells what is cached by its plan. Once it is filled anew, its tables may have other rows. While
         it is filled, or again because it keeps too little, the time of its stage is that of the cache.
+
+        Args:
+            is_cached: whether it is below another cache: each time, that one computes what it lacks, and
+                where it lacks nothing, nobody counts the rows below.
         """
         digest = sha256("\n".join(child.signature() for child in scan.children).encode(errors="replace"))
         cached, is_filled = digest.hexdigest(), fills_cache(scan)
         if cached in self._fills or len(self._fills) < _MOST_PARTS:
             self._fills[cached] += is_filled
         filters = without_ids(scan.text.partition("], [")[2])
-        digest.update(f"\n{self._fills[cached]} {scan.rows} {filters}".encode(errors="replace"))
+        content = "" if is_cached else f"{self._fills[cached]} {scan.rows} "
+        digest.update(f"\n{content}{filters}".encode(errors="replace"))
         below = [node.name for child in scan.children for node in child.walk()]
         is_the_same = bool(below) and not any(name.startswith(self._with_other_rows) for name in below)
         comparable = is_the_same and cached in self._fills and not is_filled

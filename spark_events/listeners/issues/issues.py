@@ -143,7 +143,7 @@ class IssueListener(Timeless):
         job = self._run.jobs[int(record["Job ID"])]
         properties = record.get("Properties") or {}
         description = str(properties.get(JOB_DESCRIPTION) or "")
-        lists = None if job.query else listing(description)
+        lists = listing(description)
         self._jobs[job.id] = JobFindings(job, lists, _arrow_rows(properties), by_arrow(properties))
 
     def on_stage_submitted(self, record: StageSubmittedRecord, time_ms: int) -> None:

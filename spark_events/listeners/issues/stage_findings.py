@@ -236,7 +236,8 @@ class StageFindings:
             in ms; the former is None if it lists none.
         """
         job = stage.job if stage is not None else None
-        if job is None or job.lists is None or info.get("Failure Reason"):
+        # A stream lists other files each time.
+        if job is None or job.lists is None or job.run.query or info.get("Failure Reason"):
             return None, 0
         span = executed.begun_ms, executed.ended_ms
         beside_ms = self._other_work.beside_ms(key, *span)
