@@ -29,11 +29,20 @@ _SET = re.compile(r"\s*SET\s+(?P<key>[\w.`-]+)\s*=\s*(?=\S)", re.IGNORECASE)
 MARKS = re.compile(r"""['"=(:]""")
 """One of these has each text in which something is masked: a literal, an assignment, a block, or a URL."""
 _JDBC = "jdbc:"
-_JDBC_URL = re.compile(r"""\bjdbc:[^\s'"`]+""", re.IGNORECASE)
+_JDBC_URL = re.compile(
+    r"""\bjdbc:(?:[^\s'"`]|(?<=\w)['"`](?=\w)|(?<=/)"[^"\s]*"(?=@)"""
+    r"""|(?<=;)[ \t](?=[\w.-]+=))+""",
+    re.IGNORECASE,
+)
+"""Its passwords may have quotes, or, in Oracle's, be within some; SQL Server takes blanks before keys."""
+_OF_FILE = re.compile(r"jdbc:(?:sqlite|duckdb|(?:h2|hsqldb):(?:file:|[~./])|derby:)", re.IGNORECASE)
+"""How a URL begins that has a path, in which an ``@`` follows no user."""
 _BEFORE_USER = re.compile(r"jdbc:(?:\w+:)*(?://)?", re.IGNORECASE)
-_URL_OPTION = re.compile(r"[;?&:,(](?P<key>[\w.-]+)=")
-_URL_VALUE = re.compile(r"\{[^}]*(?:\}|\Z)|[^;&]*")
-_OF_DRIVERS = re.compile(r"(?i)(?:pwd|pass|passwd|passcode|passphrase|api_?key)$", re.ASCII)
+_URL_OPTION = re.compile(r"[;?&:,(][ \t]?(?P<key>[\w.-]+)=")
+_URL_VALUE = re.compile(r"\{(?:[^}]|\}\})*(?:\}|\Z)|[^;&]*")
+_OF_DRIVERS = re.compile(
+    r"(?i:pwd|passwd|passcode|passphrase|api_?key|^pass|[_.-]pass)$|[a-z]Pass$", re.ASCII
+)
 """How keys of secrets in JDBC URLs end, besides the configured ones: those of Redshift, say."""
 
 
@@ -109,7 +118,7 @@ class SqlSecrets:
         before = _BEFORE_USER.match(url)
         begin = before.end() if before is not None else 0
         options = next((place for place, character in enumerate(url) if character in ";?"), len(url))
-        user, _, host = url[begin:options].rpartition("@")
+        user, _, host = ("", "", "") if _OF_FILE.match(url) else url[begin:options].rpartition("@")
         shown = f"{url[:begin]}{self._mask}@{host}" if user else url[:options]
         whole = shown + url[options:]
         return "".join(self._masked(whole, _URL_OPTION, _URL_VALUE, self._mask, self._is_secret_in_url))

@@ -63,7 +63,7 @@ def run_application(path: str) -> None:
     try:
         # Else it would inherit the __future__ statements of this module.
         code = compile(source, path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:  # the latter for null bytes, in older versions
+    except Exception as error:  # of its syntax, of null bytes in older versions, of what nests too deeply
         unhandled: BaseException | None = error.with_traceback(None)  # without this frame
     else:
         unhandled = _run(code, module)
@@ -91,6 +91,9 @@ def _run(code: types.CodeType, module: types.ModuleType) -> BaseException | None
 
 def _show_as_python(error: BaseException) -> None:
     """Let the application's hook show an error; one that is missing or fails does as in Python itself."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
     try:
         hook = sys.excepthook
     except AttributeError:

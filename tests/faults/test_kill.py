@@ -78,9 +78,12 @@ DROPS = """
 import sys, json, time
 from pathlib import Path
 from tests.support.fault_reporting import Reporting
+from tests.support.waiting import wait_until
 driver = Reporting(sys.argv[1], Path(sys.argv[2]), journal__max_bytes="256k")
 driver.emit(2_000, body="x" * 500)
 driver.stored()
+spool = driver.worker.delivery.spool
+wait_until(lambda: spool._in_flight is None, "what was dropped while it was being sent counts as dropped")
 if sys.argv[3:]:
     driver.registry.losses.report()
 print(json.dumps(driver.balance()), flush=True)

@@ -63,6 +63,11 @@ def test_options(text: str, masked: str) -> None:
         ("jdbc:sqlserver://h;password={S;3};a=b", "jdbc:sqlserver://h;password=******;a=b"),
         ("jdbc:mysql://(host=h)(password=S3CRET)/d", "jdbc:mysql://(host=h)(password=******"),
         ("JDBC:postgresql://h/d?password=S3&ssl=true", "JDBC:postgresql://h/d?password=******&ssl=true"),
+        ("jdbc:sqlserver://h;user=u; password=S3;a=b", "jdbc:sqlserver://h;user=u; password=******;a=b"),
+        ("jdbc:sqlserver://h;password={S}}3};a=b", "jdbc:sqlserver://h;password=******;a=b"),
+        ('jdbc:oracle:thin:me/"S3CRET"@h:1521:x', "jdbc:oracle:thin:******@h:1521:x"),
+        ('jdbc:mysql://h/d?password=a"S3`CRET&x=1', "jdbc:mysql://h/d?password=******&x=1"),
+        ("jdbc:h2:tcp://h/x;keyPass=S3", "jdbc:h2:tcp://h/x;keyPass=******"),
         ("jdbc:redshift://h/d?UID=me&PWD=S3CRET", "jdbc:redshift://h/d?UID=me&PWD=******"),
         (
             "jdbc:snowflake://h/?private_key_file_pwd=S3&db=d",
@@ -76,6 +81,11 @@ def test_options(text: str, masked: str) -> None:
 )
 def test_urls_of_databases(url: str, masked: str) -> None:
     assert Redactor().text(f"cannot connect to '{url}'") == f"cannot connect to '{masked}'"
+    assert Redactor().text(f"cannot connect to {url}") == f"cannot connect to {masked}"
+
+
+def test_urls_of_databases_without_quotes_may_have_some() -> None:
+    assert Redactor().text("no jdbc:mysql://h?password=it'sS3 ok") == "no jdbc:mysql://h?password=****** ok"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +99,11 @@ def test_urls_of_databases(url: str, masked: str) -> None:
         "jdbc:oracle:thin:@host:1521:x",
         "jdbc:postgresql://host/db?user=me@company&ssl=true",
         "jdbc:snowflake://h/?passenger=1&pwdless=true, pwd = 3",
+        "jdbc:hive2://h/d?compass=north&bypass=true",
+        "jdbc:sqlite:/data/joe@home/x.db: database is locked",
+        "jdbc:h2:file:/srv/a@b/x",
+        "jdbc:postgresql://h/d; next = 3",
+        '{"url":"jdbc:postgresql://h/d","mail":"me@x","password":"known"}',
         "the token 12 of 'x'",
         "[PARSE_SYNTAX_ERROR] Syntax error at or near token 'FORM'",
         "Unrecognized token 'abc': was expecting (JSON String, Number, Array)",

@@ -44,15 +44,39 @@ def test_annotations_of_the_application_are_what_python_makes_of_them(tmp_path: 
     assert "<class 'int'>" in run
 
 
-@pytest.mark.parametrize("source", [b"def f(:", b"x = '\xff\xfe'"], ids=["its syntax", "its encoding"])
-def test_what_python_cannot_read_is_told_as_python_tells_it(tmp_path: Path, source: bytes) -> None:
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        (b"def f(:", "SyntaxError"),
+        (b"x = '\xff\xfe'", "SyntaxError"),
+        (b"x = " + b"-" * 100_000 + b"1", "Error"),
+    ],
+    ids=["its syntax", "its encoding", "what nests too deeply"],
+)
+def test_what_python_cannot_read_is_told_as_python_tells_it(
+    tmp_path: Path, source: bytes, error: str
+) -> None:
     app = tmp_path / "app.py"
     app.write_bytes(source)
     command = [sys.executable, "-m", "spark_events.submit.driver_python", str(app)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 1
-    assert "SyntaxError" in done.stderr
+    assert error in done.stderr
     assert "driver_python.py" not in done.stderr
+
+
+def test_an_exception_that_cannot_be_formatted(tmp_path: Path) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(
+        "class E(Exception):\n    @property\n    def __cause__(self):\n        1 / 0\n\n\nraise E('no')\n"
+    )
+    alone, run = (
+        subprocess.run(
+            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
+        )
+        for words in ((), ("-m", "spark_events.submit.driver_python"))
+    )
+    assert (run.returncode, run.stderr) == (alone.returncode, alone.stderr)
 
 
 @pytest.mark.parametrize("error", ["ValueError", "BaseException", "GeneratorExit", "KeyboardInterrupt"])
@@ -79,6 +103,8 @@ def test_an_exception_that_nobody_handles_looks_as_in_python(tmp_path: Path, err
         "sys.excepthook = lambda *_: sys.exit(4)",
         "sys.excepthook = lambda kind, error, trace: print(error, trace.tb_lineno)",
         "sys.stderr = None",
+        "import atexit; atexit.register(lambda: print(sys.last_type, sys.last_value, sys.last_traceback.tb_lineno))",
+        "sys.excepthook = lambda *_: print(sys.last_value, getattr(sys, 'last_exc', None))",
     ],
 )
 def test_a_hook_for_what_nobody_handles_is_called_as_in_python(tmp_path: Path, hook: str) -> None:

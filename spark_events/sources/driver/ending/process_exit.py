@@ -142,7 +142,10 @@ class ProcessExit:
 
     def _remember(self, error: BaseException, trace: TracebackType | None) -> None:
         self._noting = True  # formatting takes a while, and Python no longer reports the exception
-        self.raised = "".join(traceback.format_exception(type(error), error, trace))
+        try:
+            self.raised = "".join(traceback.format_exception(type(error), error, trace))
+        except Exception:  # of a property of the program's own class, such as its __cause__
+            self.raised = f"{type(error).__name__}: {text_of(error)}"
         self.code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         self.known.set()
 
