@@ -109,6 +109,36 @@ def test_other_ends(records: tuple[EndedExecution | int, ...]) -> None:
     assert not any("released" in issue.sentence for issue in again(*records))
 
 
+def of_another(stage: int, keeps: int = CACHE + 1) -> EndedExecution:
+    """Return an action that fills a cache with what a function makes of the parsed column."""
+    plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage, rows=1)
+    plan(1, "InMemoryTableScan", stage, rows=99)(2, "Project [pythonUDF0#91 AS name#6, os#4]")
+    plan(3, "ArrowEvalPython [name(os#4)#7], [os#4, pythonUDF0#91], 200", stage, rows=99)
+    plan(4, "Project [url#2, pythonUDF0#90.os AS os#4]")
+    execution = executed(parsed(plan, 5, stage, ALL), **{f"s{stage}": (0, 12)})
+    kept = {stage: replace(execution.stages[stage], kept=frozenset((keeps,)))}
+    return replace(execution, stages=kept)
+
+
+def test_released_before_the_cache_is_filled_that_is_made_of_it() -> None:
+    """The released cache is not said to be of no use as well."""
+    recomputation = Recomputation()
+    recomputation.take(filling(1), "count at a.py:1")
+    recomputation.unpersisted(CACHE)
+    recomputation.take(of_another(2), "count at a.py:2")
+    (issue,) = recomputation.again()
+    assert (issue.lost_ms, issue.share_ms) == (None, 12 * S), "two functions share the time of the stage"
+    assert (
+        "was cached, and is computed once more, for count at a.py:2: the cache was released" in issue.sentence
+    )
+    assert [each.evidence["cache.stages"] for each in recomputation.never_read()] == ["2"]
+
+
+def test_a_cache_that_is_filled_anew_is_told_once() -> None:
+    (issue,) = again(filling(1), CACHE, filling(2, keeps=(CACHE + 1,)))
+    assert "each time anew" in issue.sentence
+
+
 def test_needed_before_it_is_cached() -> None:
     """Then cache() came too late as well, and this is the advice."""
     (issue,) = again(writing(1, "day"), filling(2), CACHE, writing(3, "amount"), writing(4, "ts"))

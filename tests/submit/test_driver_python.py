@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def output(*arguments: str) -> str:
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=280
     ).stdout
+
+
+def alone_and_under_run(app: Path) -> Iterator[subprocess.CompletedProcess[str]]:
+    """Yield what becomes of an application in Python itself, and in the driver's Python."""
+    for words in ((), ("-m", "spark_events.submit.driver_python")):
+        yield subprocess.run(
+            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
+        )
 
 
 def test_annotations_of_the_application_are_what_python_makes_of_them(tmp_path: Path) -> None:
@@ -70,12 +79,7 @@ def test_an_exception_that_cannot_be_formatted(tmp_path: Path) -> None:
     app.write_text(
         "class E(Exception):\n    @property\n    def __cause__(self):\n        1 / 0\n\n\nraise E('no')\n"
     )
-    alone, run = (
-        subprocess.run(
-            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
-        )
-        for words in ((), ("-m", "spark_events.submit.driver_python"))
-    )
+    alone, run = alone_and_under_run(app)
     assert (run.returncode, run.stderr) == (alone.returncode, alone.stderr)
 
 
@@ -83,12 +87,7 @@ def test_an_exception_that_cannot_be_formatted(tmp_path: Path) -> None:
 def test_an_exception_that_nobody_handles_looks_as_in_python(tmp_path: Path, error: str) -> None:
     app = tmp_path / "app.py"
     app.write_text(f"def work():\n    raise {error}('no')\n\n\nwork()\n")
-    alone, run = (
-        subprocess.run(
-            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
-        )
-        for words in ((), ("-m", "spark_events.submit.driver_python"))
-    )
+    alone, run = alone_and_under_run(app)
     assert run.returncode == alone.returncode
     if error != "KeyboardInterrupt":  # with which Python itself shows what is around the program
         assert run.stderr == alone.stderr
@@ -110,12 +109,7 @@ def test_an_exception_that_nobody_handles_looks_as_in_python(tmp_path: Path, err
 def test_a_hook_for_what_nobody_handles_is_called_as_in_python(tmp_path: Path, hook: str) -> None:
     app = tmp_path / "app.py"
     app.write_text(f"import sys\n\n{hook}\nraise ValueError('no')\n")
-    alone, run = (
-        subprocess.run(
-            [sys.executable, *words, str(app)], capture_output=True, text=True, check=False, timeout=280
-        )
-        for words in ((), ("-m", "spark_events.submit.driver_python"))
-    )
+    alone, run = alone_and_under_run(app)
     assert (run.returncode, run.stdout, run.stderr) == (alone.returncode, alone.stdout, alone.stderr)
 
 

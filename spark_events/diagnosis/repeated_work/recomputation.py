@@ -79,6 +79,8 @@ class Recomputation:
         self._looped_reads = LoopedReads()
         self._parsed_files = ParsedFiles()
         self._released = ReleasedCaches()
+        # The RDDs of caches that were released before they were needed.
+        self._missed: set[int] = set()
         self._growing = growing or GrowingPlans()
         self._unknown_reads = False
         self._executions = 0
@@ -162,11 +164,14 @@ class Recomputation:
         self._released.unpersisted(rdd)
 
     def never_read(self) -> Iterator[Issue]:
-        """Yield caches that only the SQL execution has read that filled them, at the application's end."""
+        """Yield caches that only the SQL execution has read that filled them, at the application's end.
+
+        Of one that was released too early, it is told that it would have been read.
+        """
         if self._unknown_reads:
             return
         for part in self._parts.values():
-            if part.cached and part.times == part.scans == 1:
+            if part.cached and part.times == part.scans == 1 and part.caches.isdisjoint(self._missed):
                 yield never_read(part)
 
     def _take(self, plan: Node, where: _Where, parts: list[PlanPart]) -> dict[int, str]:
@@ -209,7 +214,9 @@ class Recomputation:
                 digests[id(node)] = below[0]
             else:
                 digest = digests[id(node)] = digest_of_work(node, columns, below, self._not_kept)
-                if computed and not cached and digest.comparable and digest.heavy:
+                if cached and (_is_all_of_cache(node) or self._released.of(node, digest.name) is None):
+                    continue  # what fills a cache is no other work, unless another cache had it
+                if computed and digest.comparable and digest.heavy:
                     self._add(digest, node, where, parts)
 
     def _digest_of_cache(self, scan: Node, is_cached: bool) -> Digest:
@@ -261,7 +268,10 @@ class Recomputation:
             part.take(Pass(frozenset(stages), time.time_ms, 0 if where.cached else digest.functions))
             part.executions += part.last_execution != self._executions
             part.last_execution = self._executions
-            part.after_release += self._released.had(node, digest.name)
+            released = self._released.of(node, digest.name)
+            if released is not None and (released in self._missed or len(self._missed) < _MOST_PARTS):
+                part.after_release += 1
+                self._missed.add(released)
             kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}
             cache = _cache_of(node, kept)
             if cache is not None and len(part.caches) < MOST_PASSES:
@@ -273,6 +283,14 @@ class Recomputation:
         if where.place and len(part.places) < MOST_PLACES:
             part.places[where.place] = None
         parts.append(part)
+
+
+def _is_all_of_cache(node: Node) -> bool:
+    """Return whether a node makes all that the cache above it keeps."""
+    above = node.parent
+    while above is not None and only_hands_on(above):
+        above = above.parent
+    return above is not None and above.name == IN_MEMORY
 
 
 def _cache_of(node: Node, kept: set[int]) -> int | None:

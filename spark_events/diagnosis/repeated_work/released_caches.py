@@ -15,7 +15,7 @@ class ReleasedCaches:
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[int, frozenset[str]]] = {}
-        self._released: dict[str, frozenset[str]] = {}
+        self._released: dict[str, tuple[int, frozenset[str]]] = {}
 
     def filled(self, work: Node, digest: str, rdds: Iterable[int]) -> None:
         """Called when a cache is filled.
@@ -36,13 +36,13 @@ class ReleasedCaches:
     def unpersisted(self, rdd: int) -> None:
         """Called when an RDD is no longer kept."""
         for digest in [digest for digest, (held, _) in self._held.items() if held == rdd]:
-            _, self._released[digest] = self._held.pop(digest)
+            self._released[digest] = self._held.pop(digest)
         _forget_oldest(self._released)
 
-    def had(self, work: Node, digest: str) -> bool:
-        """Return whether a cache held this and was released since; one of other columns did not."""
-        held = self._released.get(digest)
-        return held is not None and frozenset() < _columns_read(work) <= held
+    def of(self, work: Node, digest: str) -> int | None:
+        """Return the RDD of the cache that held this and was released since; one of other columns did not."""
+        rdd, held = self._released.get(digest, (None, frozenset()))
+        return rdd if frozenset() < _columns_read(work) <= held else None
 
 
 def _columns_read(work: Node) -> frozenset[str]:
