@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from spark_events.sources.driver.ending.supervisor_link import (
     NEW,
+    RAISED,
     SOCKET,
     path_of_socket,
     receive,
@@ -128,6 +129,7 @@ class Applications:
                 continue  # it was attached to meanwhile
             if new and not status and signaled is None:
                 continue  # its program has given Spark up, and done without
+            raised = testament.pop(RAISED, None)
             others = (text for place, text in testament.items() if not place.startswith(NEW))
             head, *known = map(json.loads, others)
             path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
@@ -139,7 +141,7 @@ class Applications:
             if rest:
                 known = [record for record in known if record.get("Event") != "SparkListenerJobStart"]
             end_ms = left.time_ms if left.end else time_ms
-            ending = ending_by_status(status, left.end)
+            ending = ending_by_status(status, left.end, raised)
             if not status and signaled is not None:  # it may end with 0 after a signal
                 ending = by_signal(signaled.name)
             tell(head, [*known, *left.known], [*new, *left.records], ending, end_ms)
@@ -187,6 +189,10 @@ class Applications:
             return
         if message.get("ended"):
             self._testaments.pop(message["application"], None)
+            return
+        if raised := message.get(RAISED):
+            if testament := self._testaments.get(message["application"]):
+                testament[RAISED] = raised
             return
         testament = self._testaments.setdefault(message["application"], {})
         for place, text in message["changed"].items():

@@ -9,6 +9,7 @@ import pytest
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.plan_part import Pass, PlanPart
 from spark_events.diagnosis.repeated_work.recomputation import Recomputation
 from tests.support.plans import Plan, S, executed
 
@@ -132,6 +133,18 @@ def test_released_before_the_cache_is_filled_that_is_made_of_it() -> None:
         "was cached, and is computed once more, for count at a.py:2: the cache was released" in issue.sentence
     )
     assert [each.evidence["cache.stages"] for each in recomputation.never_read()] == ["2"]
+
+
+@pytest.mark.parametrize(("took_ms", "lost_ms"), [((60_000, 5_000), 5_000), ((5_000, 60_000), 52_000)])
+def test_what_a_cache_lost_that_is_too_small(took_ms: tuple[int, int], lost_ms: int) -> None:
+    """Four of five rows are computed again, which takes no longer than all passes but the first."""
+    part = PlanPart("digest", "the same Project", 2, cached=True, of_program=False)
+    for stage, each_ms in enumerate(took_ms):
+        part.take(Pass(frozenset({stage}), each_ms, 0))
+    part.count_rows(CACHE, 200)
+    part.kept_rows = 40
+    assert part.is_again
+    assert part.lost_ms == lost_ms
 
 
 def test_a_cache_that_is_filled_anew_is_told_once() -> None:

@@ -83,6 +83,7 @@ def test_an_end_is_told_once() -> None:
 
 RAISED = Ending(1, exception="ValueError: x")
 EXITED = Ending(3)
+FULL = Ending(1, exception="Py4JJavaError: …\n: java.lang.OutOfMemoryError: Java heap space")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,19 @@ EXITED = Ending(3)
             EndFacts(said="no block"),
             Question.NOTHING,
             Ending(exception="Spark stopped its SparkContext by itself: removed\n\tat a"),
+        ),
+        (JvmCause("spark"), EndFacts(raised=FULL.exception, of_program=FULL), Question.OUT_OF_MEMORY, FULL),
+        (
+            JvmCause("spark"),
+            EndFacts(raised="SparkContext was shut down", of_program=RAISED),
+            Question.OUT_OF_MEMORY,
+            Ending(exception="Spark stopped its SparkContext by itself"),
+        ),
+        (
+            JvmCause("spark", said="removed"),
+            EndFacts(raised=FULL.exception, of_program=FULL),
+            Question.NOTHING,
+            Ending(exception="Spark stopped its SparkContext by itself: removed"),
         ),
         (JvmCause(), EndFacts(), Question.PROGRAM, Ending()),
         (JvmCause(), EndFacts(of_program=RAISED), Question.PROGRAM, RAISED),

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from spark_events.sources.driver.ending import last_word, witness
+from spark_events.sources.driver.ending.process_exit import ProcessExit
 from spark_events.sources.driver.ending.supervisor_link import send
 from spark_events.spark.own_python import command_of
 from spark_events.submit.supervisor import Applications
@@ -36,6 +38,7 @@ with socket.socket(socket.AF_UNIX) as connection:
     connection.recv(1)  # until it is read
 sys.exit(7)
 """
+FULL = "java.lang.OutOfMemoryError: Java heap space"
 SUPERVISED = command_of("spark_events.submit.supervisor")
 WITHOUT_A_SOCKET = """
 import resource
@@ -89,6 +92,29 @@ def test_a_testament_that_cannot_be_read(sent: str) -> None:
     assert done.returncode == 7, done.stderr
     assert "an end cannot be told" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "ended", "failures"),
+    [(1, False, [f"RuntimeError: {FULL}\n"]), (-9, False, [""]), (1, True, [])],
+)
+def test_what_the_program_raised_is_why_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, ended: bool, failures: list[str]
+) -> None:
+    """A JVM whose memory is full tells nothing any more; of one that was killed, Python raises that it is gone."""
+    told: list[str] = []
+    monkeypatch.setattr(last_word, "tell", lambda *given: told.append(given[3].exception or ""))
+    monkeypatch.setattr(witness, "PROCESS_EXIT", process_exit := ProcessExit())
+    applications = Applications(str(tmp_path / "socket"))
+    applications.hear()
+    driver = witness.SupervisorWitness(applications.path, "app-1")
+    driver.tell({"head": b"{}"})
+    process_exit.note_unhandled(RuntimeError(FULL), None)
+    if ended:
+        driver.ended()
+    driver._connection.close()
+    applications.tell_ends(status, None)
+    assert told == failures
 
 
 def test_a_temporary_folder_with_a_long_path(tmp_path: Path) -> None:

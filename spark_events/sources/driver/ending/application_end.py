@@ -12,6 +12,8 @@ from typing import Any
 
 from spark_events.sources.ending import Ending, by_signal, by_spark_itself, of_lost_jvm
 
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+
 Record = dict[str, Any]
 
 
@@ -100,6 +102,8 @@ class Question(Enum):
     NOTHING = "nothing"
     INTERRUPT = "interrupt"
     """Whether the signal has reached Python as well."""
+    OUT_OF_MEMORY = "out of memory"
+    """Whether the program raises that, where Spark has stopped itself and does not say why."""
     JVM_STATUS = "jvm status"
     PROGRAM = "program"
     """How the program ends that has stopped Spark: it may raise just then, or return an exit code at once."""
@@ -130,7 +134,9 @@ def question(cause: JvmCause, facts: EndFacts) -> Question:
         return Question.INTERRUPT if cause.signal == "SIGINT" and not facts.is_kernel else Question.NOTHING
     if cause.by == "exit":
         return Question.JVM_STATUS
-    return Question.NOTHING if cause.by == "spark" else Question.PROGRAM
+    if cause.by == "spark":
+        return Question.NOTHING if cause.said or facts.said else Question.OUT_OF_MEMORY
+    return Question.PROGRAM
 
 
 def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
@@ -142,6 +148,8 @@ def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
         why = f"the driver's JVM is gone: {cause.said}{cause.frames}"
         return replace(ending, exception=why) if cause.said else ending
     if cause.by == "spark":
+        if not (cause.said or facts.said) and _OUT_OF_MEMORY in (facts.raised or ""):
+            return facts.of_program
         ending = by_spark_itself(cause.said or facts.said)
         return replace(ending, exception=f"{ending.exception}{cause.frames}")
     return facts.of_program

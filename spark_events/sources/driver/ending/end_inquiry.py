@@ -97,6 +97,8 @@ class EndInquiry:
         open_question = question(cause, at_first)
         if open_question is Question.INTERRUPT:
             PROCESS_EXIT.known.wait(_INTERRUPT_WAIT_S)
+        elif open_question is Question.OUT_OF_MEMORY:
+            PROCESS_EXIT.known.wait(_EXIT_WAIT_S)
         elif open_question is Question.JVM_STATUS:
             self._release_jvm()
             jvm_status = self._status_of_jvm(_JVM_WAIT_S)

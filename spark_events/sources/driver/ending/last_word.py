@@ -30,6 +30,8 @@ from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 _OPEN_WAIT_MS = 10_000
+_UNHANDLED = 1
+"""The exit code of a Python that raises."""
 HEAD_CONF, HEAD_TIMEOUT = "conf", "close_timeout_ms"
 """What the head of a testament has."""
 
@@ -116,18 +118,20 @@ def ending_of(words: str, end: Mapping[str, Any]) -> Ending:
     )
 
 
-def ending_by_status(status: int, end: Mapping[str, Any]) -> Ending:
-    """Return how an application ended whose process did, and whose Python has told nothing.
+def ending_by_status(status: int, end: Mapping[str, Any], raised: str | None = None) -> Ending:
+    """Return how an application ended whose process did, and whose Python has not told its end.
 
     Args:
         status: of the process, as ``subprocess`` has it.
         end: Spark's ApplicationEnd, with why the JVM ended; empty if there was none.
+        raised: the exception that nobody handled, as Python prints it; None if there was none.
     """
     cause = end.get(END_CAUSE) or {}
     if cause.get("by") == "exit" and cause.get("said"):  # Spark has ended its JVM, and logged why
         exited = JvmCause(by="exit", frames=str(cause.get("frames") or ""), said=str(cause["said"]))
         return conclude(exited, EndFacts(jvm_status=status))
-    return by_status(status)
+    # Of a JVM that was killed, Python raises that it is gone.
+    return by_status(status, raised if status == _UNHANDLED else None)
 
 
 def tell(

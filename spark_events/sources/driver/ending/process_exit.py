@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
@@ -50,6 +51,7 @@ class ProcessExit:
             ``SparkContext.stop``, or had failed before that; None if nobody has called that since the last
             SparkContext was started.
         word: the descriptor of the file for a last word; None where nobody would read it.
+        hand_on: takes the unhandled exception at once, as Python prints it; None where nobody wants it.
     """
 
     def __init__(self) -> None:
@@ -58,6 +60,7 @@ class ProcessExit:
         self.known = threading.Event()
         self.raising_at_stop: bool | None = None
         self.word: int | None = None
+        self.hand_on: Callable[[str], None] | None = None
         self._said: str | None = None
         self._process = 0
         self._noting = False
@@ -148,6 +151,8 @@ class ProcessExit:
             self.raised = f"{type(error).__name__}: {text_of(error)}"
         self.code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         self.known.set()
+        if self.hand_on is not None:
+            self.hand_on(self.raised)
 
     def note_exit_code(self, code: object) -> None:
         """Remember what ``sys.exit`` was called with, unless it is known what has ended the program."""

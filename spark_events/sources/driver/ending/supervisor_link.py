@@ -17,6 +17,8 @@ SOCKET = "SPARK_EVENTS_SUPERVISOR"
 """The environment variable with the path of the socket on which the supervisor listens."""
 NEW = "new "
 """How the place of a record in a testament begins that nobody has reported yet."""
+RAISED = "raised"
+"""The key, in a message and in a testament, of the exception that nobody handled, as Python prints it."""
 _LENGTH = struct.Struct("!I")
 _MOST_BYTES = 256 << 20
 _path: str | None = None

@@ -13,11 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from spark_events.listeners.long_texts import cut
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.ending.master_end import MasterEndFile
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
-from spark_events.sources.driver.ending.supervisor_link import path_of_socket, send, short_path
+from spark_events.sources.driver.ending.supervisor_link import (
+    RAISED,
+    path_of_socket,
+    send,
+    short_path,
+)
 from spark_events.sources.ending import Ending
 from spark_events.sources.interactive import is_kernel
 from spark_events.spark.own_python import command_of
@@ -119,6 +125,8 @@ class SupervisorWitness:
         self._connection.settimeout(2)
         with short_path(path) as short:
             self._connection.connect(short)
+        self._process = os.getpid()
+        PROCESS_EXIT.hand_on = self._raised
 
     def tell(self, changed: Changes) -> None:
         """Send them."""
@@ -127,6 +135,8 @@ class SupervisorWitness:
 
     def ended(self) -> None:
         """Say that there is nothing left to tell."""
+        if PROCESS_EXIT.hand_on == self._raised:
+            PROCESS_EXIT.hand_on = None
         try:
             self._send({"application": self._application, "ended": True})
             self._connection.close()
@@ -147,6 +157,15 @@ class SupervisorWitness:
 
     def end_by_master(self, wait_s: float) -> Ending | None:
         """Return None: in client mode, the ApplicationMaster is elsewhere."""
+
+    def _raised(self, trace: str) -> None:
+        """Say what ends the program: in a JVM whose memory is full, nothing tells its end any more."""
+        if os.getpid() != self._process:
+            return
+        try:
+            self._send({"application": self._application, RAISED: cut(trace)})
+        except OSError as error:
+            logger.debug("could not say to spark-events run what was raised: %r", error)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         with self._lock:
