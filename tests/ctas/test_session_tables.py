@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
 from spark_events import ctas
-from spark_events.ctas.transactions.transaction import Level
+from spark_events.ctas import fault_points
+from spark_events.ctas.transactions.journal import TransactionJournal
+from spark_events.ctas.transactions.transaction import Level, State
 from tests.support.waiting import wait_until
 
 Folders = Callable[[], list[str]]
@@ -340,6 +343,60 @@ def test_the_interface_of_flip_305_by_hand(spark: Any) -> None:
     assert spark.table("t").count() == 10
     with pytest.raises(ctas.FencedError):
         table.commit()
+
+
+def test_a_disk_that_is_full_of_what_is_rolled_back(
+    spark: Any, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal has room for the end of the transaction once its files are gone."""
+    advance = TransactionJournal.advance
+    full: list[str] = []
+
+    def of_a_full_disk(journal: Any, transaction: Any, state: State, **changes: Any) -> Any:
+        if state is State.ABORTING and Path(transaction.stage.removeprefix("file:")).exists():
+            full.append(transaction.txid)
+            raise_in_java(spark)
+        return advance(journal, transaction, state, **changes)
+
+    monkeypatch.setattr(TransactionJournal, "advance", of_a_full_disk)
+    before = folders()
+    with pytest.raises(ctas.CheckFailedError):
+        ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}", checks=[ctas.row_count(99)])
+    assert folders() == before
+    journal = ctas.transactions_of(spark).journal
+    assert [journal.read(txid).state for txid in full] == [State.ABORTED]
+
+
+def test_a_full_disk_while_a_transaction_of_others_is_rolled_back(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner may commit it at that moment: nobody removes its files who has not recorded that."""
+    advance = TransactionJournal.advance
+
+    def of_a_full_disk(journal: Any, transaction: Any, state: State, **changes: Any) -> Any:
+        return (
+            raise_in_java(spark)
+            if state is State.ABORTING
+            else advance(journal, transaction, state, **changes)
+        )
+
+    def meanwhile(point: str) -> None:
+        if point != "after_write":
+            return
+        monkeypatch.setattr(TransactionJournal, "advance", of_a_full_disk)
+        (transaction,) = ctas.transactions_of(spark).journal.unfinished()
+        with pytest.raises(Py4JJavaError):
+            ctas.transactions_of(spark).abort(transaction.txid)
+        monkeypatch.setattr(TransactionJournal, "advance", advance)
+
+    fault_points.observers.append(meanwhile)
+    assert ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}").rows == 10
+    assert spark.table("t").count() == 10
+
+
+def raise_in_java(spark: Any) -> Any:
+    """Raise what a file system in Java does that cannot write."""
+    return spark._jvm.java.io.File("/no/folder/file").createNewFile()
 
 
 def test_without_a_driver_in_reach(spark: Any) -> None:

@@ -60,6 +60,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         self._journal = context.journal
         self._statement = statement
         self._written = Written()
+        self._is_own = False
 
     @property
     def level(self) -> Level:
@@ -83,6 +84,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         begun = self.transaction.advanced(State.INTENT)
         self._journal.begin(begun)
         self.transaction = begun
+        self._is_own = True
         self._post_transition()
         reached("after_begin")
 
@@ -135,12 +137,28 @@ class JournaledTable(TwoPhaseCatalogTable):
             return
         if state is not State.ABORTING:
             try:
-                self._advance(State.ABORTING, reason=reason)
+                self._begin_abort(reason, may_free_first=self._is_own and not may_be_published)
             except FencedError as error:
                 logger.warning("%s", error)
                 return
         self._publisher.discard(self.transaction)
         self._advance(State.ABORTED)
+
+    def _begin_abort(self, reason: str, may_free_first: bool) -> None:
+        """Record that the transaction is rolled back, which the disk may have no room for.
+
+        What fills the disk may be what the transaction has written. Nobody but its owner would commit that,
+        who may remove it first.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._advance(State.ABORTING, reason=reason)
+        except Py4JJavaError:
+            if not may_free_first or self._journal.read(self.txid).number != self.transaction.number:
+                raise
+            self._publisher.discard(self.transaction)
+            self._advance(State.ABORTING, reason=reason)
 
     def resolve(self) -> None:
         """End a transaction that was abandoned between two states.
