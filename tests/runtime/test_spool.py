@@ -75,6 +75,26 @@ def test_dropped_from_memory_while_being_sent(delivered: int) -> None:
     assert made.spool.pending == 0
 
 
+def test_dropped_from_a_journal_while_the_last_request_never_ends(tmp_path: Path) -> None:
+    """What is said to be left is what the next driver finds."""
+    lost: Counter[str] = Counter()
+    bounds = Bounds(max_bytes=65_536)
+    journal = DeliveryJournal(tmp_path, bounds, b"run", lambda cause, count: lost.update({cause: count}))
+    journal.open()
+    spool = Spool(lambda: [journal], MemoryRecords(100, True, lost.subtract), b"run", pytest.fail)
+    for number in range(200):
+        spool.put(b"%04d" % number * 250)
+        spool.commit()
+        if not number:
+            assert spool.next_batch(100, 1_000_000) is not None
+    spool.close()
+
+    following = DeliveryJournal(tmp_path, bounds, b"run", pytest.fail)
+    following.open()
+    assert spool.pending == following.pending > 0
+    assert lost == {"journal_full": 200 - spool.pending}
+
+
 @pytest.mark.parametrize(("fsync", "syncs"), [("always", 5), ("interval", 1), ("never", 0)])
 def test_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: str, syncs: int) -> None:
     """The disk is asked at each commit, or each second and when nothing comes, or never."""

@@ -212,6 +212,10 @@ class DeliveryJournal:
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight; what is not acknowledged will be read again."""
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Count what was dropped while it was being sent, and of which nobody says whether it arrived."""
         if lost := self._gone_in_flight:  # dropped, and not delivered after all
             self.dropped("journal_full", lost)
         self._head = max(self._head, self._first)

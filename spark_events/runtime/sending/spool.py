@@ -271,6 +271,7 @@ class Spool:
             self._disk_again = 0.0
             self._try_disk_again()
             for journal in self._journals:
+                journal.give_up()
                 self._close(journal)
 
     # ----------------------------------------------------------------------------------------------------
