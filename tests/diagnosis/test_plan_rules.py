@@ -1355,6 +1355,29 @@ def test_a_cache_that_is_made_of_a_cache(readers: int) -> None:
     assert [issue.evidence["cache.stages"] for issue in issues] == ([] if readers else ["1"])
 
 
+def kept(execution: EndedExecution, stage: int, *rdds: int) -> EndedExecution:
+    kept_there = replace(execution.stages[stage], kept=frozenset(rdds))
+    return replace(execution, stages={stage: kept_there})
+
+
+@pytest.mark.parametrize("rows", [50, 60])
+@pytest.mark.parametrize("of_cache", [False, True])
+def test_a_cache_that_is_filled_anew_after_its_table_has_grown(of_cache: bool, rows: int) -> None:
+    """What is computed of other rows is something else, also where the rows come from another cache."""
+
+    def filled(stage: int, rows: int) -> EndedExecution:
+        plan = Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", stage, rows=1)
+        plan(1, f"{CACHE} [b#2]", stage, rows=rows)(2, "Project [slow(a#1) AS b#2]", stage, rows=rows)
+        if of_cache:
+            plan(3, f"{CACHE} [a#1]", stage, rows=rows)(4, "Scan parquet db.t[a#1]")
+        else:
+            plan(3, "Scan parquet db.t[a#1]", stage, rows=rows)
+        rdds = (stage, 10 + stage) if of_cache else (stage,)
+        return kept(executed(plan, **{f"s{stage}": (0, 20)}), stage, *rdds)
+
+    assert bool(again(filled(0, 50), filled(1, rows))) is (rows == 50)
+
+
 def test_a_cache_that_something_reads() -> None:
     filled, read = scored(0, 0, cached=CACHE), scored(1, 1, cached=CACHE, computed=0)
     assert unread(filled, read) == []

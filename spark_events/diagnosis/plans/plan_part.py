@@ -116,7 +116,7 @@ class PlanPart:
         the same thing twice may want to; one that does it three times could keep it.
         """
         if self.cached:
-            if self.of_program and len(self.caches) > 1:
+            if (self.of_program and len(self.caches) > 1) or (self.is_anew and self._grows):
                 return False
             return self.times > 1 and 0 < self.kept_rows < self.rows
         return self.was_released or self.times - self._needed > (0 if len(self.wholes) > 1 else 1)
@@ -125,6 +125,12 @@ class PlanPart:
     def was_released(self) -> bool:
         """Whether a cache held it before it was computed the first time without one."""
         return self.times > 0 and self.after_release == self.times
+
+    @property
+    def _grows(self) -> bool:
+        """Whether no two caches had as many rows: of a table that has grown, something else is computed."""
+        counted = self.rows_of_caches.values()
+        return len(set(counted)) == len(counted) > 1
 
     @property
     def is_anew(self) -> bool:
