@@ -125,6 +125,12 @@ FULL = Ending(1, exception="Py4JJavaError: …\n: java.lang.OutOfMemoryError: Ja
         (JvmCause("spark"), EndFacts(raised=FULL.exception, of_program=FULL), Question.OUT_OF_MEMORY, FULL),
         (
             JvmCause("spark"),
+            EndFacts(raised=FULL.exception),  # that of another SparkContext, which has begun meanwhile
+            Question.OUT_OF_MEMORY,
+            Ending(exception="Spark stopped its SparkContext by itself"),
+        ),
+        (
+            JvmCause("spark"),
             EndFacts(raised="SparkContext was shut down", of_program=RAISED),
             Question.OUT_OF_MEMORY,
             Ending(exception="Spark stopped its SparkContext by itself"),

@@ -269,8 +269,8 @@ class Recomputation:
             part.executions += part.last_execution != self._executions
             part.last_execution = self._executions
             released = self._released.of(node, digest.name)
-            if released is not None and (released in self._missed or len(self._missed) < _MOST_PARTS):
-                part.after_release += 1
+            part.after_release += released is not None
+            if released is not None and len(self._missed) < _MOST_PARTS:
                 self._missed.add(released)
             kept = {rdd for stage in stages for rdd in where.execution.stages[stage].kept}
             cache = _cache_of(node, kept)

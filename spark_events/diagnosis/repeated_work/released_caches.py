@@ -41,7 +41,10 @@ class ReleasedCaches:
 
     def of(self, work: Node, digest: str) -> int | None:
         """Return the RDD of the cache that held this and was released since; one of other columns did not."""
-        rdd, held = self._released.get(digest, (None, frozenset()))
+        released = self._released.get(digest)
+        if released is None:
+            return None
+        rdd, held = released
         return rdd if frozenset() < _columns_read(work) <= held else None
 
 

@@ -148,7 +148,7 @@ def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
         why = f"the driver's JVM is gone: {cause.said}{cause.frames}"
         return replace(ending, exception=why) if cause.said else ending
     if cause.by == "spark":
-        if not (cause.said or facts.said) and _OUT_OF_MEMORY in (facts.raised or ""):
+        if not (cause.said or facts.said) and _OUT_OF_MEMORY in (facts.of_program.exception or ""):
             return facts.of_program
         ending = by_spark_itself(cause.said or facts.said)
         return replace(ending, exception=f"{ending.exception}{cause.frames}")

@@ -30,6 +30,7 @@ from spark_events.process.program_end import (
     is_over,
 )
 from spark_events.process.replaced_functions import replace_function
+from spark_events.runtime.foreign_errors import with_type
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_java import JAVA
@@ -148,7 +149,7 @@ class ProcessExit:
         try:
             self.raised = "".join(traceback.format_exception(type(error), error, trace))
         except Exception:  # of a property of the program's own class, such as its __cause__
-            self.raised = f"{type(error).__name__}: {text_of(error)}"
+            self.raised = with_type(error)
         self.code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         self.known.set()
         if self.hand_on is not None:
