@@ -156,8 +156,15 @@ class Applications:
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1)  # it is closed once all that came before it are accepted
         with self._changed:
-            while time.monotonic() < until_s and select.select(self._connections, [], [], 0)[0]:
+            while time.monotonic() < until_s and self._is_unread():
                 self._changed.wait(_LOOK_S)
+
+    def _is_unread(self) -> bool:
+        """Tell whether a connection has more to read. ``select.select`` takes no descriptor above 1,023."""
+        poll = select.poll()
+        for connection in self._connections:
+            poll.register(connection, select.POLLIN)
+        return bool(poll.poll(0))
 
     def _accept(self) -> None:
         while True:

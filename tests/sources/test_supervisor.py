@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from spark_events.sources.driver.ending import last_word, witness
 from spark_events.sources.driver.ending.process_exit import ProcessExit
 from spark_events.sources.driver.ending.supervisor_link import send
 from spark_events.spark.own_python import command_of
+from spark_events.submit import supervisor
 from spark_events.submit.supervisor import Applications
 from tests.support.waiting import wait_until
 
@@ -115,6 +119,33 @@ def test_what_the_program_raised_is_why_it_ended(
     driver._connection.close()
     applications.tell_ends(status, None)
     assert told == failures
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """Have 1,024 files open, so that the next ones have numbers that ``select()`` does not take."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 2_048), limits[1]))
+    with contextlib.ExitStack() as files:
+        for _ in range(1_024):
+            files.enter_context(open(os.devnull))
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.usefixtures("many_files")
+def test_an_end_is_told_where_many_files_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's ``select()`` takes no file of a number above 1,023."""
+    told: list[int] = []
+    monkeypatch.setattr(last_word, "tell", lambda *given: told.append(given[3].exit_code))
+    monkeypatch.setattr(supervisor, "_END_WAIT_S", 0)
+    applications = Applications(str(tmp_path / "socket"))
+    applications.hear()
+    driver = witness.SupervisorWitness(applications.path, "app-1")
+    driver.tell({"head": b"{}"})
+    applications.tell_ends(1, None)
+    driver._connection.close()
+    assert told == [1]
 
 
 def test_a_temporary_folder_with_a_long_path(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ class WarmCommands:
         assert process.stdin is not None
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
-        ended, _, _ = select.select([answers], [], [], _LONGEST_S)
+        poll = select.poll()  # select.select takes no descriptor above 1,023
+        poll.register(answers, select.POLLIN)
+        ended = poll.poll(1_000 * _LONGEST_S)
         if not ended:
             self.close()
         answer = answers.readline() if ended else ""
