@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -21,7 +22,12 @@ from tests.support.requirements import need
 
 PAGE = (REPO / "docs" / "alert-recipes.md").read_text()
 RECIPES: dict[str, str] = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
-FOUND = {"A nightly run is missing": 1, "A run takes too long": 0, "A query is down": 1}
+FOUND = {
+    "A nightly run is missing": 1,
+    "A run takes too long": 0,
+    "A query is down": 1,
+    "An error that is new": 0,
+}
 """The exit codes of the commands that are no ``show``, with the events below."""
 
 
@@ -31,7 +37,8 @@ def rule_of(text: str) -> dict[str, Any]:
 
 
 def command_of(text: str) -> str:
-    (command,) = re.findall(r"^```\n(spark-events .*(?:\\\n.*)*)\n```$", text, re.M)
+    blocks = re.findall(r"^```(\w*)\n(.*?)\n```$", text, re.M | re.S)
+    (command,) = (block for language, block in blocks if not language)
     return str(command).replace("\\\n  ", "")
 
 
@@ -104,7 +111,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("title", RECIPES)
 def test_the_commands(folder: Path, title: str) -> None:
     command = command_of(RECIPES[title])
-    arguments, _, filtered = command.removeprefix("spark-events ").partition(" | ")
+    arguments, filtered = re.findall(r"spark-events (.*?)(?: \| (.*)|$)", command, re.M)[0]
+    arguments = arguments.removesuffix(' "$@"')
     done = subprocess.run(
         cli(*arguments.replace("PATH", str(folder)).split()), capture_output=True, text=True, check=False
     )
@@ -122,12 +130,18 @@ def test_the_commands(folder: Path, title: str) -> None:
 def test_codes_and_filters(folder: Path) -> None:
     need("jq", "jq")
 
-    def code(title: str) -> int:
-        command = (
-            command_of(RECIPES[title])
-            .replace("PATH", str(folder))
-            .replace("spark-events", " ".join(cli()), 1)
-        )
-        return subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode
+    def run(title: str, **replaced: str) -> subprocess.CompletedProcess[str]:
+        command = command_of(RECIPES[title]).replace("PATH", str(folder))
+        for old, new in replaced.items():
+            assert old in command
+            command = command.replace(old, new)
+        script = f'spark-events() {{ {shlex.join(cli())} "$@"; }}\n{command}'
+        return subprocess.run(["bash", "-c", script], capture_output=True, check=False, text=True)
 
-    assert {title: code(title) for title in FOUND} == FOUND
+    assert {title: run(title).returncode for title in FOUND} == FOUND
+    assert run("An error that is new").stdout.split() == ["KAFKA_GONE", "out_of_memory"]
+    assert run("An error that is new", until="from").returncode == 1  # all that is new was there before
+    for title, text in RECIPES.items():
+        if "jq -e 'select" in text:
+            assert run(title).returncode == 0
+            assert run(title, **{'issue == "': 'issue == "no-'}).returncode == 4
