@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import suppress
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager, suppress
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
+from weakref import WeakSet
 
+from spark_events.task.async_generators import Run, running
 from spark_events.task.decorated import decorated, named_like
 from spark_events.task.instruments import TaskHistogram, metrics
 from spark_events.task.values import name_of
 
 _TIMED_ONE_IN = 100
 _MEASURED = "__spark_events_measured__"
+_WRAPPERS: WeakSet[Callable[..., Any]] = WeakSet()
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -72,6 +75,7 @@ def _measured(function: Callable[P, R]) -> Callable[P, R]:
 
     named_like(function, wrapper)
     setattr(wrapper, _MEASURED, True)
+    _WRAPPERS.add(wrapper)
     return wrapper
 
 
@@ -87,17 +91,12 @@ def _measured_run(
     try:
         if times is None:
             return (yield from generator)
-        timed = _Timed(generator)
-        try:
-            returned = yield from timed
-        except GeneratorExit:  # nobody wants the rest
-            times.update(timed.spent_s)
-            raise
-        times.update(timed.spent_s)
-        return returned
-    except Exception as error:
+    except Exception as error:  # what most runs need, as UDTFs have one for each row
         note(error)
         raise
+    stopwatch = _Stopwatch()
+    with _noted(stopwatch, times, note):
+        return (yield from _Timed(generator, stopwatch))
 
 
 async def _measured_wait(
@@ -120,34 +119,17 @@ async def _measured_wait(
     return returned
 
 
-async def _measured_steps(
+def _measured_steps(
     generator: AsyncGenerator[Any, Any], times: TaskHistogram | None, note: Callable[[Exception], None]
 ) -> Any:
-    """Run an asynchronous generator, as ``async for`` does.
+    """Run an asynchronous generator.
 
     Args:
         times: takes how long all of its steps took together, in s; None does not measure that.
         note: called with what it raises.
     """
-    spent_s, sent = 0.0, None
-    try:
-        while True:
-            began = time.perf_counter()
-            try:
-                step = await generator.asend(sent)
-            finally:
-                spent_s += time.perf_counter() - began
-            sent = yield step
-    except (StopAsyncIteration, GeneratorExit) as end:  # at its own end, or if nobody wants the rest
-        if times is not None:
-            times.update(spent_s)
-        if isinstance(end, GeneratorExit):
-            raise
-    except Exception as error:
-        note(error)
-        raise
-    finally:
-        await generator.aclose()
+    stopwatch = _Stopwatch()
+    return running(lambda: Run(generator, _noted(stopwatch, times, note), stopwatch))()
 
 
 _RUNS: dict[type, Callable[..., Any]] = {
@@ -157,16 +139,47 @@ _RUNS: dict[type, Callable[..., Any]] = {
 }
 
 
-class _Timed(Generator[Any, Any, Any]):
-    """A generator that knows how long its steps took, without what happens between them.
+class _Stopwatch:
+    """Adds up how long what is within it took.
 
     Attributes:
         spent_s: how long, in s.
     """
 
-    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
+    def __init__(self) -> None:
+        self.spent_s = self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *raised: object) -> None:
+        self.spent_s += time.perf_counter() - self._began
+
+
+@contextmanager
+def _noted(
+    stopwatch: _Stopwatch, times: TaskHistogram | None, note: Callable[[Exception], None]
+) -> Iterator[None]:
+    """Note what is raised within, and otherwise the time of a stopwatch; the arguments are those above."""
+    try:
+        yield
+    except Exception as error:
+        note(error)
+        raise
+    except GeneratorExit:  # nobody wants the rest
+        if times is not None:
+            times.update(stopwatch.spent_s)
+        raise
+    if times is not None:
+        times.update(stopwatch.spent_s)
+
+
+class _Timed(Generator[Any, Any, Any]):
+    """A generator whose steps a stopwatch measures, without what happens between them."""
+
+    def __init__(self, generator: Generator[Any, Any, Any], stopwatch: _Stopwatch) -> None:
         self._generator = generator
-        self.spent_s = 0.0
+        self._stopwatch = stopwatch
 
     def send(self, value: Any) -> Any:
         return self._step(self._generator.send, value)
@@ -175,11 +188,8 @@ class _Timed(Generator[Any, Any, Any]):
         return self._step(self._generator.throw, *error)
 
     def _step(self, resume: Callable[..., Any], *arguments: Any) -> Any:
-        began = time.perf_counter()
-        try:
+        with self._stopwatch:
             return resume(*arguments)
-        finally:
-            self.spent_s += time.perf_counter() - began
 
 
 def _name_of_function(function: Callable[..., Any]) -> str:
@@ -187,6 +197,16 @@ def _name_of_function(function: Callable[..., Any]) -> str:
         return name_of(function.__name__)
     except Exception:  # a partial has none
         return type(function).__name__
+
+
+def below(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function whose calls ``measured`` measures, if this is what it made of it, or else this one.
+
+    That one says whether a call returns a generator or a coroutine.
+    """
+    while type(function) is FunctionType and function in _WRAPPERS:
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    return function
 
 
 def is_measured(function: Callable[..., Any]) -> bool:

@@ -6,13 +6,15 @@ import functools
 import inspect
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
+from spark_events.task.async_generators import Run, running
 from spark_events.task.current import attributes_for, current_report, leave_out, say_once
 from spark_events.task.decorated import decorated, named_like
+from spark_events.task.measured_functions import below
 from spark_events.task.report import MOST_SPANS, TaskReport
 from spark_events.task.traces import enter_trace, leave_trace, new_span_id
 from spark_events.task.values import NOT_GIVEN, Value, error_of, name_of, taken
@@ -100,30 +102,25 @@ def _is(kind: Callable[[Any], bool], function: Callable[..., Any]) -> bool:
 
 def _with_spans(name: Any, attributes: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
     wrapper: Callable[..., Any]
-    if _is(inspect.isgeneratorfunction, function):
+    made = below(function)
+    if _is(inspect.isgeneratorfunction, made):
 
         def wrapper(*arguments: Any, **named: Any) -> Any:
             with SpanOfTask(name, (), attributes):
                 return (yield from function(*arguments, **named))
 
-    elif _is(inspect.iscoroutinefunction, function):
+    elif _is(inspect.iscoroutinefunction, made):
 
         async def wrapper(*arguments: Any, **named: Any) -> Any:
             with SpanOfTask(name, (), attributes):
                 return await function(*arguments, **named)
 
-    elif _is(inspect.isasyncgenfunction, function):
+    elif _is(inspect.isasyncgenfunction, made):
 
-        async def wrapper(*arguments: Any, **named: Any) -> Any:
-            with SpanOfTask(name, (), attributes):
-                steps, sent = function(*arguments, **named), None
-                try:
-                    while True:
-                        sent = yield await steps.asend(sent)
-                except StopAsyncIteration:
-                    return
-                finally:
-                    await steps.aclose()
+        def start(*arguments: Any, **named: Any) -> Run:
+            return Run(function(*arguments, **named), SpanOfTask(name, (), attributes), nullcontext())
+
+        wrapper = running(start)
 
     else:
 

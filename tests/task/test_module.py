@@ -20,44 +20,9 @@ import pytest
 from pyspark import cloudpickle
 
 from spark_events import task
-from spark_events.task import current, report
-from spark_events.task.driver_link import VARIABLE, DriverLink
+from spark_events.task import report
 from spark_events.task.instruments import MOST_VALUES
-from tests.support.task_context import TaskContextOfOneTask
-
-
-class Worker:
-    """A worker that gets one task after the other."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        pyspark = pytest.importorskip("pyspark")
-        self._registry: dict[int, Any] = {}
-        link = DriverLink(
-            5, ("app-1", ""), "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", sampled=True
-        )
-        monkeypatch.setenv(VARIABLE, link.text())
-        monkeypatch.setattr(current, "accumulators", lambda: self._registry)
-        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
-
-    def deliver(self) -> dict[str, Any]:
-        """Return what PySpark would send; the worker then waits."""
-        return pickle.loads(pickle.dumps(self._registry[5]._value))  # type: ignore[no-any-return]
-
-    def begin_task(self) -> None:
-        """Let another task begin."""
-        self._registry.clear()
-
-    def end_task(self) -> dict[str, Any]:
-        """Return what PySpark would send, and begin another task."""
-        sent = self.deliver()
-        self.begin_task()
-        return sent
-
-
-@pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
-    monkeypatch.setattr("spark_events.task.instruments._made", {})
-    return Worker(monkeypatch)
+from tests.support.task_worker import Worker
 
 
 def test_one_metric_that_is_written_in_two_ways(worker: Worker) -> None:
