@@ -21,6 +21,7 @@ from pyspark import cloudpickle
 
 from spark_events import task
 from spark_events.task import report
+from spark_events.task.driver_link import VARIABLE
 from spark_events.task.instruments import MOST_VALUES
 from tests.support.task_worker import Worker
 
