@@ -3,6 +3,7 @@
 * SparkEventsError
     * ConfigError          a key, its value, what is allowed and what to do
         * MissingExtraError    a reporter's third-party package is not installed
+    * NothingToAttachToError   what ``attach`` was given is no running session
     * RetryLater           raised *by* a reporter: the destination is away, try again
     * Refused              raised *by* a reporter: the destination will never take these records
     * PartlyRefused        raised *by* a reporter: it took them, but for some
@@ -58,6 +59,10 @@ class UsageError(ConfigError):
 
 class NothingToReadError(ConfigError):
     """There is nothing, or nothing of what is asked for, at the paths that a command is to read."""
+
+
+class NothingToAttachToError(SparkEventsError, TypeError):
+    """What ``attach`` was given is no running session of a Spark that it knows."""
 
 
 class MissingExtraError(ConfigError):

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from spark_events.api import ApplicationInfo
+from spark_events.api.errors import NothingToAttachToError
 from spark_events.api.event import now_ms
 from spark_events.listeners import spark_records
 from spark_events.listeners.long_texts import cut_texts
@@ -38,10 +39,10 @@ def configuration_of(session: Any) -> dict[str, str]:
     """Return the configuration of a Connect session: its server's and its own.
 
     Raises:
-        TypeError: PySpark is older than 4.0, whose Connect runs listeners on the server.
+        NothingToAttachToError: PySpark is older than 4.0, whose Connect runs listeners on the server.
     """
     if not hasattr(type(session.conf), "getAll"):
-        raise TypeError(
+        raise NothingToAttachToError(
             "Spark Connect before 4.0 has no client-side listener: let the server write an event log, and "
             "run spark-events follow"
         )

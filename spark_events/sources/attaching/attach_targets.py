@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api import ApplicationInfo
+from spark_events.api.errors import NothingToAttachToError
 from spark_events.listeners.application.application import application_info
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
@@ -41,7 +42,7 @@ def target_of(spark: Any) -> AttachTarget:
     """Return what a SparkSession or a SparkContext is for an attachment.
 
     Raises:
-        TypeError: it is neither, or it has been stopped.
+        NothingToAttachToError: it is neither, or it has been stopped.
     """
     return _connect_session(spark) if is_connect(spark) else _spark_context(spark)
 
@@ -61,11 +62,11 @@ def _spark_context(spark: Any) -> AttachTarget:
     # Of the class: each name is an attribute of a Column, and the name of one of a DataFrame's.
     context = spark.sparkContext if hasattr(type(spark), "sparkContext") else spark
     if "_jsc" not in getattr(context, "__dict__", ()):
-        raise TypeError(
+        raise NothingToAttachToError(
             f"attach takes a SparkSession or a SparkContext, and was given: {type(spark).__name__}"
         )
     if context._jsc is None:
-        raise TypeError("this SparkContext has been stopped; attach to a running one")
+        raise NothingToAttachToError("this SparkContext has been stopped; attach to a running one")
     application = application_info(context.appName, context.applicationId, attempt_id(context._jsc.sc()))
     return AttachTarget(
         application.id,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Histogram, Severity, SpanBuilder
+from spark_events.api.errors import NothingToAttachToError
 from spark_events.listeners.settings import ListenerSettings, turned_off
 from spark_events.process.held_signals import held_signals
 from spark_events.runtime.log_once import logger
@@ -243,14 +244,22 @@ def attach_to(spark: SparkSession | SparkContext, strict: bool, conf: Mapping[st
         raise ConfigError.of_all(problems)
     for problem in problems:
         logger.error("%s", problem)
-    target = target_of(spark)
     global _attaching
     with _lock:
         if _attaching:
             return _nothing_attached(_NESTED, strict)
         _attaching = True
         try:
-            return _attach(target, given, strict)
+            return _attach(spark, given, strict)
+        except NothingToAttachToError:
+            raise
+        except Exception as error:
+            if strict:
+                raise
+            if isinstance(error, ConfigError):
+                return _nothing_attached(str(error), strict)
+            logger.exception("spark-events could not attach; the application continues without it")
+            return Attachment(Registry(()), None)
         finally:
             _attaching = False
 
@@ -262,28 +271,21 @@ def _nothing_attached(why: str, strict: bool) -> Attachment:
     return Attachment(Registry(()), None)
 
 
-def _attach(target: AttachTarget, given: Mapping[str, str], strict: bool) -> Attachment:
+def _attach(spark: SparkSession | SparkContext, given: Mapping[str, str], strict: bool) -> Attachment:
+    target = target_of(spark)
     attachment = _attachments.get(target.key)
     if attachment is not None and attachment.active:
         attachment._check_asked_for(given, strict)
         return attachment
     if attachment is not None and attachment._process != os.getpid():
         return _nothing_attached(_FORKED, strict)
-    try:
-        conf = target.conf()
-        # A session of Spark Connect may be of a server that is this process's own driver, attached as such.
-        driver = _attachments.get(target.application(conf).id)
-        if driver is not None and driver.active:
-            driver._check_asked_for(given, strict)
-            return driver
-        attachment = _start(target, {**conf, **given}, strict)
-    except (ConfigError, TypeError):
-        raise
-    except Exception:
-        if strict:
-            raise
-        logger.exception("spark-events could not attach; the application continues without it")
-        return Attachment(Registry(()), None)
+    conf = target.conf()
+    # A session of Spark Connect may be of a server that is this process's own driver, attached as such.
+    driver = _attachments.get(target.application(conf).id)
+    if driver is not None and driver.active:
+        driver._check_asked_for(given, strict)
+        return driver
+    attachment = _start(target, {**conf, **given}, strict)
     if not attachment.registry.workers:
         return attachment
     for ended in [key for key, other in _attachments.items() if not other.active]:
