@@ -28,15 +28,17 @@ class ExponentialSnapshot:
     negative: Mapping[int, int] = field(default_factory=dict)
 
     def plus(self, other: ExponentialSnapshot) -> ExponentialSnapshot:
-        """Return the values of both, in the coarser of their buckets."""
-        return self._combined(other, 1)
+        """Return the values of both, in the finest buckets of which 160 per sign hold them."""
+        scale = min(self.scale, other.scale)
+        while scale > _COARSEST and max(_span(self, other, scale)) > _MOST:
+            scale -= 1
+        return self._combined(other, 1, scale)
 
     def minus(self, earlier: ExponentialSnapshot) -> ExponentialSnapshot:
         """Return the difference to an earlier snapshot of the same histogram."""
-        return self._combined(earlier, -1)
+        return self._combined(earlier, -1, min(self.scale, earlier.scale))
 
-    def _combined(self, other: ExponentialSnapshot, sign: int) -> ExponentialSnapshot:
-        scale = min(self.scale, other.scale)
+    def _combined(self, other: ExponentialSnapshot, sign: int, scale: int) -> ExponentialSnapshot:
         first, second = at_scale(self, scale), at_scale(other, scale)
 
         def of(mine: Mapping[int, int], theirs: Mapping[int, int]) -> dict[int, int]:
@@ -107,6 +109,19 @@ def at_scale(snapshot: ExponentialSnapshot, scale: int) -> ExponentialSnapshot:
         _halve(positive)
         _halve(negative)
     return ExponentialSnapshot(scale, snapshot.zeros, positive, negative)
+
+
+def _span(first: ExponentialSnapshot, second: ExponentialSnapshot, scale: int) -> tuple[int, int]:
+    """Return how many buckets of a scale there are from the lowest to the highest value, by sign."""
+
+    def of(*signs: tuple[Mapping[int, int], int]) -> int:
+        indexes = [index >> (finer - scale) for counts, finer in signs for index in counts]
+        return max(indexes) - min(indexes) + 1 if indexes else 0
+
+    return (
+        of((first.positive, first.scale), (second.positive, second.scale)),
+        of((first.negative, first.scale), (second.negative, second.scale)),
+    )
 
 
 def _halve(counts: dict[int, int]) -> None:

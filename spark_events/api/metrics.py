@@ -142,11 +142,29 @@ class HistogramSnapshot:
         return sum(self.counts)
 
     def plus(self, other: HistogramSnapshot) -> HistogramSnapshot:
-        """Return the sum of both; without buckets if their bounds differ."""
-        counts = self.counts
-        if len(counts) == len(other.counts):
-            counts = tuple(a + b for a, b in zip(counts, other.counts, strict=True))
+        """Return the sum of both.
+
+        Args:
+            other: the state of a histogram with the same bounds; see ``with_bounds``.
+
+        Raises:
+            ValueError: it has another number of buckets.
+        """
+        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
         return HistogramSnapshot(counts, self.sum + other.sum, self.exponential.plus(other.exponential))
+
+    def with_bounds(self, own: Sequence[float], bounds: Sequence[float]) -> HistogramSnapshot:
+        """Return the same values in other buckets.
+
+        Args:
+            own: the upper bounds of its buckets.
+            bounds: those of the buckets that are wanted, of which each value gets the one that has the upper
+                bound of its own: no value is counted below a bound that it may be above.
+        """
+        counts = [0] * (len(bounds) + 1)
+        for bound, count in zip((*own, math.inf), self.counts, strict=True):
+            counts[bisect.bisect_left(bounds, bound)] += count
+        return HistogramSnapshot(tuple(counts), self.sum, self.exponential)
 
     def minus(self, earlier: HistogramSnapshot) -> HistogramSnapshot:
         """Return the difference to an earlier snapshot of the same histogram."""

@@ -117,7 +117,8 @@ class ScopeGroup(MetricGroup):
             child = self._children.get(identity)
             if child is None:
                 child = self.detached(name, components, more, changing)
-                self._keep(child, identity)
+                if not self._closed:
+                    self._keep(child, identity)
             return child
 
     def detached(
@@ -137,6 +138,7 @@ class ScopeGroup(MetricGroup):
             self._lock,
         )
         child._parent = self
+        child._closed = self._closed
         return child
 
     def register(self, name: str, metric: M) -> M:
@@ -146,7 +148,7 @@ class ScopeGroup(MetricGroup):
             return metric
         name = text_of(name)
         with self._lock:
-            if self._closed or (self._parent is not None and self._parent._closed):
+            if self._is_below_closed():
                 return metric
             if self._parent is not None and not self._identity:
                 self._parent._keep(self, (id(self),))
@@ -156,8 +158,14 @@ class ScopeGroup(MetricGroup):
             if self._metrics is _NO_METRICS:
                 self._metrics = {}
             self._metrics[name] = metric
-        self._sink.add_metric(self, name, metric)
+            self._sink.add_metric(self, name, metric)  # before another thread can close the group
         return metric
+
+    def _is_below_closed(self) -> bool:
+        group: ScopeGroup | None = self
+        while group is not None and not group._closed:
+            group = group._parent
+        return group is not None
 
     def _keep(self, child: ScopeGroup, identity: tuple[object, ...]) -> None:
         child._identity = identity
@@ -196,22 +204,22 @@ class ScopeGroup(MetricGroup):
             self._closed = True
             children, self._children = list(self._children.values()), _NO_CHILDREN
             metrics, self._metrics = self._metrics, _NO_METRICS
-        if self._parent is not None:
-            self._parent._children.pop(self._identity, None)
-        for group in children:
-            group.close()
-        for name, metric in metrics.items():
-            self._sink.remove_metric(self, name, metric)
+            if self._parent is not None:
+                self._parent._children.pop(self._identity, None)
+            for group in children:
+                group.close()
+            for name, metric in metrics.items():
+                self._sink.remove_metric(self, name, metric)
 
     def withdraw_metrics(self) -> None:
         """Remove the metrics of this group and all below it; it goes on to take events and spans."""
         with self._lock:
             children = list(self._children.values())
             metrics, self._metrics = self._metrics, _NO_METRICS
-        for group in children:
-            group.withdraw_metrics()
-        for name, metric in metrics.items():
-            self._sink.remove_metric(self, name, metric)
+            for group in children:
+                group.withdraw_metrics()
+            for name, metric in metrics.items():
+                self._sink.remove_metric(self, name, metric)
 
     @property
     def logical_scope(self) -> tuple[str, ...]:

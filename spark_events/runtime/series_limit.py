@@ -84,7 +84,7 @@ class OverflowMeter(_Sum[Meter], Meter):
 
 
 class OverflowHistogram(_Sum[Histogram], Histogram):
-    """The values of many histograms; the buckets of a histogram with different bounds are left out."""
+    """The values of many histograms, in the buckets of the first one."""
 
     def __init__(self, first: Histogram) -> None:
         Histogram.__init__(self, first.bounds, first.unit, first.description)
@@ -92,12 +92,16 @@ class OverflowHistogram(_Sum[Histogram], Histogram):
         self._left = Histogram.snapshot(self)
 
     def _keep(self, part: Histogram) -> None:
-        self._left = self._left.plus(part.snapshot())
+        self._left = self._left.plus(self._values_of(part))
 
     def snapshot(self) -> HistogramSnapshot:
         """Return the combined values of all histograms."""
         with self._parts_lock:
-            return reduce(HistogramSnapshot.plus, (p.snapshot() for p in self._parts.values()), self._left)
+            return reduce(HistogramSnapshot.plus, map(self._values_of, self._parts.values()), self._left)
+
+    def _values_of(self, part: Histogram) -> HistogramSnapshot:
+        snapshot = part.snapshot()
+        return snapshot if part.bounds == self.bounds else snapshot.with_bounds(part.bounds, self.bounds)
 
 
 _OVERFLOWS: Mapping[MetricType, Callable[[Any], _Sum[Any]]] = {
@@ -212,5 +216,5 @@ class SeriesLimit:
                 self._shown.append(series)
                 self._tell(ADDED, *series)
         overflow = self._overflows[key]
-        if overflow is not None:
+        if isinstance(overflow, Metric) and overflow.type is metric.type:
             overflow.add(metric)

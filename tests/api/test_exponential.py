@@ -52,6 +52,22 @@ def test_nothing_is_lost_and_buckets_are_few(values: list[float]) -> None:
     assert all(any(abs(index - near) <= 1 for near in exact) for index in seen.positive)
 
 
+@given(*[st.lists(VALUES | VALUES.map(float.__neg__), max_size=200)] * 2)
+def test_a_sum_has_few_buckets_as_well(first: list[float], second: list[float]) -> None:
+    """However far apart the values of two histograms are, which each has narrow buckets for its own."""
+    snapshots = []
+    for values in (first, second):
+        buckets = ExponentialBuckets()
+        for value in values:
+            buckets.update(value)
+        snapshots.append(buckets.snapshot())
+    both = snapshots[0].plus(snapshots[1])
+
+    for counts, sign in ((both.positive, 1), (both.negative, -1)):
+        assert max(counts, default=0) - min(counts, default=0) < 160
+        assert sum(counts.values()) == sum(value * sign > 0 for value in (*first, *second))
+
+
 def test_a_histogram_has_both_kinds_of_bucket() -> None:
     """NaN has no exponential bucket, and breaks nothing."""
     histogram = Histogram([1, 10])

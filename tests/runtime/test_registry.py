@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -490,6 +491,58 @@ def test_a_closed_group_takes_nothing_and_is_forgotten() -> None:
     made.close(5_000)
 
     assert made.root._children == {}
+
+
+def test_what_is_below_a_closed_group_takes_nothing_either() -> None:
+    """As where a plugin holds the group of a query that has ended: nothing is kept, nothing is reported."""
+    made = registry(a="tests.support.plugins:CollectingFactory")
+    group = made.root.add_group("query", "q")
+    before = group.add_group("before")
+    group.close()
+    for number in range(3):
+        below = group.add_group("after", str(number))
+        for each in (below, below.add_group("deeper"), before.add_group("after")):
+            each.register("rows", Counter())
+            each.add_event(Event.builder("test", "Below"))
+            assert each._metrics == {}
+    assert group._children == before._children == {}
+    emit(made)
+    made.close(5_000)
+
+    assert [event.name for event in Collecting.instances[0].events] == ["MyEvent"]
+
+
+def test_a_group_that_is_closed_while_another_thread_registers_in_it() -> None:
+    """The reporter is told of its metric first, and then that it is gone."""
+    setups, _ = read_all_setups(
+        {"spark.metrics.reporter.x.factory.class": "tests.support.plugins:CollectingMetricsFactory"}
+    )
+    made = Registry(setups)
+    made.start()
+    wait_until(lambda: made.workers[0].depth == 0, "its own are announced")
+    group = made.root.add_group("mine")
+    add, raised = made.add_metric, []
+
+    def close() -> None:
+        try:
+            group.close()
+        except Exception as error:
+            raised.append(error)
+
+    def add_late(*given: Any) -> None:
+        closing.start()
+        closing.join(0.2)  # for as long as it may take where it does not wait
+        add(*given)
+
+    closing = threading.Thread(target=close)
+    made.add_metric = add_late  # type: ignore[method-assign]
+    group.register("rows", Counter())
+    closing.join()
+    wait_until(lambda: made.workers[0].depth == 0, "all are told")
+    assert CollectingMetricsFactory.last is not None
+    kept = [name for name in CollectingMetricsFactory.last.metrics if name.endswith("mine.rows")]
+    made.close(5_000)
+    assert (raised, kept) == ([], [])
 
 
 def test_the_frameworks_own_metrics_have_a_scope() -> None:

@@ -157,3 +157,34 @@ def test_ever_new_names_have_no_series_each(caplog: pytest.LogCaptureFixture) ->
     registry.close(5_000)
     assert caplog.text.count("has reached") == 101
     assert "ever new names, such as spark.rows_" in caplog.text
+
+
+def test_histograms_with_other_buckets_are_counted_as_well() -> None:
+    """Each value gets the bucket that has the upper bound of its own; none is below a bound it may be above."""
+    registry = limited(max_series_per_metric="8")
+    for number in range(8):
+        place(registry, number).register("time", Histogram([1, 10]))
+    for number, bounds in enumerate(([1, 10], [5], [100, 1_000])):
+        histogram = place(registry, 8 + number).register("time", Histogram(bounds))
+        for value in (0.5, 5, 50):
+            histogram.update(value)
+    place(registry, 9).close()
+    (time,) = [m for m, variables in reported(registry, "time") if variables == OVERFLOW]
+    registry.close(5_000)
+
+    assert isinstance(time, Histogram)
+    seen = time.snapshot()
+    assert (seen.counts, seen.count, seen.sum) == ((1, 3, 5), 9, 3 * 55.5)
+    assert sum(seen.exponential.positive.values()) == 9
+
+
+def test_a_metric_of_another_type_is_no_part_of_the_sum() -> None:
+    registry = limited(max_series_per_metric="8")
+    for number in range(9):
+        place(registry, number).register("size", Histogram([1])).update(0.5)
+    place(registry, 9).register("size", Counter()).inc()
+    (size,) = [m for m, variables in reported(registry, "size") if variables == OVERFLOW]
+    registry.close(5_000)
+
+    assert isinstance(size, Histogram)
+    assert size.snapshot().count == 1
