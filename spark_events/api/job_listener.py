@@ -198,6 +198,7 @@ class _WithExecutor(JobStatusChangedListener):
         self.open = listener.open  # type: ignore[method-assign]
         self.on_event = listener.on_event  # type: ignore[method-assign]
         self.flush = listener.flush  # type: ignore[method-assign]
+        self.rest = listener.rest  # type: ignore[method-assign]
 
     @property
     def destination(self) -> str:
@@ -207,8 +208,10 @@ class _WithExecutor(JobStatusChangedListener):
         self._listener.on_event(event)
 
     def close(self) -> None:
-        self._executor.shutdown(wait=True)
-        self._listener.close()
+        try:
+            self._executor.shutdown(wait=True)
+        finally:
+            self._listener.close()
 
 
 class JobExecutionListener(JobStatusChangedListener):

@@ -210,7 +210,8 @@ class SendingReporter(Reporter):
     ``journal.dir`` is set, and calls ``send`` with stored records, oldest first, until they are delivered,
     including those that an earlier run of the same application left behind.
 
-    ``send`` and ``close`` are called from another thread than the rest, each thread one call at a time.
+    ``send`` and ``rest`` are called from one thread and the other methods from another, each thread one call
+    at a time. ``close`` comes after the last ``send`` has returned; if that never does, it is not called.
 
     Attributes:
         outbox: set by the runtime before ``open``.

@@ -159,6 +159,23 @@ class ReporterConformance:
         """Some applications end before anything has happened."""
         self.live([])
 
+    def test_it_works_again_after_a_rest(self) -> None:
+        """Reporters that share threads rest between batches: what they have given back, they open again."""
+        reporter = self.make()
+
+        def life() -> None:
+            try:
+                reporter.open()
+                reporter.rest()
+                for _ in range(2):
+                    self.give(reporter, self.good_items(2))
+                    reporter.rest()
+                    reporter.rest()
+            finally:
+                reporter.close()
+
+        on_its_thread(life)
+
     def test_it_ends_its_threads(self) -> None:
         """What it started is gone after ``close``: the user's process must be able to end."""
         before = set(threading.enumerate())

@@ -87,3 +87,58 @@ def test_waiting_work_can_be_cancelled() -> None:
     go.set()
     assert first.result(30) is None
     assert second.cancelled()
+
+
+def test_waiting_work_that_a_thread_takes_first() -> None:
+    """While it is being cancelled; neither that nor shutting down waits for what is no longer there."""
+    executor = DaemonExecutor(1, "io")
+    go = threading.Event()
+    executor.submit(go.wait, 30)
+    second = executor.submit(print)
+    waiting = executor._waiting
+
+    class Taken:
+        def empty(self) -> bool:
+            was = waiting.empty()
+            self._let_it_be_taken()
+            return was
+
+        def get_nowait(self) -> object:
+            self._let_it_be_taken()
+            return waiting.get_nowait()
+
+        def _let_it_be_taken(self) -> None:
+            go.set()
+            second.result(30)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(waiting, name)
+
+    executor._waiting = Taken()  # type: ignore[assignment]
+    shutting = threading.Thread(target=executor.shutdown, kwargs={"cancel_futures": True}, daemon=True)
+    shutting.start()
+    shutting.join(30)
+    assert not shutting.is_alive()
+
+
+def test_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that is refused is not done later; with a thread that is there already, all is done."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    done: list[int] = []
+    executor = DaemonExecutor(2, "io")
+    with monkeypatch.context() as short:
+        short.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start"):
+            executor.submit(done.append, 1)
+    go = threading.Event()
+    executor.submit(go.wait, 30)
+    with monkeypatch.context() as short:
+        short.setattr(threading.Thread, "start", start)
+        last = executor.submit(done.append, 2)
+    go.set()
+    assert last.result(30) is None
+    executor.shutdown()
+    assert done == [2]

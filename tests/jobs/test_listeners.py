@@ -13,8 +13,14 @@ from spark_events.api import (
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
+    JobListenerContext,
     JobProgressEvent,
     JobStatus,
+    JobStatusChangedEvent,
+    JobStatusChangedListener,
+    JobStatusChangedListenerFactory,
+    Reporter,
+    ReporterConfig,
     job_event_json,
 )
 from spark_events.jobs.plan_records import QUERY_LINEAGE, STATEMENT_CREATED
@@ -58,6 +64,28 @@ def test_slow_work_is_done_before_the_listener_is_closed_and_none_is_taken_after
     assert listener.calls == ["close after 11"]
     with pytest.raises(RuntimeError, match="shut down"):
         listener.context.io_executor.submit(print)
+
+
+def test_a_listener_gets_each_call_of_its_life() -> None:
+    """Whatever a reporter has; ``rest`` gives back the files of one that shares its threads."""
+    calls: list[str] = []
+
+    class Life(JobStatusChangedListener):
+        def on_event(self, event: JobStatusChangedEvent) -> None:
+            calls.append("on_event")
+
+    life = [name for name, of in vars(Reporter).items() if callable(of) and not name.startswith("_")]
+    for name in life:
+        setattr(Life, name, lambda self, name=name: calls.append(name))
+
+    class Factory(JobStatusChangedListenerFactory):
+        def create_listener(self, context: JobListenerContext) -> JobStatusChangedListener:
+            return Life()
+
+    listener = Factory().create(ReporterConfig())
+    for name in life:
+        getattr(listener, name)()
+    assert calls == life == ["open", "flush", "rest", "close"]
 
 
 def test_several_listeners_each_with_its_options_and_one_that_raises(

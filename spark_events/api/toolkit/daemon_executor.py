@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, wait
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 from spark_events.api.toolkit.own_process import OwnProcess
@@ -40,20 +41,28 @@ class DaemonExecutor(Executor):
         """Run a function on one of the threads.
 
         Raises:
-            RuntimeError: it has been shut down.
+            RuntimeError: it has been shut down, or has no thread and cannot start one.
         """
         future: Future[_Result] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("the executor is shut down, because its listener is closed")
+            if len(self._threads) < min(self._unfinished + 1, self._max_workers):
+                self._start_thread()
             self._waiting.put((future, lambda: fn(*args, **kwargs)))  # type: ignore[arg-type]
             self._unfinished += 1
-            if len(self._threads) < min(self._unfinished, self._max_workers):
-                number = len(self._threads)
-                thread = threading.Thread(target=self._work, name=f"{self._name}_{number}", daemon=True)
-                self._threads.append(thread)
-                thread.start()
         return future
+
+    def _start_thread(self) -> None:
+        name = f"{self._name}_{len(self._threads)}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the machine has no more of them: those that there are do the work
+            if not self._threads:
+                raise
+        else:
+            self._threads.append(thread)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more work; with ``wait``, return when all accepted work is done."""
@@ -68,8 +77,8 @@ class DaemonExecutor(Executor):
                 thread.join()
 
     def _cancel_waiting(self) -> None:
-        while not self._waiting.empty():
-            if work := self._waiting.get():
+        with suppress(queue.Empty):  # its threads take work, too
+            while work := self._waiting.get_nowait():
                 work[0].cancel()
 
     def _work(self) -> None:
