@@ -6,11 +6,13 @@ import contextlib
 import math
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
+from weakref import WeakSet
 
 from spark_events.api.errors import ConfigError
 
@@ -58,11 +60,38 @@ class Secret:
         if self._file is not None:
             with contextlib.suppress(OSError, ValueError):  # no text, say
                 # It is empty while somebody writes it anew.
-                self._value = _read_secret(self._file).strip() or self._value
+                value = _read_secret(self._file).strip()
+                if value and value != self._value:
+                    _tell_of_secret(value)
+                    self._value = value
         return self._value
 
     def __repr__(self) -> str:
         return "******"
+
+
+class HearsOfSecrets(Protocol):
+    """Keeps secrets out of texts."""
+
+    def learn(self, secret: str) -> None:
+        """Called with a secret that a file has by now, before anything uses it."""
+
+
+_hearing: WeakSet[HearsOfSecrets] = WeakSet()
+_hearing_lock = threading.Lock()
+
+
+def tell_of_secrets(hears: HearsOfSecrets) -> None:
+    """Let an object hear of each secret that is read from a file from now on, for as long as it is there."""
+    with _hearing_lock:
+        _hearing.add(hears)
+
+
+def _tell_of_secret(secret: str) -> None:
+    with _hearing_lock:
+        hearing = list(_hearing)
+    for hears in hearing:
+        hears.learn(secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +237,7 @@ def _parse_secret(text: str) -> Secret:
         text = text.strip()
         if not text:
             raise ValueError(f"{path}: is empty")
+        _tell_of_secret(text)
     else:
         in_clear = True
     if not text:  # one was meant to be there

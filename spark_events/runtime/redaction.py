@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import html
+import json
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 from spark_events.api.toolkit.read_only import ReadOnly
@@ -31,7 +35,9 @@ LONGEST_TEXT = 32_768
 _WINDOWS = (32, 128, 512, 2_048, 8_192)
 _SLOW_S, _SLOW_WINDOWS_S = 0.5, 0.05
 _MOST_SLOW = 3
-_SHORTEST = 6
+SHORTEST = 6
+_MOST_RENEWED = 50
+_PERCENT = re.compile("%..")
 _COMMON = re.compile(r"(?i)true|false|none|null|[\d.]+|(env|file):.*")
 _QUOTED = re.compile(r'"([^"]+)"')
 _FLAGS = frozenset(("required", "requisite", "sufficient", "optional"))
@@ -41,6 +47,18 @@ T = TypeVar("T", Event, Span)
 
 def _parts(secret: str) -> tuple[str, ...]:
     return (secret, *secret.split(), *_QUOTED.findall(secret))
+
+
+def _escaped(secret: str) -> Iterator[str]:
+    """Yield how URLs, JSON, HTML and what Python shows of texts have a secret in them."""
+    text = secret.encode("utf-8", "replace").decode()
+    for in_url in (quote(text), quote(text, safe=""), quote_plus(text)):
+        yield in_url
+        yield _PERCENT.sub(lambda found: found[0].lower(), in_url)
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield repr(secret)[1:-1]
+    yield html.escape(secret)
 
 
 def _in_base64(secret: str) -> Iterator[str]:
@@ -60,7 +78,8 @@ class Redactor:
     Args:
         secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too, and
             so is what has quotes around it, as in JAAS: ``Module required password="abc";``. Also in base64,
-            as in the header of basic authentication.
+            as in the header of basic authentication, and as URLs, JSON, HTML and Python escape them. What
+            has fewer than six characters is not replaced: it may be a part of any word.
         pattern: matches what else must be hidden; None if there is nothing else.
         sql: finds the secrets in statements; by default, those whose names Spark masks by default.
     """
@@ -71,13 +90,17 @@ class Redactor:
         pattern: re.Pattern[str] | None = None,
         sql: SqlSecrets | None = None,
     ) -> None:
-        parts = {part for secret in secrets for part in _parts(secret) if len(part) >= _SHORTEST} - _FLAGS
-        parts |= {letters for part in parts for letters in _in_base64(part)}
-        # The longest first: replacing a part first would leave the rest of the whole value visible.
-        known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
-        self._known = re.compile(known) if known else None
+        self._secrets = list(secrets)
+        self._renewed: deque[str] = deque(maxlen=_MOST_RENEWED)
+        self._known = _pattern_of(self._secrets)
         self._given = _Bounded(pattern) if pattern is not None else None
         self._sql = sql or _BY_DEFAULT
+
+    def learn(self, secret: str) -> None:
+        """Replace one more secret, as a file has it that was written anew; of these, the last fifty."""
+        if secret not in self._secrets and secret not in self._renewed:
+            self._renewed.append(secret)
+            self._known = _pattern_of((*self._secrets, *self._renewed))
 
     def text(self, text: str) -> str:
         """Return a text with the secrets replaced."""
@@ -103,7 +126,10 @@ class Redactor:
             return item if body == item.body else replace(item, body=body)
         if item.error is None and not item.events:
             return item
-        events = [replace(event, attributes=self._attributes(event.attributes)) for event in item.events]
+        events = [
+            replace(event, name=self.name(event.name), attributes=self._attributes(event.attributes))
+            for event in item.events
+        ]
         return replace(item, error=item.error and self.text(item.error), events=tuple(events))
 
     def _is_clean(self, item: Event | Span) -> bool:
@@ -136,12 +162,24 @@ class Redactor:
 
     def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}
+        if self._known is not None and self._known.search("\n".join(attributes)):
+            named = {self.name(key): changed.get(key, value) for key, value in attributes.items()}
+            return ReadOnly(named)
         return ReadOnly({**attributes, **changed}) if changed else attributes
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(self._value(part) for part in value)
         return self.text(value) if isinstance(value, str) else value
+
+
+def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """Return what matches secrets and their parts in each form; None without any."""
+    parts = {part for secret in secrets for part in _parts(secret) if len(part) >= SHORTEST} - _FLAGS
+    forms = {form for part in parts for form in (*_escaped(part), *_in_base64(part))}
+    # The longest first: replacing a part first would leave the rest of the whole value visible.
+    known = "|".join(re.escape(form) for form in sorted(parts | forms, key=lambda form: (-len(form), form)))
+    return re.compile(known) if known else None
 
 
 _BY_DEFAULT = SqlSecrets(re.compile(DEFAULT_REGEX), re.compile(DEFAULT_OPTIONS_REGEX), REDACTED)

@@ -12,7 +12,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, FailureEnricher, Secret
 from spark_events.api import option_types as types
-from spark_events.api.option_types import in_clear
+from spark_events.api.option_types import in_clear, tell_of_secrets
 from spark_events.listeners.failures.enrichers import load_enrichers
 from spark_events.listeners.record_fields import SPARK_PROPERTIES
 from spark_events.listeners.scopes import SCOPES
@@ -23,6 +23,7 @@ from spark_events.runtime.plugins import EVENTS, KINDS, Kind
 from spark_events.runtime.redaction import (
     CLEAN,
     KEY_REGEX,
+    SHORTEST,
     TEXT_REGEX,
     Redactor,
     read_patterns,
@@ -78,6 +79,7 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     wrong_patterns += wrong_options
     secrets = [value for setup in setups for value in _secrets_of(setup)]
     redactor = Redactor([*secrets, *secret_values(conf, keys)], texts, sql)
+    tell_of_secrets(redactor)
     wrong = (*errors, *wrong_settings, *wrong_enrichers)
     instead = (
         *instead_of_reporters(conf, errors, setups),
@@ -97,6 +99,7 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
         ],
         [
             *(sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)),
+            *(sentence for setup in setups for sentence in _short_secrets(setup)),
             *map(redactor.text, doubtful_values(conf, setups)),
         ],
         redactor,
@@ -120,6 +123,17 @@ def _secrets_of(setup: ReporterSetup) -> Iterator[str]:
         value = setup.config.get(option) if option.type.secret else None
         secrets = value.values() if isinstance(value, Mapping) else (value,)
         yield from (secret.reveal() for secret in secrets if isinstance(secret, Secret))
+
+
+def _short_secrets(setup: ReporterSetup) -> Iterator[str]:
+    """Yield a warning for each secret that is too short to be found in texts; a header may be no secret."""
+    for option in setup.factory.options or ():
+        value = setup.config.get(option) if option.type.secret else None
+        if isinstance(value, Secret) and len(value.reveal()) < SHORTEST:
+            yield (
+                f"{setup.config.key(option.name)} has a secret of fewer than {SHORTEST} characters, which is "
+                "not replaced in events and logs, because it may be a part of any word: choose a longer one"
+            )
 
 
 def _secrets_in_clear(setup: ReporterSetup, keys: re.Pattern[str]) -> Iterator[str]:

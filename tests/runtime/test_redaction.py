@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
+import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 import spark_events_file_log.reporter
@@ -19,6 +22,7 @@ import spark_events_prometheus.exposition
 import spark_events_prometheus.linger
 import spark_events_prometheus.reporter
 import spark_events_prometheus.server
+from spark_events_otlp.options import HEADERS
 
 from spark_events.api import ApplicationInfo, Event, Span
 from spark_events.configuration.check import check
@@ -177,6 +181,68 @@ def test_in_base64_as_well(user: str, secret: str) -> None:
     assert shown.endswith(" is wrong")
     rest = "".join(shown.split()[3:-2]).replace(REDACTED, "").rstrip("=")
     assert len(rest) <= len(base64.b64encode(user.encode()).rstrip(b"=")) + 3
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        quote,
+        quote_plus,
+        lambda secret: quote(secret, safe=""),
+        lambda secret: quote(secret, safe="").replace("%2F", "%2f"),
+        json.dumps,
+        lambda secret: json.dumps(secret, ensure_ascii=False),
+        lambda secret: json.dumps({"a": json.loads(json.dumps(secret))}),
+        lambda secret: repr(ValueError(secret)),
+        html.escape,
+    ],
+)
+@pytest.mark.parametrize("secret", ["s3cr3t/p@ss w", 'pa"ss\\word9', "it's&<passé>", "pass\nword"])
+def test_in_what_escapes_it(secret: str, escape: Callable[[str], str]) -> None:
+    """As an HTTP client shows its URL, a log in JSON, or Python an exception."""
+    shown = Redactor([secret]).text(f"GET <{escape(secret)}> failed")
+
+    assert REDACTED in shown
+    for part in re.split(r"\W+", secret):
+        assert len(part) < 4 or part not in shown
+
+
+@pytest.mark.parametrize("again", ["reveal", "get"])
+def test_a_secret_that_is_renewed(tmp_path: Path, again: str) -> None:
+    """Its file has another one: that is hidden before a reporter uses it, and so is the old one still."""
+    file = tmp_path / "token"
+    file.write_text("first-token-111")
+    key = "spark.events.reporter.o."
+    conf = {key + "factory.class": "otlp", key + "exporter.headers": f"authorization:file:{file}"}
+    found = read_configuration(conf)
+    (setup,) = found.setups
+    secret = setup.config.get(HEADERS)["authorization"]
+    for token in ("second-token-222", "third-token-333"):
+        file.write_text(token)
+        sent = (secret if again == "reveal" else setup.config.get(HEADERS)["authorization"]).reveal()
+        assert sent == token
+        assert found.redactor.text(f"401: {sent}, not first-token-111") == "401: ******, not ******"
+
+
+def test_a_secret_that_is_too_short_is_said() -> None:
+    key = "spark.metrics.reporter.p."
+    conf = {key + "factory.class": "prometheus", key + "auth.user": "u", key + "auth.password": "abc12"}
+    (said,) = read_configuration(conf).warnings
+
+    assert said.startswith(f"{key}auth.password has a secret of fewer than 6 characters")
+    assert "abc12" not in said
+
+
+def test_names_and_keys_of_what_a_program_makes_of_its_data() -> None:
+    span = (
+        Span.builder("test", "MySpan")
+        .add_event(f"got {SECRET}", 1, {SECRET: 1})
+        .set_attribute(SECRET, SECRET)
+    )
+    clean = Redactor([SECRET]).item(span.build({}))
+
+    assert clean.attributes == {"******": "******"}
+    assert (clean.events[0].name, clean.events[0].attributes) == ("got ******", {"******": 1})
 
 
 def test_what_is_no_secret_stays() -> None:
