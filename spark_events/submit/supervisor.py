@@ -160,7 +160,7 @@ class Applications:
                 self._changed.wait(_LOOK_S)
 
     def _is_unread(self) -> bool:
-        """Tell whether a connection has more to read. ``select.select`` takes no descriptor above 1,023."""
+        """Return whether a connection has more to read. ``select.select`` takes no descriptor above 1,023."""
         poll = select.poll()
         for connection in self._connections:
             poll.register(connection, select.POLLIN)

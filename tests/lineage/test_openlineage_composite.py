@@ -51,7 +51,7 @@ def second() -> Iterator[Catalogue]:
 
 def to(*urls: str, timeout: float = 20) -> Destination:
     transports = [{"type": "http", "url": url, "timeout": timeout} for url in urls]
-    return Destination({"type": "composite", "transports": transports}, "key")
+    return Destination(lambda: {"type": "composite", "transports": transports}, "key")
 
 
 def test_one_that_is_away_gets_all_in_order_when_it_is_back(first: Catalogue, second: Catalogue) -> None:

@@ -8,16 +8,30 @@ import subprocess
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from spark_events_openlineage.factory import transport_config
+from spark_events_openlineage.listener import OpenLineageListener, Settings
 from spark_events_openlineage.transport import Destination
 
-from spark_events.api import Refused, RetryLater
+from spark_events.api import (
+    ApplicationInfo,
+    JobCreatedEvent,
+    LineageGraph,
+    LineageVertex,
+    Refused,
+    ReporterConfig,
+    RetryLater,
+)
+from spark_events.api.testing import RecordingOutbox
 from spark_events.runtime.workers.worker import Worker
 from tests.support.catalogue import Catalogue
 from tests.support.forked_commands import run_forked
-from tests.support.raw_http import DRIPS, dripping, raw_http
+from tests.support.raw_http import DRIPS, dripping, raw_http, serving
 from tests.support.told_jobs import Told, statement
 from tests.support.waiting import free_port, wait_until
 
@@ -202,7 +216,7 @@ def test_a_check_says_whether_a_catalogue_answers(catalogue: Catalogue) -> None:
 def test_a_password_in_the_url_is_in_no_message() -> None:
     from spark_events_openlineage.transport import Destination
 
-    destination = Destination({"type": "http", "url": "http://me:s3cr3t@localhost:9/api"}, "key")
+    destination = Destination(lambda: {"type": "http", "url": "http://me:s3cr3t@localhost:9/api"}, "key")
     assert destination.name == "http://******@localhost:9/api"
 
 
@@ -210,14 +224,14 @@ def test_a_query_is_not_shown(catalogue: Catalogue) -> None:
     """Of a catalogue that is away, a token in its path is in no error."""
     to = {"type": "http", "url": f"{catalogue.url}/?token=s3cr3t", "endpoint": "api?token=s3cr3t"}
     with pytest.raises(RetryLater, match="cannot be reached") as caught:
-        Destination(to, "key").send(EVENT)
+        Destination(lambda: to, "key").send(EVENT)
 
     assert "s3cr3t" not in str(caught.value)
 
 
 def to(url: str, **options: object) -> Destination:
     """Return a destination as the environment or openlineage.yml makes it, with the client's own defaults."""
-    return Destination({"type": "http", "url": url, "timeout": 20, **options}, "key")
+    return Destination(lambda: {"type": "http", "url": url, "timeout": 20, **options}, "key")
 
 
 @pytest.mark.parametrize("path", ["", "/path"])
@@ -289,6 +303,55 @@ def test_the_transports_of_a_composite_one_are_asked_once() -> None:
         one = {"type": "http", "url": url, "timeout": 20}
         composite = {"type": "composite", "transports": [one, one], "continue_on_failure": False}
         with pytest.raises(RetryLater, match="answers 503"):
-            Destination(composite, "key").send(EVENT)
+            Destination(lambda: composite, "key").send(EVENT)
 
     assert len(asked) == 1
+
+
+def test_a_token_that_is_renewed(tmp_path: Path) -> None:
+    """Its file has another one: the next event is sent with that; while it is gone, with the last one."""
+    file = tmp_path / "token"
+    sent: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            sent.append(self.headers["Authorization"])
+            self.send_response(201)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            """Nothing."""
+
+    with serving(Handler) as url:
+        file.write_text("first")
+        values = {"transport.type": "http", "transport.url": url, "transport.api-key": f"file:{file}"}
+        destination = Destination(partial(transport_config, ReporterConfig("p.", values)), "key")
+        destination.send(EVENT)
+        file.write_text("second")
+        destination.send(EVENT)
+        file.unlink()
+        destination.send(EVENT)
+        file.write_text("third")
+        destination.send(EVENT)
+        destination.close()
+
+    assert sent == ["Bearer first", "Bearer second", "Bearer second", "Bearer third"]
+
+
+def test_statements_whose_end_was_dropped_are_forgotten() -> None:
+    """The oldest ones; the application and its queries, which last, are not."""
+    settings = Settings(namespace="n", reads=False, applications=True, most_inputs=10, parent=None, root=None)
+    listener = OpenLineageListener(settings, to(f"http://127.0.0.1:{free_port()}"))
+    listener.outbox = RecordingOutbox()
+    reads, writes = LineageGraph(), LineageGraph(sinks=(LineageVertex(()),))
+    jobs = [("application", reads), ("query", writes)]
+    jobs += [("statement", writes if number % 2 else reads) for number in range(20_200)]
+    for number, (kind, lineage) in enumerate(jobs):
+        application = ApplicationInfo("shop", "app-1")
+        job_id = str(UUID(int=number)) if kind == "query" else f"{kind}-{number}"
+        listener.on_event(JobCreatedEvent(job_id, "n", kind, 1, application, {}, lineage=lineage))
+
+    assert len(listener._runs) == len(listener._only_reading) == 10_000
+    assert list(listener._runs)[:2] == ["application-0", str(UUID(int=1))]
+    assert list(listener._runs)[-1] == "statement-20201"

@@ -226,8 +226,8 @@ def test_a_secret_that_is_renewed(tmp_path: Path, again: str) -> None:
 
 def test_a_secret_that_is_too_short_is_said() -> None:
     key = "spark.metrics.reporter.p."
-    conf = {key + "factory.class": "prometheus", key + "auth.user": "u", key + "auth.password": "abc12"}
-    (said,) = read_configuration(conf).warnings
+    conf = {key + "factory.class": "prometheus", key + "auth.username": "u", key + "auth.password": "abc12"}
+    (said,) = (text for text in read_configuration(conf).warnings if "fewer than" in text)
 
     assert said.startswith(f"{key}auth.password has a secret of fewer than 6 characters")
     assert "abc12" not in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -201,7 +202,7 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
 def _destination(config: ReporterConfig) -> Destination:
     with needs_extra(*_EXTRA):
         from spark_events_openlineage.transport import Destination
-    return Destination(transport_config(config), config.key(TRANSPORT.name))
+    return Destination(partial(transport_config, config), config.key(TRANSPORT.name))
 
 
 def parent_run(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
@@ -45,6 +45,8 @@ _STATES = {
     JobStatus.CANCELED: RunState.ABORT,
 }
 _BLANKS = re.compile(r"\s+")
+_MOST_JOBS = 10_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,14 @@ class _Running:
     created: JobCreatedEvent
     graph: LineageGraph
     parent: ParentRun | None
+
+
+def _keep_few(jobs: dict[str, T], created: Callable[[T], JobCreatedEvent]) -> None:
+    """Forget the oldest job if there are too many: where events are dropped, some have no end."""
+    if len(jobs) > _MOST_JOBS:
+        lasting = ("application", "query")
+        oldest = next((job_id for job_id in jobs if created(jobs[job_id]).job_kind not in lasting), None)
+        jobs.pop(oldest or next(iter(jobs)))
 
 
 class OpenLineageListener(JobStatusChangedListener, SendingReporter):
@@ -151,9 +161,11 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         wanted = settings.applications if of_application else settings.reads or event.job_kind == "query"
         if not (wanted or event.lineage.sinks):
             self._only_reading[event.job_id] = event
+            _keep_few(self._only_reading, lambda created: created)
             return
         parent = settings.parent if of_application else self._application or settings.parent
         running = self._runs[event.job_id] = _Running(run, event, event.lineage, parent)
+        _keep_few(self._runs, lambda running: running.created)
         self._emit(running, RunState.START, event.time_ms)
 
     def _follow_reader(self, event: JobStatusChangedEvent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -40,7 +41,8 @@ class Destination:
     """Where events go.
 
     Args:
-        config: of the client's transport; None leaves it to the environment and openlineage.yml.
+        configure: returns the configuration of the client's transport; None leaves it to the environment and
+            openlineage.yml. It is called before each event, because secrets in files are renewed.
         key: the configuration key, for error messages.
 
     Attributes:
@@ -50,19 +52,38 @@ class Destination:
         ConfigError: the client cannot make such a transport.
     """
 
-    def __init__(self, config: dict[str, object] | None, key: str) -> None:
-        kind = config["type"] if config else "of the environment"
+    def __init__(self, configure: Callable[[], dict[str, object] | None], key: str) -> None:
+        self._configure = configure
+        self._key = key
+        self._config = configure()
+        self._client = self._new_client(self._config)
+        self._use(self._client.transport)
+        self.name = _name(self._transport, _kind_of(self._config))
+
+    def _new_client(self, config: dict[str, object] | None) -> OpenLineageClient:
         try:
-            self._client = OpenLineageClient(config={"transport": config} if config else None)
+            return OpenLineageClient(config={"transport": config} if config else None)
         except Exception as error:  # whatever a transport's constructor raises
             raise ConfigError(
-                f"{key}: the transport {kind} cannot be created: {text_without_queries(str(error))}"
+                f"{self._key}: the transport {_kind_of(config)} cannot be created: "
+                f"{text_without_queries(str(error))}"
             ) from error
-        self._transport = self._client.transport
-        self.name = _name(self._transport, str(kind))
-        for over_http in _over_http(self._transport):
+
+    def _use(self, transport: Transport) -> None:
+        self._transport = transport
+        for over_http in _over_http(transport):
             over_http.config.adapter = _Adapter()
-        self._branches = _branches(self._transport, self._emit)
+        self._branches = _branches(transport, self._emit)
+
+    def _renew(self) -> None:
+        """Have another transport if a secret is another one by now."""
+        with suppress(ConfigError):  # its file is there again in a moment
+            config = self._configure()
+            if config != self._config:
+                renewed = self._new_client(config).transport
+                self._close_transport()
+                self._config = config
+                self._use(renewed)
 
     @property
     def tells_source_code(self) -> bool:
@@ -83,6 +104,7 @@ class Destination:
             RetryLater: the catalog is away.
             Refused: it will never take this event.
         """
+        self._renew()
         if self._branches is not None:
             self._branches.send(record)
         else:
@@ -104,9 +126,16 @@ class Destination:
 
     def close(self) -> None:
         """Close the transport."""
+        self._close_transport()
+
+    def _close_transport(self) -> None:
         if self._branches is not None:
             self._branches.close()
         self._transport.close(0)
+
+
+def _kind_of(config: dict[str, object] | None) -> str:
+    return str(config["type"]) if config else "of the environment"
 
 
 def _branches(transport: Transport, emit: Callable[[Transport, str, bytes], None]) -> Branches | None:
