@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.sources.driver.ending.process_exit import ending_by
+from spark_events.sources.driver.source import _STOP
 
 INSTALL = """
 import logging, sys, threading
@@ -138,3 +140,34 @@ def test_it_prints_what_it_always_did(program: str, last_line: str) -> None:
     )
 
     assert (done.stderr.strip().rpartition("\n")[2], done.returncode) == (last_line, 0)
+
+
+def test_an_exception_whose_own_properties_raise() -> None:
+    class Odd(Exception):
+        @property
+        def __cause__(self) -> BaseException:
+            raise RuntimeError("lazy cause")
+
+    ending = ending_by(Odd("of the user"))
+    assert ending.exception is not None
+    assert ending.exception.endswith("Odd: of the user")
+
+
+def test_spark_is_stopped_whatever_fails_before() -> None:
+    stopped: list[object] = []
+
+    class Context:
+        def stop(self) -> None:
+            stopped.append(self)
+
+    class Source:
+        def about_to_stop(self, context: object) -> None:
+            raise RuntimeError("lazy cause")
+
+    source: Any = Source()
+    _STOP.begin(Context, source)
+    try:
+        Context().stop()
+    finally:
+        _STOP.end(source)
+    assert len(stopped) == 1

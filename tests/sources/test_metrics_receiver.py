@@ -153,6 +153,19 @@ def test_more_names_than_it_keeps(receiver: MetricsReceiver) -> None:
     assert still_works(receiver)
 
 
+def test_what_executors_send_that_are_gone_takes_no_room(receiver: MetricsReceiver) -> None:
+    """A last report may be under way when Spark removes them."""
+    for executor in range(1, 4):
+        send(receiver, *(f"{PREFIX}.{executor}.name{number} 1 1" for number in range(90)))
+        assert received(receiver, str(executor), "name89") == 1
+        receiver.forget(str(executor))
+        late = [f"{PREFIX}.{executor}.name{number} 2 1" for number in range(90)]
+        send(receiver, *late, f"{PREFIX}.9.x {executor} 1")
+        assert received(receiver, "9", "x") == executor
+    assert len(receiver._names) == 1
+    assert not receiver.dropped
+
+
 def test_thousands_of_connections(receiver: MetricsReceiver) -> None:
     """Ten thousand that say nothing, a thousand of them at once: the oldest have to go, new ones are heard."""
     for _ in range(10):

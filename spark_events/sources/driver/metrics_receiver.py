@@ -26,6 +26,7 @@ CAUSES: Mapping[str, str] = {
 _LONGEST_LINE = 2_048
 _MOST_CONNECTIONS = 256
 _MOST_NAMES, _MOST_BYTES = 200_000, 32 << 20
+_MOST_GONE = 10_000
 _LONGEST_VALUE = 128
 """Of the value and the time, in bytes: numbers of Java's have less than 30 each."""
 _RECEIVED = 65_536
@@ -61,6 +62,7 @@ class MetricsReceiver:
         # Where the value of each whole name belongs, so that known names are not taken apart again.
         self._names: dict[bytes, tuple[dict[str, bytes], str]] = {}
         self._bytes = 0  # of these names
+        self._gone: dict[str, None] = {}  # executors; Spark gives none of their ids to another
         self._lock = threading.Lock()
         self._rests: dict[socket.socket, bytes] = {}  # of each connection, the beginning of its next line
         self._close_at = math.inf
@@ -103,8 +105,11 @@ class MetricsReceiver:
         return {executor: self._numbers(values) for executor, values in received.items()}
 
     def forget(self, executor: str) -> None:
-        """Called when an executor is gone: its names make room for others."""
+        """Called when an executor is gone: its names make room for others; what it still sends is ignored."""
         with self._lock:
+            self._gone[executor] = None
+            if len(self._gone) > _MOST_GONE:
+                del self._gone[next(iter(self._gone))]
             values = self._received.pop(executor, None)
             for full_name in [name for name, (whose, _) in self._names.items() if whose is values]:
                 del self._names[full_name]
@@ -195,6 +200,8 @@ class MetricsReceiver:
         executor, _, name = full_name[len(self._prefix) :].decode("utf-8", "replace").partition(".")
         if not name or not rest or len(full_name) > _LONGEST_LINE:
             self.dropped["malformed"] += 1
+            return None
+        if executor in self._gone:
             return None
         if len(self._names) >= self._most_names or self._bytes + len(full_name) > _MOST_BYTES:
             self.dropped["too_many"] += 1

@@ -25,15 +25,15 @@ class ReplacedMethod(Generic[Owner]):
         self._name = name
         self._make = make
         self._changed = changed
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may stop Spark at any moment
         self._open: list[Owner] = []
         self._put_back: Callable[[], None] | None = None
 
     @property
     def last_owner(self) -> Owner | None:
         """The one that began last, of those that have not ended."""
-        with self._lock:
-            return self._open[-1] if self._open else None
+        last = self._open[-1:]
+        return last[0] if last else None
 
     def begin(self, of_class: Any, owner: Owner) -> bool:
         """Replace the method of a class for an owner; return False if it has no such method."""

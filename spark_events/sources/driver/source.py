@@ -369,7 +369,10 @@ def _telling_stop(original: Method) -> Method:
     def stop(context: Any, *arguments: Any, **named: Any) -> Any:
         source = _STOP.last_owner
         if source is not None:
-            source.about_to_stop(context)
+            try:
+                source.about_to_stop(context)
+            except Exception:  # Spark is stopped whatever happens
+                logger.exception("it is not known whether the program was raising when it stopped Spark")
         return original(context, *arguments, **named)
 
     return stop

@@ -146,10 +146,7 @@ class ProcessExit:
 
     def _remember(self, error: BaseException, trace: TracebackType | None) -> None:
         self._noting = True  # formatting takes a while, and Python no longer reports the exception
-        try:
-            self.raised = "".join(traceback.format_exception(type(error), error, trace))
-        except Exception:  # of a property of the program's own class, such as its __cause__
-            self.raised = with_type(error)
+        self.raised = _shown(error, trace)
         self.code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         self.known.set()
         if self.hand_on is not None:
@@ -250,7 +247,15 @@ def ending_by(error: BaseException | None) -> Ending:
         return Ending(0)
     if isinstance(error, SystemExit):
         return by_exit_code(exit_code_of(error.code), said_by_exit(error.code))
-    return Ending(exception=cut("".join(traceback.format_exception(error))), assumed=True)
+    return Ending(exception=cut(_shown(error, error.__traceback__)), assumed=True)
+
+
+def _shown(error: BaseException, trace: TracebackType | None) -> str:
+    """Return an exception as Python shows it, or at least its type and what it says."""
+    try:
+        return "".join(traceback.format_exception(type(error), error, trace))
+    except Exception:  # of a property of the program's own class, such as its __cause__
+        return with_type(error)
 
 
 def exit_code_of(code: object) -> int:
