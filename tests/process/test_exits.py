@@ -143,14 +143,14 @@ def test_it_prints_what_it_always_did(program: str, last_line: str) -> None:
 
 
 def test_an_exception_whose_own_properties_raise() -> None:
-    class Odd(Exception):
+    class OddError(Exception):
         @property
         def __cause__(self) -> BaseException:
             raise RuntimeError("lazy cause")
 
-    ending = ending_by(Odd("of the user"))
+    ending = ending_by(OddError("of the user"))
     assert ending.exception is not None
-    assert ending.exception.endswith("Odd: of the user")
+    assert ending.exception.endswith("OddError: of the user")
 
 
 def test_spark_is_stopped_whatever_fails_before() -> None:
