@@ -35,11 +35,13 @@ class StatementExecution:
         self._outer_root = context.getLocalProperty(_ROOT)
         context.setLocalProperty(_ROOT, self._java_execution.root())
         self._tasks = self._entry.tasks(self._java_execution.root())
+        self._caller = self._entry.caller()
         self.job_id = f"{context.applicationId}/{self._java_execution.root()}"
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._tasks.close()
+        if error is None or self.is_over:
+            self._tasks.close()  # otherwise it cancels what is yet to begin
         self._context.setLocalProperty(_ROOT, self._outer_root)
         if error is None:
             self._java_execution.end(None)
@@ -52,8 +54,18 @@ class StatementExecution:
         """Run the statement's query, and write its rows."""
         return table.write()
 
-    def await_tasks(self) -> None:
-        """Wait until no task of the statement runs any more: it might write what nobody would remove."""
+    @property
+    def is_over(self) -> bool:
+        """Whether no call of the statement runs in the JVM any more, so that nothing changes the table.
+
+        After Ctrl-C, Python no longer waits for the call that writes or publishes it, which continues.
+        """
+        return bool(self._caller.awaitReturn(0))
+
+    def stop(self) -> None:
+        """Cancel what the statement runs, and wait until it ends: it might write what nobody would remove."""
+        self._tasks.cancel()
+        self._caller.awaitReturn(self._stragglers_ms)
         has_heard_all = self._tasks.awaitEvents(self._stragglers_ms)
         if not self._tasks.awaitEnd(self._stragglers_ms) or not has_heard_all:
             logger.warning(
@@ -65,7 +77,7 @@ class StatementExecution:
 
 def was_cancelled(error: BaseException) -> bool:
     """Return whether a statement ended because somebody wanted it to."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt) or _was_cut_off(error):
         return True
     thrown = _thrown(error)
     for _ in range(_MOST_CAUSES):
@@ -77,9 +89,19 @@ def was_cancelled(error: BaseException) -> bool:
     return False
 
 
+def _was_cut_off(error: BaseException) -> bool:
+    """Return whether a call of the JVM had no answer: PySpark's handler of Ctrl-C makes that of some.
+
+    A JVM that is gone is another error, and so is what the JVM cannot call, which has a trace.
+    """
+    from py4j.protocol import Py4JError
+
+    return type(error) is Py4JError and "Trace:" not in str(error)
+
+
 def _sentence(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return "the statement was cancelled: KeyboardInterrupt"
+    if isinstance(error, KeyboardInterrupt) or _was_cut_off(error):
+        return f"the statement was cancelled: {with_type(error)}"
     return with_type(error)
 
 

@@ -13,6 +13,7 @@ _CLASSES = (
     "Leases",
     "Execution",
     "Tasks",
+    "Caller",
     "TableReads",
     "CreateStatement",
     "StatementDescription",

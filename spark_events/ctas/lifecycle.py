@@ -134,9 +134,9 @@ class Lifecycle:
 
         is_cancelled = was_cancelled(error)
         try:
-            self._execution.await_tasks()
+            self._execution.stop()
         finally:
-            for hook in (self._table_hook, *self._hooks):
+            for hook in (*self._table_hooks(), *self._hooks):
                 try:
                     hook.on_canceled(self._job_id) if is_cancelled else hook.on_failed(self._job_id, error)
                 except Py4JJavaError as reason:
@@ -148,6 +148,17 @@ class Lifecycle:
                     )
                 except Exception:
                     logger.exception("%s raised while a statement was ending", type(hook).__name__)
+
+    def _table_hooks(self) -> Sequence[JobStatusHook]:
+        """Return the hook that rolls the table back, unless something may still write or publish it."""
+        if self._execution.is_over:
+            return (self._table_hook,)
+        logger.error(
+            "%s: the statement was cancelled, but Spark is still busy with it; its transaction stays "
+            "open until the next statement, or spark-events ctas recover, after the end of this application",
+            self._table.transaction.path,
+        )
+        return ()
 
     def _report_commit(self) -> None:
         for hook in self._hooks:

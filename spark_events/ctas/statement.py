@@ -174,7 +174,7 @@ def create_table_as(
         "AS SELECT 1",  # the DataFrame replaces this
     ]
     transactions = transactions_of(data.sparkSession)
-    stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
+    stream = BoundedStream(transactions, data, trigger) if data.isStreaming else None
     statement = " ".join(clause for clause in clauses if clause)
     definition = parse(transactions.entry, statement, data)
     return _run(transactions, definition, conditions, stream)

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from spark_events.ctas.errors import NotAtomicError
 from spark_events.ctas.transactions.journaled_table import JournaledTable
+from spark_events.ctas.transactions.session_transactions import Transactions
 from spark_events.ctas.transactions.transaction import Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
@@ -25,7 +26,7 @@ class BoundedStream:
         job_id: the run id of the query; empty before it runs.
     """
 
-    def __init__(self, data: Any, trigger: Mapping[str, Any] | None, storage: Any) -> None:
+    def __init__(self, transactions: Transactions, data: Any, trigger: Mapping[str, Any] | None) -> None:
         trigger = dict(trigger or {})
         if not any(trigger.get(name) for name in _BOUNDED):
             shown = ", ".join(f"{name}={value!r}" for name, value in trigger.items()) or "none"
@@ -35,7 +36,9 @@ class BoundedStream:
                 "writeStream.toTable for a table that grows"
             )
         self._data = data
-        self._storage = storage
+        self._entry = transactions.entry
+        self._storage = transactions.entry.storage()
+        self._stragglers_ms = transactions.settings.stragglers_ms
         self._trigger = trigger
         self._query: Any = None
         self.job_id = ""
@@ -49,15 +52,22 @@ class BoundedStream:
         return table.write_by(lambda: self._write(table.transaction))
 
     def __enter__(self) -> BoundedStream:
+        self._caller = self._entry.caller()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Do nothing: the query itself informs Spark's listeners."""
 
-    def await_tasks(self) -> None:
-        """Stop the query if it still runs; Spark waits for its tasks."""
+    @property
+    def is_over(self) -> bool:
+        """Whether no call of the statement runs in the JVM any more; see ``StatementExecution``."""
+        return bool(self._caller.awaitReturn(0))
+
+    def stop(self) -> None:
+        """Stop the query if it still runs, for whose tasks Spark waits, and wait for the call under way."""
         if self._query is not None:
             self._query.stop()
+        self._caller.awaitReturn(self._stragglers_ms)
 
     def _write(self, transaction: Transaction) -> Written:
         table = transaction.table

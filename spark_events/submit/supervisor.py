@@ -254,6 +254,14 @@ def _start(command: list[str], applications: Applications, mask: Any) -> int:
     return child
 
 
+def _is_for_leaders(number: int) -> bool:
+    """Return whether a signal of the terminal reaches this process alone; others reach its whole group.
+
+    A terminal that is closed says so to the leader of its session, as ``ssh -t host spark-events run`` is.
+    """
+    return number == signal.SIGHUP and os.getsid(0) == os.getpid()
+
+
 def _await(child: int) -> tuple[int, signal.Signals | None]:
     """Wait until a process ends, and pass on what it is sent.
 
@@ -267,7 +275,7 @@ def _await(child: int) -> tuple[int, signal.Signals | None]:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(status), last
-        elif got.si_code != _FROM_THE_KERNEL:  # the terminal's reach the whole group
+        elif got.si_code != _FROM_THE_KERNEL or _is_for_leaders(got.si_signo):
             if got.si_signo in _ENDING:
                 last = signal.Signals(got.si_signo)
             with contextlib.suppress(ProcessLookupError):

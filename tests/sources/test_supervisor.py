@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,6 +122,27 @@ def test_what_the_program_raised_is_why_it_ended(
     driver._connection.close()
     applications.tell_ends(status, None)
     assert told == failures
+
+
+def test_a_terminal_that_is_closed() -> None:
+    """It tells the leader of its session alone, as which ``ssh -t`` starts this."""
+
+    def lead() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    terminal, own = pty.openpty()
+    command = [*SUPERVISED, sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(600)"]
+    leader = subprocess.Popen(
+        command, stdin=own, stdout=own, stderr=own, start_new_session=True, preexec_fn=lead
+    )
+    os.close(own)
+    try:
+        assert os.read(terminal, 100).startswith(b"runs")
+        os.close(terminal)
+        leader.wait(60)
+    finally:
+        leader.kill()
+    assert leader.returncode in (-signal.SIGHUP, 128 + signal.SIGHUP)
 
 
 @pytest.fixture

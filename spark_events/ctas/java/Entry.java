@@ -36,6 +36,11 @@ public class Entry {
         return Execution.begin(plan, context);
     }
 
+    /** Returns the thread that runs this call, and with it those of the same thread of Python. */
+    public Caller caller() {
+        return new Caller();
+    }
+
     public Tasks tasks(String root) {
         return new Tasks(context, root);
     }

@@ -3,8 +3,10 @@ package io.sparkevents.ctas;
 import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Reflect;
 import java.util.HashSet;
+import java.util.Iterator;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
@@ -18,11 +20,21 @@ public class Tasks extends SparkListener {
     private final String root;
     private final HashSet stages = new HashSet();
     private final HashSet running = new HashSet();
+    private final HashSet jobs = new HashSet();
+    private boolean cancelled = false;
 
     public Tasks(SparkContext context, String root) {
         this.context = context;
         this.root = root;
         context.addSparkListener(this);
+    }
+
+    /** Cancels the jobs of the statement, those too that it has not begun yet. */
+    public synchronized void cancel() {
+        cancelled = true;
+        for (Iterator each = jobs.iterator(); each.hasNext();) {
+            context.cancelJob(((Integer) each.next()).intValue());
+        }
     }
 
     /** Waits until no task runs any more or the time is over; returns whether none runs. */
@@ -52,7 +64,15 @@ public class Tasks extends SparkListener {
         if (event.properties() != null
             && root.equals(event.properties().getProperty("spark.sql.execution.root.id"))) {
             stages.addAll(Reflect.list(event.stageIds()));
+            jobs.add(Integer.valueOf(event.jobId()));
+            if (cancelled) {
+                context.cancelJob(event.jobId());
+            }
         }
+    }
+
+    public synchronized void onJobEnd(SparkListenerJobEnd event) {
+        jobs.remove(Integer.valueOf(event.jobId()));
     }
 
     public synchronized void onTaskStart(SparkListenerTaskStart event) {
