@@ -45,6 +45,7 @@ from spark_events.listeners.spark_records import APPLICATION_END, QUERY_PROGRESS
 from spark_events.runtime.registry import Registry
 
 _PATIENCE_MS = 10_000
+_MOST_WAITING = 1_000
 _EVENT_BYTES = 2_000
 _INPUT_BYTES = 300
 
@@ -188,6 +189,8 @@ class JobEvents:
         if job is None:
             known = self._graphs_before_start.get(run_id, LineageGraph())
             self._graphs_before_start[run_id] = merged((known, graph))
+            if len(self._graphs_before_start) > _MOST_WAITING:  # some come after the end
+                self._graphs_before_start.pop(next(iter(self._graphs_before_start)))
         elif not job.created:
             self._create_query(job, graph)
         else:

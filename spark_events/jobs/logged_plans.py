@@ -18,12 +18,14 @@ from spark_events.lineage.plan_info import read_plan_info, read_progress
 from spark_events.listeners.listener import Handler, early
 from spark_events.listeners.record_types import (
     QueryProgressRecord,
+    QueryTerminatedRecord,
     SQLExecutionEndRecord,
     SQLExecutionStartRecord,
 )
 from spark_events.listeners.spark_records import (
     NESTED_EXECUTION,
     QUERY_PROGRESS,
+    QUERY_TERMINATED,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
 )
@@ -134,6 +136,7 @@ class LoggedPlans:
             NESTED_EXECUTION: early(self._on_start),
             SQL_EXECUTION_END: early(self._on_end),
             QUERY_PROGRESS: early(self._on_progress),
+            QUERY_TERMINATED: early(self._on_terminated),
         }
 
     def tick(self, now_ms: int) -> None:
@@ -165,6 +168,9 @@ class LoggedPlans:
     def _on_progress(self, record: QueryProgressRecord, time_ms: int) -> None:
         progress = record["progress"]
         self._send(self._query_run(str(progress["runId"])).add_progress(progress, time_ms))
+
+    def _on_terminated(self, record: QueryTerminatedRecord, time_ms: int) -> None:
+        self._query_runs.pop(str(record["runId"]), None)
 
     def _query_run(self, run_id: str) -> LoggedQueryRun:
         return self._query_runs.setdefault(run_id, LoggedQueryRun(run_id))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from spark_events.api import DataWritten
 
 _Made = tuple[DataWritten, ...]
+_MOST_TOLD = 1_000
+"""Of so many runs that have ended, what comes later is ignored."""
 
 
 class VersionedQueries:
@@ -23,6 +25,7 @@ class VersionedQueries:
         self._made: dict[str, _Made] = {}
         self._ends: dict[str, tuple[int, Callable[[_Made], None]]] = {}
         self._known: set[str] = set()
+        self._told: dict[str, None] = {}
         self._is_closed = False
 
     def __contains__(self, run_id: str) -> bool:
@@ -30,17 +33,18 @@ class VersionedQueries:
 
     def add(self, run_id: str) -> None:
         """Expect versions of a run."""
-        self._made.setdefault(run_id, ())
+        if run_id not in self._told:
+            self._made.setdefault(run_id, ())
 
     def set_version(self, run_id: str, made: _Made) -> None:
-        """Take the version that a run has written last; it may be unknown."""
-        self._made[run_id] = made
+        """Take the version that a run has written last; it may be unknown, or come after the end was told."""
+        if run_id not in self._told:
+            self._made[run_id] = made
 
     def end(self, run_id: str, now_ms: int, tell: Callable[[_Made], None]) -> None:
         """Tell the end of a run, with its last version, once that is known."""
         if self._is_closed or run_id in self._known or run_id not in self._made:
-            self._known.discard(run_id)
-            tell(self._made.pop(run_id, ()))
+            self._tell(run_id, tell)
         else:
             self._ends[run_id] = now_ms, tell
 
@@ -48,7 +52,7 @@ class VersionedQueries:
         """Tell the end that waits, or that is still to come: its last version is known."""
         if run_id in self._ends:
             _, tell = self._ends.pop(run_id)
-            tell(self._made.pop(run_id, ()))
+            self._tell(run_id, tell)
         elif run_id in self._made:
             self._known.add(run_id)
 
@@ -63,3 +67,10 @@ class VersionedQueries:
         self._is_closed = True
         for run_id in list(self._ends):
             self.release(run_id)
+
+    def _tell(self, run_id: str, tell: Callable[[_Made], None]) -> None:
+        self._known.discard(run_id)
+        self._told[run_id] = None
+        if len(self._told) > _MOST_TOLD:
+            del self._told[next(iter(self._told))]
+        tell(self._made.pop(run_id, ()))

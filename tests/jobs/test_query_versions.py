@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spark_events.api import DataWritten, JobExecutionStatusEvent, JobProgressEvent, JobStatus, job_event_json
+from spark_events.jobs.logged_plans import LoggedPlans
 from spark_events.jobs.plan_records import QUERY_ENDED, QUERY_LINEAGE, QUERY_VERSION
+from spark_events.jobs.versioned_queries import VersionedQueries
+from spark_events.listeners.listener import early
 from tests.support.job_listeners import Collecting
 from tests.support.spark_records import progress, terminated
 from tests.support.told_jobs import COLLECTING, Told, lineage_record, query_started
@@ -149,3 +154,40 @@ def test_the_end_of_the_application_waits_for_no_version(ended: bool) -> None:
     assert len(ends()) == 1
     last = Collecting.instances[0].events[-1]
     assert (last.job_kind, last.job_name) == ("application", "shop")
+
+
+def test_versions_that_are_known_too_late_leave_nothing() -> None:
+    """The end was told without them: of thousands of restarts, nothing is kept."""
+    queries = VersionedQueries(patience_ms=10)
+    told: list[tuple[DataWritten, ...]] = []
+    for number in range(5_000):
+        run_id = f"r{number}"
+        queries.add(run_id)
+        queries.end(run_id, 0, told.append)
+        queries.tick(20)
+        queries.add(run_id)
+        queries.set_version(run_id, made("7"))
+        queries.release(run_id)
+        queries.end(f"never-{number}", 0, told.append)
+    assert told == [()] * 10_000
+    assert (queries._made, queries._known, queries._ends) == ({}, set(), {})
+
+
+def test_runs_that_have_ended_are_forgotten_in_a_log() -> None:
+    """As ``follow`` reads it for weeks."""
+
+    job_events: Any = SimpleNamespace(handlers=defaultdict(lambda: early(lambda record, time_ms: None)))
+    plans = LoggedPlans(job_events)
+    for number in range(100):
+        run = f"r{number}"
+        for record in (progress(0, 0, run=run), terminated(run=run)):
+            plans.handlers[record["Event"]].handle(record, number)
+    assert plans._query_runs == {}
+
+
+def test_lineage_that_comes_after_the_end_is_kept_for_few() -> None:
+    told = Told(s=COLLECTING)
+    for number in range(1_200):
+        told.record(QUERY_LINEAGE, runId=f"r{number}", lineage=lineage_record())
+    assert len(told.job_events._graphs_before_start) == 1_000
+    told.close()

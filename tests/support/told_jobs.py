@@ -44,7 +44,8 @@ class Told:
         assert self.registry.wait_opened(5_000) == []
 
         def make_handlers(context: Any, registry: Registry, version: str) -> list[JobEvents]:
-            return [JobEvents(context, registry, version, Catalogs(), with_plans=True)]
+            self.job_events = JobEvents(context, registry, version, Catalogs(), with_plans=True)
+            return [self.job_events]
 
         self._listeners = SparkListeners(self.registry, ListenerSettings(), [], "4.3.0", make_handlers)
         self._time_ms = 1_000
