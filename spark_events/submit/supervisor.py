@@ -71,7 +71,7 @@ def _watch(child: int, applications: Applications) -> int:
     try:
         applications.tell_ends(status, wanted)
     except Exception as error:  # whatever is wrong with what they have left, their status stays theirs
-        _say_error(f"an end cannot be told: {type(error).__name__}: {error}")
+        _say_error(f"an end cannot be reported: {type(error).__name__}: {error}")
     return status
 
 
@@ -98,7 +98,7 @@ class Applications:
     def hear(self) -> None:
         """Begin to take what they send, in threads; what they have sent before waits in the socket."""
         if not _begin(self._accept):
-            _say_error("no thread can be started: if the application is killed, its end may not be told")
+            _say_error("no thread can be started: if the application is killed, its end may go unreported")
             self._socket.close()  # who connects shall not wait
 
     def tell_ends(self, status: int, signaled: signal.Signals | None) -> None:
@@ -119,32 +119,47 @@ class Applications:
             testaments = dict(self._testaments)
         if not testaments:
             return
+        for application in testaments:
+            try:
+                self._tell_end(application, testaments, status, signaled, time_ms)
+            except Exception as error:  # the others' ends are told all the same
+                _say_error(f"the end of {application} cannot be reported: {type(error).__name__}: {error}")
+
+    def _tell_end(
+        self,
+        application: str,
+        testaments: dict[str, dict[str, str]],
+        status: int,
+        signaled: signal.Signals | None,
+        time_ms: int,
+    ) -> None:
+        """Tell one application's end, at this time, unless that is another's to tell, or none."""
         from spark_events.listeners.record_fields import APP_ID
         from spark_events.sources.driver.ending.last_word import Rest, ending_by_status, tell
         from spark_events.sources.ending import by_signal
 
-        for application, testament in testaments.items():
-            new = [json.loads(text) for place, text in testament.items() if place.startswith(NEW)]
-            if any(record.get(APP_ID) in testaments for record in new):
-                continue  # it was attached to meanwhile
-            if new and not status and signaled is None:
-                continue  # its program has given Spark up, and done without
-            raised = testament.pop(RAISED, None)
-            others = (text for place, text in testament.items() if not place.startswith(NEW))
-            head, *known = map(json.loads, others)
-            path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
-            rest = b""
-            with contextlib.suppress(OSError), open(path, "rb") as file:
-                rest = file.read()
-            left = Rest.read(rest)
-            # Of what the JVM knows, its jobs are up to date; without it, those that Python has told.
-            if rest:
-                known = [record for record in known if record.get("Event") != "SparkListenerJobStart"]
-            end_ms = left.time_ms if left.end else time_ms
-            ending = ending_by_status(status, left.end, raised)
-            if not status and signaled is not None:  # it may end with 0 after a signal
-                ending = by_signal(signaled.name)
-            tell(head, [*known, *left.known], [*new, *left.records], ending, end_ms)
+        testament = testaments[application]
+        new = [json.loads(text) for place, text in testament.items() if place.startswith(NEW)]
+        if any(record.get(APP_ID) in testaments for record in new):
+            return  # it was attached to meanwhile
+        if new and not status and signaled is None:
+            return  # its program has given Spark up, and done without
+        raised = testament.pop(RAISED, None)
+        others = (text for place, text in testament.items() if not place.startswith(NEW))
+        head, *known = map(json.loads, others)
+        path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
+        rest = b""
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            rest = file.read()
+        left = Rest.read(rest)
+        # Of what the JVM knows, its jobs are up to date; without it, those that Python has told.
+        if rest:
+            known = [record for record in known if record.get("Event") != "SparkListenerJobStart"]
+        end_ms = left.time_ms if left.end else time_ms
+        ending = ending_by_status(status, left.end, raised)
+        if not status and signaled is not None:  # it may end with 0 after a signal
+            ending = by_signal(signaled.name)
+        tell(head, [*known, *left.known], [*new, *left.records], ending, end_ms)
 
     def _await_what_was_sent(self) -> None:
         """Read what was sent before: an application may end right after it has said something."""
@@ -287,7 +302,7 @@ def _run_unwatched(command: list[str], mask: Any, problem: OSError) -> NoReturn:
     _say(
         "WARNING",
         f"spark-events run does not watch the application ({problem}): "
-        "if it is killed, its end may not be told",
+        "if it is killed, its end may go unreported",
     )
     os.environ.pop(SOCKET, None)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -202,7 +202,7 @@ def test_a_spark_context_that_cannot_start(tmp_path: Path) -> None:
     assert failure["attributes"]["exception.type"] == "java.io.FileNotFoundException"
     assert failure["attributes"]["app_name"] == "ending"
     assert "absent does not exist" in failure["body"]
-    assert "cannot be told" not in run.err
+    assert "cannot be reported" not in run.err
 
 
 def test_run_refuses_cluster_mode(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.sources.event_log import absent_logs, ended_series, follow, followed_application
 from spark_events.sources.event_log.follow import Follower
-from spark_events.sources.event_log.followed_application import steady_ms
+from spark_events.sources.event_log.followed_application import FollowedApplication, steady_ms
 from spark_events.sources.event_log.pace import Pace
 from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
 from tests.support import spark_records as r
@@ -147,6 +147,35 @@ def test_several_applications(following: Following) -> None:
     by_app = {event.variables["app_id"] for event in following.events}
     assert by_app == {"a", "b"}
     assert new_statuses(following.events, "application").count("FINISHED") == 1
+
+
+def test_a_log_that_nothing_can_read(
+    following: Following, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said once; those that are listed after it are followed, and so is it once it can be read."""
+    read = FollowedApplication.read
+
+    def fails(followed: FollowedApplication, log: Any, listed_ms: int) -> bool:
+        if log.name == "a":
+            raise UnicodeError("odd bytes")
+        return read(followed, log, listed_ms)
+
+    for name in ("a", "b"):
+        following.write(f"{name}.inprogress", *SampleLog(name).begin())
+    with monkeypatch.context() as odd:
+        odd.setattr(FollowedApplication, "read", fails)
+        following.poll()
+        following.poll()
+    assert {event.variables["app_id"] for event in following.events} == {"b"}
+    assert caplog.text.count("a.inprogress: cannot be read (UnicodeError: odd bytes); trying again") == 1
+    following.poll()
+    assert {event.variables["app_id"] for event in following.events} == {"a", "b"}
+
+
+def test_warnings_of_logs_that_are_gone_are_few(following: Following) -> None:
+    for number in range(1_500):
+        following.follower._warn_once(f"/logs/{number}", "cannot be read", 1)
+    assert len(following.follower._last_warnings) == 1_000
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])

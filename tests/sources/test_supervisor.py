@@ -97,7 +97,7 @@ def test_a_testament_that_cannot_be_read(sent: str) -> None:
     done = run(*SUPERVISED, sys.executable, "-c", PROGRAM, sent)
 
     assert done.returncode == 7, done.stderr
-    assert "an end cannot be told" in done.stderr
+    assert "the end of a cannot be reported" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -143,6 +143,19 @@ def test_a_terminal_that_is_closed() -> None:
     finally:
         leader.kill()
     assert leader.returncode in (-signal.SIGHUP, 128 + signal.SIGHUP)
+
+
+def test_a_testament_beside_one_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others' ends are told all the same."""
+    told: list[Any] = []
+    monkeypatch.setattr(last_word, "tell", lambda head, *others: told.append(head))
+    monkeypatch.setattr(supervisor, "_END_WAIT_S", 0)
+    applications = Applications(str(tmp_path / "socket"))
+    applications.hear()
+    for name, head in (("a", b"x"), ("b", b'{"App ID": "b"}')):
+        witness.SupervisorWitness(applications.path, name).tell({"head": head})
+    applications.tell_ends(1, None)
+    assert told == [{"App ID": "b"}]
 
 
 @pytest.fixture
@@ -223,7 +236,7 @@ def test_what_is_short(short: str, stderr: str) -> None:
 
     assert (done.returncode, done.stdout) == (7, "done\n"), done.stderr
     assert "Traceback" not in done.stderr
-    assert bool(stderr) or "its end may not be told" in done.stderr
+    assert bool(stderr) or "its end may go unreported" in done.stderr
 
 
 def test_a_parent_that_ignores_the_ends_of_its_children() -> None:

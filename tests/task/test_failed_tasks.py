@@ -20,6 +20,7 @@ import pytest
 from spark_events import task
 from spark_events.api import CodePlace
 from spark_events.listeners.failures.failures import parse_failure
+from spark_events.listeners.spark_records import TASK_REPORT
 from spark_events.listeners.tasks.failed_tasks import FailedTasks
 from spark_events.sources.driver.tasks import task_reports
 from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
@@ -528,3 +529,10 @@ def test_exceptions_of_odd_classes(
         "<looking at it raised RuntimeError>" if make is HiddenError else text_of(error)
     )
     assert len(received[0]["events"]) == 1
+
+
+def test_a_report_is_no_other_record() -> None:
+    """Whoever has the token may send what is named as Spark's end of an application."""
+    reports = object.__new__(TaskReports)
+    reports._lock, reports._waiting = threading.Lock(), deque([{"Event": "SparkListenerApplicationEnd"}])
+    assert [record["Event"] for record in reports.records()] == [TASK_REPORT]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import counted
+from spark_events.runtime.foreign_errors import describe
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.registry import Registry
@@ -40,6 +41,7 @@ from spark_events.sources.event_log.reading.tail import LogCompactedError, LogRe
 _OPEN_WAIT_MS = 10_000
 _OPEN_AGAIN_MS = 30_000
 _LATE_MS = 1_000
+_MOST_WARNINGS = 1_000
 """How long Spark may take to bring a record to its log."""
 
 
@@ -206,6 +208,12 @@ class Follower:
         except OSError as error:  # it was just renamed, or a share is unavailable
             self._warn_once(log.path, f"{log.path}: cannot be read now ({error})", self.interval_ms)
             return False
+        except Exception as error:  # a bug of ours, or of a library's; the other logs are followed
+            said = f"{log.path}: cannot be read ({describe(error)})"
+            if self._last_warnings.get(log.path) != said:
+                logger.error("%s", said, exc_info=error)
+            self._warn_once(log.path, said, self.interval_ms)
+            return False
         self._last_warnings.pop(log.path, None)
         self._open_again_at_ms.pop(log.name, None)
         self._log_notes(followed)
@@ -352,6 +360,8 @@ class Follower:
         """Log a warning about a path, and do not repeat it while it stays the same."""
         if self._last_warnings.get(path) != sentence:
             self._last_warnings[path] = sentence
+            if len(self._last_warnings) > _MOST_WARNINGS:  # of logs that are gone by now
+                del self._last_warnings[next(iter(self._last_warnings))]
             logger.warning("%s; trying again every %g s", sentence, again_ms / 1000)
 
     def _register_metrics(self) -> None:

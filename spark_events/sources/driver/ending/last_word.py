@@ -157,7 +157,7 @@ def tell(
     try:
         assembly = _assembled(conf, application)
     except ConfigError as error:
-        logger.error("the end of the application cannot be told: %s", error)
+        logger.error("the end of the application cannot be reported: %s", error)
         return
     if assembly is None:
         return

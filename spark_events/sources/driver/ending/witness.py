@@ -186,5 +186,5 @@ def open_witness(spark_context: Any, bridge: DriverBridge) -> Witness | None:
     try:
         return JvmWitness(spark_context, bridge)
     except Exception as error:  # py4j's, or of the file system: ends are then told by this process alone
-        logger.warning("an end by a signal cannot be told by the driver's JVM: %r", error)
+        logger.warning("the driver's JVM cannot report an end by a signal: %r", error)
         return None

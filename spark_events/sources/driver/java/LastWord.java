@@ -198,7 +198,7 @@ public class LastWord implements Runnable {
             input.close();
             process.waitFor(waitMs, TimeUnit.MILLISECONDS);
         } catch (Throwable error) {
-            System.err.println("spark-events: ERROR: the end of the application could not be told: " + error);
+            System.err.println("spark-events: ERROR: the end of the application could not be reported: " + error);
         }
     }
 

@@ -121,7 +121,7 @@ class TaskReports:
         with self._lock:
             waiting, self._waiting = self._waiting, deque()
             self._waiting_bytes = 0
-        return [{"Event": TASK_REPORT, **report} for report in waiting]
+        return [{**report, "Event": TASK_REPORT} for report in waiting]
 
     def close(self) -> None:
         """Tell workers that are started from now on that nobody listens."""
