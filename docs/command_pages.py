@@ -62,7 +62,9 @@ def _sections(command: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _usage_of(argument: TyperArgument) -> str:
-    name = str(argument.metavar or argument.name).upper() + ("..." if argument.nargs == -1 else "")
+    name = str(argument.metavar or argument.name)
+    name = name if "|" in name else name.upper()  # values are as they are given
+    name += "..." if argument.nargs == -1 else ""
     return name if argument.required else f"[{name}]"
 
 

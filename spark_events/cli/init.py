@@ -150,7 +150,9 @@ def _wanted(
         ("--endpoint", endpoint, OTLP),
     ):
         if given and of not in names:
-            raise UsageError(f"{option} {given}: is of {of}, and --to has {', '.join(names)}; add --to {of}")
+            raise UsageError(
+                f"{option} {given}: only applies to --to {of}, and --to has {', '.join(names)}; add --to {of}"
+            )
     folder = Path(os.path.expanduser(folder or _FOLDER))  # no shell does it in an answer
     return FirstLines(names, folder, sla or "", port, endpoint, path)
 

@@ -115,7 +115,7 @@ def show(
         )
 
     for file in lines.left_out:
-        print_warnings([f"{file} is left out: show reads no such packed file; unpack it"])
+        print_warnings([f"{file} is left out: show cannot read this compression; unpack it"])
     try:
         failures = _Failures() if name is None else None
         printed, read = _show_new(lines, matches, as_json, failures)

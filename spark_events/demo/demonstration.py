@@ -39,6 +39,14 @@ _SPARK = {
 }
 
 
+_NEEDED = {
+    "pyspark": "spark",
+    "prometheus_client": "prometheus",
+    "cramjam": "eventlog",
+    "fsspec": "eventlog",
+    "zstandard": "eventlog",
+}
+"""The packages without which the demo would end halfway, and the extras that bring them."""
 _CONF_DIR = "SPARK_CONF_DIR"
 _OF_USERS = (_CONF_DIR, ENABLED, "PYSPARK_SUBMIT_ARGS")
 """The variables by which Spark and spark-events are configured."""
@@ -121,11 +129,11 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
         tell: called with each line for a person, in rich's markup.
 
     Raises:
-        ConfigError: there is no PySpark or no Java, or an option cannot be used.
+        ConfigError: a package or Java is missing, or an option cannot be used.
         KeyboardInterrupt: somebody interrupted it; the events so far are delivered.
     """
-    if find_spec("pyspark") is None:
-        raise ConfigError(f"the demo needs PySpark, which is not installed: {install('spark')}")
+    if missing := sorted({extra for package, extra in _NEEDED.items() if find_spec(package) is None}):
+        raise ConfigError(f"the demo needs more than is installed: {install(','.join(missing))}")
     java = ensure_java()
     conf = demo_conf(options, folder)
     tell(f"[bold]spark-defaults.conf[/] of this run ({java}):")

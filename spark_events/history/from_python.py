@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from spark_events.api.errors import UsageError
+from spark_events.api.errors import ConfigError, UsageError
 from spark_events.api.option_types import DURATION
 from spark_events.history.asked_time import time_of
 from spark_events.history.options import Engine, ReportOptions, Sla
@@ -38,10 +39,10 @@ def report(
             ``spark.events.checkpoint.sla``, or 60 s.
         app: only the applications of this name, or the one of this id.
         query: only the streaming query of this name.
-        since: only from this time on: ``2026-11-25``, ``2026-11-25T14:30`` (UTC), or ``7d`` (ago); or a
-            datetime, which is of UTC unless it has a zone.
-        until: only until this time, given in the same way; ``now`` extends the last known state to the
-            present. By default the report ends with the last event.
+        since: only from this time on: ``2026-11-25``, ``2026-11-25T14:30`` (UTC), or a datetime, which is of
+            UTC unless it has a zone; or only so much before the end of the report, such as ``7d``.
+        until: only until this time, given in the same way, or so long ago; ``now`` extends the last known
+            state to the present. By default the report ends with the last event.
         spark: reads with Spark what one machine cannot; by default, DuckDB reads in this process.
 
     Example::
@@ -61,10 +62,12 @@ def report(
             raise UsageError(f"{name}: {value!r} is not valid; expected a name")
     if spark is not None and not hasattr(spark, "createDataFrame"):
         raise UsageError(f"spark: {spark!r} is not valid; expected a SparkSession")
+    span_ms = _duration_ms(since)
     selection = Selection(
         app,
         query,
-        since_ms=None if since is None else time_of("since", str(since)),
+        span_ms,
+        since_ms=None if since is None or span_ms is not None else time_of("since", str(since)),
         until_ms=None if until in (None, "now") else time_of("until", str(until)),
         until_now=until == "now",
     )
@@ -75,6 +78,12 @@ def report(
         return make_report(Spark(spark), options)
     with open_database(options, Engine.LOCAL) as database:
         return make_report(database, options)
+
+
+def _duration_ms(since: str | datetime | None) -> int | None:
+    with suppress(ConfigError):
+        return DURATION.read("since", str(since))
+    return None
 
 
 def _paths(paths: object) -> list[str]:

@@ -141,14 +141,14 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     for reading in readings:
         notes += reading.skipped
         if reading.duplicates:
-            notes.append(f"{reading.duplicates:,} repeated: they have the id of another, and count once")
+            notes.append(f"{counted(reading.duplicates, 'event')} with the id of another, and counted once")
         if reading.odd_numbers:
             notes.append(
                 f"{reading.odd_numbers:,} values are not numbers, or impossible ones: taken as missing"
             )
         if reading.own:
-            are = "event is" if reading.own == 1 else "events are"
-            notes.append(f"{reading.own:,} {are} your own code's, which shows only that it ran")
+            of_program = counted(reading.own, "event")
+            notes.append(f"{of_program} of your own code, which only shows that the application was running")
     notes += [_note_on_loss(cause, count) for cause, count in losses.items()]
     return notes
 

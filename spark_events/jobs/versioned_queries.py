@@ -25,7 +25,7 @@ class VersionedQueries:
         self._made: dict[str, _Made] = {}
         self._ends: dict[str, tuple[int, Callable[[_Made], None]]] = {}
         self._known: set[str] = set()
-        self._told: dict[str, None] = {}
+        self._over: dict[str, None] = {}
         self._is_closed = False
 
     def __contains__(self, run_id: str) -> bool:
@@ -33,12 +33,12 @@ class VersionedQueries:
 
     def add(self, run_id: str) -> None:
         """Expect versions of a run."""
-        if run_id not in self._told:
+        if run_id not in self._over:
             self._made.setdefault(run_id, ())
 
     def set_version(self, run_id: str, made: _Made) -> None:
         """Take the version that a run has written last; it may be unknown, or come after the end was told."""
-        if run_id not in self._told:
+        if run_id not in self._over:
             self._made[run_id] = made
 
     def end(self, run_id: str, now_ms: int, tell: Callable[[_Made], None]) -> None:
@@ -70,7 +70,7 @@ class VersionedQueries:
 
     def _tell(self, run_id: str, tell: Callable[[_Made], None]) -> None:
         self._known.discard(run_id)
-        self._told[run_id] = None
-        if len(self._told) > _MOST_TOLD:
-            del self._told[next(iter(self._told))]
+        self._over[run_id] = None
+        if len(self._over) > _MOST_TOLD:
+            del self._over[next(iter(self._over))]
         tell(self._made.pop(run_id, ()))

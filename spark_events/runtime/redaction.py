@@ -54,7 +54,7 @@ def _escaped(secret: str) -> Iterator[str]:
     text = secret.encode("utf-8", "replace").decode()
     for in_url in (quote(text), quote(text, safe=""), quote_plus(text)):
         yield in_url
-        yield _PERCENT.sub(lambda found: found[0].lower(), in_url)
+        yield _PERCENT.sub(lambda match: match[0].lower(), in_url)
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 
-class Run(NamedTuple):
+class GeneratorRun(NamedTuple):
     """The run of an asynchronous generator that has not begun.
 
     Attributes:
@@ -21,7 +21,7 @@ class Run(NamedTuple):
     step: AbstractContextManager[Any]
 
 
-def running(start: Callable[..., Run]) -> Callable[..., AsyncGenerator[Any, Any]]:
+def running(start: Callable[..., GeneratorRun]) -> Callable[..., AsyncGenerator[Any, Any]]:
     """Return an asynchronous generator function that runs what ``start`` returns for its arguments.
 
     What is sent to its generators, or raised in them, as ``contextlib.asynccontextmanager`` does, reaches

@@ -10,7 +10,7 @@ from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakSet
 
-from spark_events.task.async_generators import Run, running
+from spark_events.task.async_generators import GeneratorRun, running
 from spark_events.task.decorated import decorated, named_like
 from spark_events.task.instruments import TaskHistogram, metrics
 from spark_events.task.values import name_of
@@ -129,7 +129,7 @@ def _measured_steps(
         note: called with what it raises.
     """
     stopwatch = _Stopwatch()
-    return running(lambda: Run(generator, _noted(stopwatch, times, note), stopwatch))()
+    return running(lambda: GeneratorRun(generator, _noted(stopwatch, times, note), stopwatch))()
 
 
 _RUNS: dict[type, Callable[..., Any]] = {

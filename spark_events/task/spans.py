@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
-from spark_events.task.async_generators import Run, running
+from spark_events.task.async_generators import GeneratorRun, running
 from spark_events.task.current import attributes_for, current_report, leave_out, say_once
 from spark_events.task.decorated import decorated, named_like
 from spark_events.task.measured_functions import below
@@ -117,8 +117,10 @@ def _with_spans(name: Any, attributes: dict[str, Any], function: Callable[..., A
 
     elif _is(inspect.isasyncgenfunction, made):
 
-        def start(*arguments: Any, **named: Any) -> Run:
-            return Run(function(*arguments, **named), SpanOfTask(name, (), attributes), nullcontext())
+        def start(*arguments: Any, **named: Any) -> GeneratorRun:
+            return GeneratorRun(
+                function(*arguments, **named), SpanOfTask(name, (), attributes), nullcontext()
+            )
 
         wrapper = running(start)
 

@@ -174,7 +174,7 @@ def _of_driver(costly: FoundIssue, duration_ms: int, ended: bool, fetched_ms: in
     if not after and costly.evidence.get(GROWN):
         after = ", while the plans of a loop grow from pass to pass"
     if not after and costly.evidence.get(LOOPED):
-        after = ", and a plan is as withColumn() in a loop makes it"
+        after = ", and a plan looks as if withColumn() was called in a loop"
     fetches = f", {duration(fetched_ms)} of it to fetch results" if fetched_ms else ""
     return f"For {share} of its time, {duration(whole_ms)}, only the driver works or waits{fetches}{after}."
 

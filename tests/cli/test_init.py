@@ -152,12 +152,15 @@ def test_the_folder_that_a_file_names_is_kept(folder: Path) -> None:
     [
         (
             ("--endpoint", "http://h:1"),
-            "--endpoint http://h:1: is of otlp, and --to has files; add --to otlp",
+            "--endpoint http://h:1: only applies to --to otlp, and --to has files; add --to otlp",
         ),
-        (("--to", "otlp", "--port", "9249"), "--port 9249: is of prometheus, and --to has otlp; add"),
+        (
+            ("--to", "otlp", "--port", "9249"),
+            "--port 9249: only applies to --to prometheus, and --to has otlp; add",
+        ),
         (
             ("--to", "otlp", "--folder", "here"),
-            "--folder here: is of files, and --to has otlp; add --to files",
+            "--folder here: only applies to --to files, and --to has otlp; add --to files",
         ),
         (("--to", "kafka"), "--to kafka: expected one or more of files, prometheus, otlp"),
         (("--sla", "10"), "did you mean 10s"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_events.api import ConfigError
 from spark_events.demo import demonstration
 from spark_events.listeners.settings import turned_off
 from spark_events.spark.conf import default_properties_file
@@ -46,3 +47,15 @@ def test_the_users_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, v
 
     assert len(seen) == 1
     assert dict(os.environ) == before
+
+
+def test_what_is_missing_is_said_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one command that brings all of it."""
+
+    def find_spec(package: str) -> object:
+        return None if package in ("pyspark", "prometheus_client", "cramjam", "fsspec") else object()
+
+    monkeypatch.setattr(demonstration, "find_spec", find_spec)
+    options = demonstration.DemoOptions(None, "grpc", "0", "5s")
+    with pytest.raises(ConfigError, match=r"pip install 'spark-events\[eventlog,prometheus,spark\]'"):
+        demonstration.run_demo(options, tmp_path, print)

@@ -53,7 +53,7 @@ def test_all_are_gone() -> None:
     assert issue is not None
     assert (issue.lost_ms, issue.share_ms) == (None, 80 * S // 4)
     assert issue.sentence.startswith("RDD 5 is cached")
-    assert "8 of them are computed again, in one stage (which takes 20.0 s at most)" in issue.sentence
+    assert "8 of them are computed again, in one stage (which takes at most 20.0 s)" in issue.sentence
 
 
 def test_what_was_unpersisted_is_computed_anew() -> None:
@@ -85,7 +85,7 @@ def test_what_is_known_of_some_stages_is_what_it_cost() -> None:
     found = rule.take(stage(60), measured(runs, Without_Input=[3, 30 * S]), 4)
     assert found is not None
     assert (found[0].lost_ms, found[0].share_ms, found[1]) == (6 * S, None, 6 * S)
-    assert "in each of 2 stages (which takes, where none was found, 20.0 s at most)" in found[0].sentence
+    assert "in each of 2 stages (which takes at most 20.0 s, where none was found)" in found[0].sentence
 
 
 @pytest.mark.parametrize(

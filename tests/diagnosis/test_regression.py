@@ -43,7 +43,7 @@ def test_when_it_speaks() -> None:
 
 
 def test_of_few_runs_none_took_longer_than_the_longest() -> None:
-    assert " in 95 of 100" in compared(run(1_000 * S)).sentence
+    assert " in 95 % of them" in compared(run(1_000 * S)).sentence
     assert ", and at most 1 min 58 s; " in compared(run(1_000 * S), PAST[:19]).sentence
 
 

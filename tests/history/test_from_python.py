@@ -10,7 +10,7 @@ import pytest
 
 from spark_events.api.errors import UsageError
 from spark_events.history.from_python import report
-from tests.support.history_story import DAY, T0, Story, write
+from tests.support.history_story import DAY, HOUR, T0, Story, write
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,13 @@ from tests.support.history_story import DAY, T0, Story, write
 def test_arguments_that_cannot_be_used(paths: Any, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         report(paths, **arguments)
+
+
+def test_a_duration_ends_with_the_report(tmp_path: Path) -> None:
+    """As ``--since`` does: of last month's events, the last hours."""
+    story = Story().application(0, "RUNNING").application(DAY, "FINISHED")
+    made = report(write(tmp_path, story), since="2h")
+    assert (made.since_ms, made.until_ms) == (T0 + DAY - 2 * HOUR, T0 + DAY)
 
 
 def test_times_of_datetime(tmp_path: Path) -> None:

@@ -481,7 +481,9 @@ def test_events_that_are_not_the_reports(duckdb: DuckDb, tmp_path: Path) -> None
     _, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
 
     assert (reading.problems, reading.own) == ({}, 1)
-    assert notes_on([reading], {}) == ["1 event is your own code's, which shows only that it ran"]
+    assert notes_on([reading], {}) == [
+        "1 event of your own code, which only shows that the application was running"
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(event_names.all_names()))

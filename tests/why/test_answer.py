@@ -407,7 +407,9 @@ def test_the_driver_alone() -> None:
     alone = issue("idle-cores", 12 * S, "application 'etl'", driverAloneMs=12 * S)
     assert answer([alone], 48 * S, {}) == "For 25 % of its time, 12.0 s, only the driver works or waits."
     looped = replace(alone, evidence={**alone.evidence, "driverAlone.looped": True})
-    assert answer([looped], 48 * S, {}).endswith("waits, and a plan is as withColumn() in a loop makes it.")
+    assert answer([looped], 48 * S, {}).endswith(
+        "waits, and a plan looks as if withColumn() was called in a loop."
+    )
     fetched = [issue("collect", 5 * S), issue("collect", 1 * S)]
     assert answer([alone, *fetched], 48 * S, {}) == (
         "For 38 % of its time, 18.0 s, only the driver works or waits, 6.0 s of it to fetch results."

@@ -80,10 +80,14 @@ def replay(
         str | None, typer.Option(metavar="URL", help="With --on-spark: folder or URL for the events.")
     ] = None,
     file_format: Annotated[
-        FileFormat, typer.Option("--format", help="With --on-spark: the format of the files.")
+        FileFormat,
+        typer.Option("--format", metavar="parquet|json", help="With --on-spark: the format of the files."),
     ] = FileFormat.PARQUET,
     mode: Annotated[
-        SaveMode, typer.Option(help="With --on-spark: what to do if the output exists.")
+        SaveMode,
+        typer.Option(
+            metavar="error|overwrite|append", help="With --on-spark: what to do if the output exists."
+        ),
     ] = SaveMode.ERROR,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="With --on-spark: the master, as for spark-submit.")

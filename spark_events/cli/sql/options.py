@@ -49,7 +49,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Prune = Annotated[bool, typer.Option("--prune", help="Stop queries whose manifest was deleted.")]
 Master = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="Master of the application, as for spark-submit."),
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Master of the application that runs the queries, as for spark-submit; "
+        "of `deploy`, with --mode application.",
+    ),
 ]
 Timeout = Annotated[
     int,

@@ -188,4 +188,4 @@ def regression(duration_ms: int, before: Usual, changes: Changes, past: str) -> 
 
 def _at_most(before: Usual) -> str:
     """Return how long something took at most, or of many times in all but a few."""
-    return f"at most {duration(before.p95_ms)}{' in 95 of 100' * (before.compared >= _MANY)}"
+    return f"at most {duration(before.p95_ms)}{' in 95 % of them' * (before.compared >= _MANY)}"

@@ -150,8 +150,9 @@ class ExecutorChurn:
             None,
             f"{lost}: {began_again * (self._failed_ms > 0)}until {others} came, stages missed cores for "
             f"{duration(self._missing_core_ms)} in all",
-            f"{_ABOVE_LIMIT if self._any_killed else what_of} Against preemption and spot instances, "
-            "spark.decommission.enabled moves what they have.",
+            f"{_ABOVE_LIMIT if self._any_killed else what_of} If executors are preempted, or run on spot "
+            "instances, set spark.decommission.enabled=true: they then move their blocks to others before "
+            "they end.",
             evidence={
                 "executors.lost": self._losses,
                 "executors.failedTasksMs": self._failed_ms,

@@ -159,8 +159,8 @@ def _issue(number: int, cached: _Cached) -> Issue:
     stages = "one stage" if cached.times == 1 else f"each of {cached.times:,} stages"
     at_most = ""
     if cached.most_ms:
-        of_which = "which takes" if cached.lost_ms is None else "which takes, where none was found,"
-        at_most = f" ({of_which} {duration(cached.most_ms)} at most)"
+        where = "" if cached.lost_ms is None else ", where none was found"
+        at_most = f" (which takes at most {duration(cached.most_ms)}{where})"
     return Issue(
         RECOMPUTATION,
         f"{RECOMPUTATION} rdd {number}",

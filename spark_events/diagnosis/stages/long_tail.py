@@ -15,7 +15,7 @@ _ALIKE = 1.2
 _OF_ONE_KEY = (
     "One key may have many of its rows, and windows and joins take longer for each row the more of them a "
     "key has: count the rows of each key (GROUP BY … ORDER BY count(*) DESC), and keep that key out, or "
-    "divide it. If it is none,"
+    "divide it. If no key stands out,"
 )
 _OF_RDD = (
     "A few keys hold most of the rows: count those of each key in a sample (sample(False, 0.01), "

@@ -67,7 +67,7 @@ LOADS_LITTLE_MS = 500
 """What is large takes longer to be loaded; functions that have it broadcast already load little each time."""
 _FEWER_FIRST = (
     "Use fewer and larger partitions. If they refer to something large (a dict, a list, a model) that "
-    "sc.broadcast() does not bring yet, let it."
+    "is not broadcast yet, broadcast it (sc.broadcast())."
 )
 _LOADED_ANEW = (
     "Every task loads the functions anew, with all that they refer to: give large objects to them as "

@@ -58,9 +58,9 @@ FEWER_OF_SOURCE = (
     "a smaller spark.default.parallelism, or a larger spark.sql.files.maxPartitionBytes."
 )
 FEWER_OF_ARROW = (
-    "Each of these tasks reads one batch of the rows that createDataFrame() was given: larger ones are fewer "
-    "(spark.sql.execution.arrow.maxRecordsPerBatch, 10,000 by default). Or write the rows to files once, and "
-    "read those."
+    "Each of these tasks reads one batch of the rows that createDataFrame() was given: larger batches mean "
+    "fewer tasks (spark.sql.execution.arrow.maxRecordsPerBatch, 10,000 by default). Or write the rows to "
+    "files once, and read those."
 )
 
 FEWER_OF_LISTING = (

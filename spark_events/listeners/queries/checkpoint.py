@@ -237,7 +237,7 @@ class SlaMetrics:
         self.sla_ms = sla_ms
         # Replaced, never changed: scrapes have threads of their own.
         self.clocks: tuple[Callable[[int], int], ...] = ()
-        described = "How long a commit has been due; none while the query is idle or was ended on purpose."
+        described = "How long a commit has been due; 0 while the query is idle, or was ended on purpose."
         series.register("checkpointOwed", Gauge(self._owed_ms, "ms", described))
         described = "The longest time between two commits (spark.events.checkpoint.sla)."
         series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
