@@ -79,8 +79,9 @@ class ListenerSettings:
         "spark.events.stop.signals",
         SIGNALS,
         (),
-        "Signals that stop an application on purpose: those that your service manager or operator sends only "
-        "for planned stops. By default, an application ended by a signal is FAILED.",
+        "Signals that stop an application on purpose: some of SIGHUP, SIGINT and SIGTERM, separated by "
+        "commas, which your service manager or operator sends only for planned stops. By default, an "
+        "application ended by a signal is FAILED.",
         default_text="none",
         example="SIGTERM",
     )

@@ -94,7 +94,7 @@ def session(
         bool, typer.Option("--end", help="Stop the session and its queries, and wait until it has ended.")
     ] = False,
     master: own.Master = None,
-    timeout: own.Timeout = 600,
+    timeout: own.EndTimeout = 600,
     poll_ms: own.PollMs = 1_000,
     lease_ms: own.LeaseMs = 30_000,
     properties_file: PropertiesFile = None,

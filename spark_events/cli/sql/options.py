@@ -56,6 +56,15 @@ Master = Annotated[
         "of `deploy`, with --mode application.",
     ),
 ]
+EndTimeout = Annotated[
+    int,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        parser=whole_number(1, "seconds"),
+        help="With --end: how long to wait for the session to end, in seconds.",
+    ),
+]
 Timeout = Annotated[
     int,
     typer.Option(
