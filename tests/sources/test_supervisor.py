@@ -129,6 +129,7 @@ def test_a_terminal_that_is_closed() -> None:
 
     def lead() -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run by nohup
 
     terminal, own = pty.openpty()
     command = [*SUPERVISED, sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(600)"]
