@@ -17,11 +17,11 @@ def told(execution: EndedExecution) -> list[Issue]:
     return list(called_twice(execution, Thresholds()))
 
 
-def filtered(first: str, second: str, node: str = "BatchEvalPython") -> EndedExecution:
+def filtered(first: str, second: str, node: str = "BatchEvalPython", **metrics: int) -> EndedExecution:
     """Return an execution with a filter between two nodes that call functions; its stage takes 40 s."""
-    plan = Plan()(0, "WriteFiles", 1)(1, f"{node} [{first}], [pythonUDF0#4]", 1, rows=6_000)
+    plan = Plan()(0, "WriteFiles", 1)(1, f"{node} [{first}], [pythonUDF0#4]", 1, rows=6_000, **metrics)
     plan(2, "Filter (pythonUDF0#3 > 0)", 1, rows=6_000)
-    plan(3, f"{node} [{second}], [pythonUDF0#3]", 1, rows=10_000)(4, "Range (0, 10000)", 1, rows=10_000)
+    plan(3, f"{node} [{second}], [pythonUDF0#3]", 1, rows=10_000, **metrics)(4, "Range (0, 10000)", 1, rows=10_000)
     return executed(plan, s1=(0, 40))
 
 
@@ -34,6 +34,17 @@ def test_a_filter_on_the_result(node: str) -> None:
         "urgency is called twice for the same rows, for 10,000 and again for 6,000"
     )
     assert "asNondeterministic()" in issue.advice
+
+
+def test_what_python_workers_load_is_loaded_once() -> None:
+    """They load it for the first call, whether or not there is a second one."""
+    loading = {
+        "time_to_run_Python_workers": 80 * S,
+        "time_to_start_Python_workers": 4 * S,
+        "time_to_initialize_Python_workers": 60 * S,
+    }
+    (issue,) = told(filtered("urgency(id#0L)#1", "urgency(id#0L)#1", **loading))
+    assert issue.lost_ms == 3 * S
 
 
 def test_a_filter_on_the_result_before_a_shuffle() -> None:

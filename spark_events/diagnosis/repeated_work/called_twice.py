@@ -59,10 +59,14 @@ def _for_filter(node: Node, work: WorkInStages) -> Iterator[Issue]:
         names = ", ".join(sorted({calls[call] for call in again}))
         time = work.time(node)
         known = time.is_known and len(again) == len(calls) == len(_calls(below))
+        # In one stage, the upper one's workers load while those below it do.
+        is_one_stage = below.stages == node.stages
+        of_all = rows / (rows + rows_below * is_one_stage)
+        calling = _calling_share([below if is_one_stage else node])
         yield _issue(
             names,
             node.stages,
-            time.time_ms * rows // (rows + rows_below * (below.stages == node.stages)),
+            round(time.time_ms * of_all * calling),
             known,
             f"{names} is called twice for the same rows, for {rows_below:,} and again for {rows:,}: Spark "
             "calls it for a filter on its result, and again for the result",
