@@ -6,6 +6,7 @@ from spark_events.api.dataset_facets import DatasetOwner, DatasetTag, OwnershipF
 from spark_events.api.errors import (
     ConfigError,
     MissingExtraError,
+    NothingToAttachToError,
     PartlyRefused,
     Refused,
     RetryLater,
@@ -135,6 +136,7 @@ __all__ = [
     "MetricType",
     "MissingExtraError",
     "ModifyType",
+    "NothingToAttachToError",
     "ObservedData",
     "Option",
     "OptionType",

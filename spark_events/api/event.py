@@ -73,7 +73,11 @@ class Event:
 
     @property
     def all_attributes(self) -> dict[str, AttributeValue]:
-        """Variables and attributes together; an attribute overrides a variable of the same name."""
+        """Variables and attributes together.
+
+        An attribute that has the name of a variable overrides it; the builder makes none: it calls such an
+        attribute ``exported_<name>``.
+        """
         return {**self.variables, **self.attributes}
 
     def with_variables(self, variables: Mapping[str, str]) -> Event:
