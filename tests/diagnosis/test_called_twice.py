@@ -21,7 +21,9 @@ def filtered(first: str, second: str, node: str = "BatchEvalPython", **metrics: 
     """Return an execution with a filter between two nodes that call functions; its stage takes 40 s."""
     plan = Plan()(0, "WriteFiles", 1)(1, f"{node} [{first}], [pythonUDF0#4]", 1, rows=6_000, **metrics)
     plan(2, "Filter (pythonUDF0#3 > 0)", 1, rows=6_000)
-    plan(3, f"{node} [{second}], [pythonUDF0#3]", 1, rows=10_000, **metrics)(4, "Range (0, 10000)", 1, rows=10_000)
+    plan(3, f"{node} [{second}], [pythonUDF0#3]", 1, rows=10_000, **metrics)(
+        4, "Range (0, 10000)", 1, rows=10_000
+    )
     return executed(plan, s1=(0, 40))
 
 
