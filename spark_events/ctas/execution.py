@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_events.ctas.jvm import leave_call
 from spark_events.ctas.transactions.journaled_table import JournaledTable
 from spark_events.ctas.transactions.session_transactions import Transactions
 from spark_events.ctas.two_phase import TableDefinition, Written
@@ -62,9 +63,15 @@ class StatementExecution:
         """
         return bool(self._caller.awaitReturn(0))
 
-    def stop(self) -> None:
-        """Cancel what the statement runs, and wait until it ends: it might write what nobody would remove."""
-        self._tasks.cancel()
+    def stop(self, error: BaseException) -> None:
+        """Wait until what the statement runs has ended: nobody would remove what it writes.
+
+        Args:
+            error: what ends it. If that interrupted a call, Spark is still at it, and its jobs are cancelled.
+        """
+        if was_interrupted(error):
+            leave_call(self._context._gateway)
+            self._tasks.cancel()
         self._caller.awaitReturn(self._stragglers_ms)
         has_heard_all = self._tasks.awaitEvents(self._stragglers_ms)
         if not self._tasks.awaitEnd(self._stragglers_ms) or not has_heard_all:
@@ -77,7 +84,7 @@ class StatementExecution:
 
 def was_cancelled(error: BaseException) -> bool:
     """Return whether a statement ended because somebody wanted it to."""
-    if isinstance(error, KeyboardInterrupt) or _was_cut_off(error):
+    if was_interrupted(error):
         return True
     thrown = _thrown(error)
     for _ in range(_MOST_CAUSES):
@@ -89,18 +96,21 @@ def was_cancelled(error: BaseException) -> bool:
     return False
 
 
-def _was_cut_off(error: BaseException) -> bool:
-    """Return whether a call of the JVM had no answer: PySpark's handler of Ctrl-C makes that of some.
+def was_interrupted(error: BaseException) -> bool:
+    """Return whether a signal has interrupted a statement, as Ctrl-C does, maybe in a call of the JVM.
 
-    A JVM that is gone is another error, and so is what the JVM cannot call, which has a trace.
+    Of what a handler raises in the middle of a call, such as PySpark's own, Py4J makes an error that says no
+    more than that. A JVM that is gone is another error; so is what the JVM cannot call, which has a trace.
     """
     from py4j.protocol import Py4JError
 
+    if not isinstance(error, Exception):  # SystemExit, say, of a handler of SIGTERM
+        return True
     return type(error) is Py4JError and "Trace:" not in str(error)
 
 
 def _sentence(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt) or _was_cut_off(error):
+    if was_interrupted(error):
         return f"the statement was cancelled: {with_type(error)}"
     return with_type(error)
 

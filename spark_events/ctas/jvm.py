@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from spark_events.ctas.errors import CtasError
@@ -24,6 +25,7 @@ _CLASSES = (
     "TableTransition",
     "Entry",
 )
+_TRIES, _PAUSE_S = 10, 0.1
 _JAVA = JavaUnit("spark_events.ctas", "io.sparkevents.ctas", _CLASSES, FILES)
 
 
@@ -50,3 +52,23 @@ def entry_of(spark: Any) -> Any:
         )
     gateway = spark.sparkContext._gateway
     return new(gateway, _JAVA.load(gateway.jvm, "Entry"), spark._jsparkSession)
+
+
+def leave_call(gateway: Any) -> None:
+    """Have this thread's next call made by another connection, in case one is under way on its own.
+
+    What a signal's handler raises may come in the middle of a call. Its answer, once it is there, would be
+    taken for that of the next one.
+    """
+    of_thread = getattr(gateway._gateway_client, "get_thread_connection", None)
+    connection = of_thread() if of_thread is not None else None
+    if connection is not None:
+        connection.close(True)
+    from py4j.protocol import Py4JError
+
+    for _ in range(_TRIES):  # while the old one is closed, the JVM may close the new one with it
+        try:
+            gateway.jvm.System.currentTimeMillis()
+            return
+        except Py4JError:
+            time.sleep(_PAUSE_S)

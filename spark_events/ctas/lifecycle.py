@@ -134,7 +134,7 @@ class Lifecycle:
 
         is_cancelled = was_cancelled(error)
         try:
-            self._execution.stop()
+            self._execution.stop(error)
         finally:
             for hook in (*self._table_hooks(), *self._hooks):
                 try:

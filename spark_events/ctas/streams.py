@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from spark_events.ctas.errors import NotAtomicError
+from spark_events.ctas.execution import was_interrupted
+from spark_events.ctas.jvm import leave_call
 from spark_events.ctas.transactions.journaled_table import JournaledTable
 from spark_events.ctas.transactions.session_transactions import Transactions
 from spark_events.ctas.transactions.transaction import Transaction
@@ -63,8 +65,14 @@ class BoundedStream:
         """Whether no call of the statement runs in the JVM any more; see ``StatementExecution``."""
         return bool(self._caller.awaitReturn(0))
 
-    def stop(self) -> None:
-        """Stop the query if it still runs, for whose tasks Spark waits, and wait for the call under way."""
+    def stop(self, error: BaseException) -> None:
+        """Stop the query if it still runs, for whose tasks Spark waits, and wait for the call under way.
+
+        Args:
+            error: what ends the statement.
+        """
+        if was_interrupted(error):
+            leave_call(self._data.sparkSession.sparkContext._gateway)
         if self._query is not None:
             self._query.stop()
         self._caller.awaitReturn(self._stragglers_ms)

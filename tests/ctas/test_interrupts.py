@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -82,6 +83,18 @@ def test_its_job_is_cancelled(
     assert folders() == []
 
 
+@pytest.fixture
+def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let statements wait shortly for what they have begun."""
+    begin = StatementExecution.__enter__
+
+    def with_little_patience(execution: StatementExecution) -> StatementExecution:
+        execution._stragglers_ms = 100
+        return begin(execution)
+
+    monkeypatch.setattr(StatementExecution, "__enter__", with_little_patience)
+
+
 class Busy(NamedTuple):
     """A call of the JVM: whether it has begun, and what ends it."""
 
@@ -92,17 +105,17 @@ class Busy(NamedTuple):
 @pytest.fixture
 def busy(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Busy]:
     """Let the write be a call of the JVM that nothing else ends."""
-    latch = spark._jvm.java.util.concurrent.CountDownLatch(1)
+    semaphore = spark._jvm.java.util.concurrent.Semaphore(0)
     running = threading.Event()
 
     def write(*given: object) -> Written:
         running.set()
-        getattr(latch, "await")()
+        semaphore.acquireUninterruptibly()
         return Written()
 
     monkeypatch.setattr(FilesPublisher, "write", write)
-    yield Busy(running, latch.countDown)
-    latch.countDown()
+    yield Busy(running, semaphore.release)
+    semaphore.release()
 
 
 def test_a_call_under_way_has_ended_before_the_table_is_rolled_back(
@@ -124,21 +137,14 @@ def test_a_call_under_way_has_ended_before_the_table_is_rolled_back(
     assert states(spark, "interrupted")[-1] == "ABORTED"
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_a_call_that_does_not_end_keeps_the_transaction_open(
     spark: Any,
     busy: Busy,
     interrupt_when: Callable[[Callable[[], bool]], None],
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What it may still publish is not said to be rolled back."""
-    begin = StatementExecution.__enter__
-
-    def with_little_patience(execution: StatementExecution) -> StatementExecution:
-        execution._stragglers_ms = 100
-        return begin(execution)
-
-    monkeypatch.setattr(StatementExecution, "__enter__", with_little_patience)
     interrupt_when(busy.has_begun.is_set)
     with caplog.at_level(logging.ERROR), pytest.raises(KeyboardInterrupt):
         ctas.sql(spark, "CREATE TABLE interrupted USING parquet AS SELECT 1 n")
@@ -147,3 +153,72 @@ def test_a_call_that_does_not_end_keeps_the_transaction_open(
     transactions = ctas.transactions_of(spark)
     (left,) = (each for each, _ in transactions.listed() if not each.state.terminal)
     transactions.table_of(left.to_json()).abort("by this test")
+
+
+@pytest.mark.usefixtures("little_patience")
+def test_a_statement_that_fails_cancels_no_job_beside_it(spark: Any, tmp_path: Path) -> None:
+    """As where the function of a micro-batch runs two statements in threads: they have the same root execution."""
+    context = spark.sparkContext
+    runs, may_end = tmp_path / "runs", tmp_path / "may end"
+
+    def wait(number: int) -> int:
+        import pathlib
+        import time
+
+        pathlib.Path(runs).touch()
+        while not pathlib.Path(may_end).exists():
+            time.sleep(0.05)
+        return number
+
+    def count() -> None:
+        context.setLocalProperty("spark.sql.execution.root.id", "777")
+        counted.append(context.parallelize([1], 1).map(wait).count())
+
+    counted: list[int] = []
+    other = threading.Thread(target=count)
+
+    class Beside(ctas.JobStatusHook):
+        def on_created(self, job_id: str) -> None:
+            other.start()
+            wait_until(runs.exists, "its job runs")
+
+    context.setLocalProperty("spark.sql.execution.root.id", "777")
+    text = "CREATE TABLE t USING parquet AS SELECT 1 n"
+    try:
+        with pytest.raises(ctas.CheckFailedError):
+            ctas.sql(spark, text, checks=[ctas.row_count(2)], hooks=[Beside()])
+    finally:
+        context.setLocalProperty("spark.sql.execution.root.id", None)
+        may_end.touch()
+        other.join()
+    assert counted == [1]
+
+
+def test_an_exit_in_the_middle_of_a_call(spark: Any, busy: Busy) -> None:
+    """As a program's handler of SIGTERM raises it; the answer of that call is not taken for that of another."""
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(7)
+
+    before = signal.signal(signal.SIGUSR1, leave)
+    ended = threading.Event()
+
+    def send() -> None:
+        busy.has_begun.wait(60)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        threading.Timer(1.0, end_it).start()
+
+    def end_it() -> None:
+        ended.set()
+        busy.end()
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    hook = Cancelled(ended.is_set)
+    with pytest.raises(SystemExit):
+        ctas.sql(spark, "CREATE TABLE interrupted USING parquet AS SELECT 1 n", hooks=[hook])
+    sending.join()
+    signal.signal(signal.SIGUSR1, before)
+    assert hook.answers == [True]
+    assert states(spark, "interrupted")[-1] == "ABORTED"
+    assert spark.range(5).count() == 5
