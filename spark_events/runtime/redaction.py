@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import html
-import json
 import logging
 import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from html.entities import codepoint2name
 from typing import Any, TypeVar
-from urllib.parse import quote, quote_plus
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 from spark_events.api.toolkit.read_only import ReadOnly
@@ -37,7 +35,9 @@ _SLOW_S, _SLOW_WINDOWS_S = 0.5, 0.05
 _MOST_SLOW = 3
 SHORTEST = 6
 _MOST_RENEWED = 50
-_PERCENT = re.compile("%..")
+_CHARACTERS = re.compile(r"\\+|.", re.DOTALL)
+_OF_XML = {"'": "apos"}
+_LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _COMMON = re.compile(r"(?i)true|false|none|null|[\d.]+|(env|file):.*")
 _QUOTED = re.compile(r'"([^"]+)"')
 _FLAGS = frozenset(("required", "requisite", "sufficient", "optional"))
@@ -49,16 +49,41 @@ def _parts(secret: str) -> tuple[str, ...]:
     return (secret, *secret.split(), *_QUOTED.findall(secret))
 
 
-def _escaped(secret: str) -> Iterator[str]:
-    """Yield how URLs, JSON, HTML and what Python shows of texts have a secret in them."""
-    text = secret.encode("utf-8", "replace").decode()
-    for in_url in (quote(text), quote(text, safe=""), quote_plus(text)):
-        yield in_url
-        yield _PERCENT.sub(lambda match: match[0].lower(), in_url)
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield repr(secret)[1:-1]
-    yield html.escape(secret)
+def _in_any_form(secret: str) -> str:
+    """Return a pattern for a secret as it is, and as URLs, JSON, HTML, XML, Java, Go or Python escape it."""
+    return "".join(map(_of_character, _CHARACTERS.findall(secret)))
+
+
+def _of_character(char: str) -> str:
+    """Return a pattern for a character, or for several backslashes, in any form."""
+    if char.isascii() and (char.isalnum() or char in "-._"):
+        return re.escape(char)
+    if char[0] == "\\":
+        return r"(?:\\|%(?:25)*5[cC]|&#92;)+"
+    code, in_utf8 = ord(char), char.encode("utf-8", "surrogatepass")
+    in_utf16 = char.encode("utf-16-be", "surrogatepass")
+    pairs = zip(in_utf16[::2], in_utf16[1::2], strict=True)
+    forms = [
+        r"\\*" + re.escape(char),
+        "".join(rf"%(?:25)*{_hex(byte)}" for byte in in_utf8),
+        "".join(rf"\\+u{_hex(high)}{_hex(low)}" for high, low in pairs),
+        "".join(rf"\\+x{_hex(byte)}" for byte in in_utf8),
+        rf"&#0*{code};",
+        rf"&#[xX]0*{''.join(map(_either_case, f'{code:x}'))};",
+    ]
+    forms += [rf"\\+x{_hex(code)}"] if code < 256 else []
+    forms += [rf"&{name};" for name in (codepoint2name.get(code), _OF_XML.get(char)) if name]
+    forms += [rf"\\+{_LETTERS[char]}"] if char in _LETTERS else []
+    forms += [r"\+"] if char == " " else []
+    return f"(?:{'|'.join(forms)})"
+
+
+def _hex(byte: int) -> str:
+    return "".join(map(_either_case, f"{byte:02x}"))
+
+
+def _either_case(digit: str) -> str:
+    return f"[{digit}{digit.upper()}]" if digit.isalpha() else digit
 
 
 def _in_base64(secret: str) -> Iterator[str]:
@@ -78,8 +103,8 @@ class Redactor:
     Args:
         secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too, and
             so is what has quotes around it, as in JAAS: ``Module required password="abc";``. Also in base64,
-            as in the header of basic authentication, and as URLs, JSON, HTML and Python escape them. What
-            has fewer than six characters is not replaced: it may be a part of any word.
+            as in the header of basic authentication, and as URLs, JSON, HTML, XML, Java, Go and Python escape
+            them. What has fewer than six characters is not replaced: it may be a part of any word.
         pattern: matches what else must be hidden; None if there is nothing else.
         sql: finds the secrets in statements; by default, those whose names Spark masks by default.
     """
@@ -176,9 +201,10 @@ class Redactor:
 def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
     """Return what matches secrets and their parts in each form; None without any."""
     parts = {part for secret in secrets for part in _parts(secret) if len(part) >= SHORTEST} - _FLAGS
-    forms = {form for part in parts for form in (*_escaped(part), *_in_base64(part))}
+    in_base64 = {letters for part in parts for letters in _in_base64(part)}
     # The longest first: replacing a part first would leave the rest of the whole value visible.
-    known = "|".join(re.escape(form) for form in sorted(parts | forms, key=lambda form: (-len(form), form)))
+    first = sorted(parts | in_base64, key=lambda part: (-len(part), part))
+    known = "|".join(re.escape(part) if part in in_base64 else _in_any_form(part) for part in first)
     return re.compile(known) if known else None
 
 

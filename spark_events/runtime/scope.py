@@ -204,8 +204,8 @@ class ScopeGroup(MetricGroup):
             self._closed = True
             children, self._children = list(self._children.values()), _NO_CHILDREN
             metrics, self._metrics = self._metrics, _NO_METRICS
-            if self._parent is not None:
-                self._parent._children.pop(self._identity, None)
+            if self._parent is not None and self._parent._children.get(self._identity) is self:
+                del self._parent._children[self._identity]
             for group in children:
                 group.close()
             for name, metric in metrics.items():

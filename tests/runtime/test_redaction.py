@@ -194,10 +194,21 @@ def test_in_base64_as_well(user: str, secret: str) -> None:
         lambda secret: json.dumps(secret, ensure_ascii=False),
         lambda secret: json.dumps({"a": json.loads(json.dumps(secret))}),
         lambda secret: repr(ValueError(secret)),
+        lambda secret: repr(secret.encode()),
+        lambda secret: json.dumps(json.dumps(secret)),
+        lambda secret: quote(quote(secret)),
         html.escape,
+        lambda secret: html.escape(secret, quote=False),
+        lambda secret: "".join(f"&#{ord(each)};" if each in "'<&" else each for each in secret),  # as Go
+        lambda secret: secret.replace("/", "\\/"),  # as PHP
+        lambda secret: "".join(
+            f"\\u{ord(each):04x}" if each in "=&<'" else each for each in secret
+        ),  # as Gson
     ],
 )
-@pytest.mark.parametrize("secret", ["s3cr3t/p@ss w", 'pa"ss\\word9', "it's&<passé>", "pass\nword"])
+@pytest.mark.parametrize(
+    "secret", ["s3cr3t/p@ss w", "k3y/Zahl+==", 'pa"ss\\word9', "it's&<passé>", "pass\nword"]
+)
 def test_in_what_escapes_it(secret: str, escape: Callable[[str], str]) -> None:
     """As an HTTP client shows its URL, a log in JSON, or Python an exception."""
     shown = Redactor([secret]).text(f"GET <{escape(secret)}> failed")

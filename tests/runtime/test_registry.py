@@ -512,6 +512,20 @@ def test_what_is_below_a_closed_group_takes_nothing_either() -> None:
     assert [event.name for event in Collecting.instances[0].events] == ["MyEvent"]
 
 
+def test_a_group_that_is_closed_again_is_not_its_successor() -> None:
+    """As where a plugin closes the group of a query's run once more, when the next run has begun."""
+    made = registry()
+    first = made.root.add_group("query", "q")
+    first.close()
+    second = made.root.add_group("query", "q")
+    second.register("rows", Counter())
+    first.close()
+    assert made.root.add_group("query", "q") is second
+    made.root.close()
+    assert second._metrics == {}
+    made.close(5_000)
+
+
 def test_a_group_that_is_closed_while_another_thread_registers_in_it() -> None:
     """The reporter is told of its metric first, and then that it is gone."""
     setups, _ = read_all_setups(
