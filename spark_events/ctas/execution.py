@@ -28,6 +28,7 @@ class StatementExecution:
         self._entry = transactions.entry
         self._stragglers_ms = transactions.settings.stragglers_ms
         self._plan = definition.statement.execution()
+        self._is_interrupted = False
         self.job_id = ""
 
     def __enter__(self) -> StatementExecution:
@@ -61,7 +62,7 @@ class StatementExecution:
 
         After Ctrl-C, Python no longer waits for the call that writes or publishes it, which continues.
         """
-        return bool(self._caller.awaitReturn(0))
+        return not self._is_interrupted or bool(self._caller.awaitReturn(0))
 
     def stop(self, error: BaseException) -> None:
         """Wait until what the statement runs has ended: nobody would remove what it writes.
@@ -69,10 +70,11 @@ class StatementExecution:
         Args:
             error: what ends it. If that interrupted a call, Spark is still at it, and its jobs are cancelled.
         """
-        if was_interrupted(error):
+        self._is_interrupted = was_interrupted(error)
+        if self._is_interrupted:
             leave_call(self._context._gateway)
             self._tasks.cancel()
-        self._caller.awaitReturn(self._stragglers_ms)
+            self._caller.awaitReturn(self._stragglers_ms)
         has_heard_all = self._tasks.awaitEvents(self._stragglers_ms)
         if not self._tasks.awaitEnd(self._stragglers_ms) or not has_heard_all:
             logger.warning(

@@ -43,6 +43,7 @@ class BoundedStream:
         self._stragglers_ms = transactions.settings.stragglers_ms
         self._trigger = trigger
         self._query: Any = None
+        self._is_interrupted = False
         self.job_id = ""
 
     def write(self, table: JournaledTable) -> Written:
@@ -63,7 +64,7 @@ class BoundedStream:
     @property
     def is_over(self) -> bool:
         """Whether no call of the statement runs in the JVM any more; see ``StatementExecution``."""
-        return bool(self._caller.awaitReturn(0))
+        return not self._is_interrupted or bool(self._caller.awaitReturn(0))
 
     def stop(self, error: BaseException) -> None:
         """Stop the query if it still runs, for whose tasks Spark waits, and wait for the call under way.
@@ -71,11 +72,13 @@ class BoundedStream:
         Args:
             error: what ends the statement.
         """
-        if was_interrupted(error):
+        self._is_interrupted = was_interrupted(error)
+        if self._is_interrupted:
             leave_call(self._data.sparkSession.sparkContext._gateway)
         if self._query is not None:
             self._query.stop()
-        self._caller.awaitReturn(self._stragglers_ms)
+        if self._is_interrupted:
+            self._caller.awaitReturn(self._stragglers_ms)
 
     def _write(self, transaction: Transaction) -> Written:
         table = transaction.table

@@ -81,9 +81,12 @@ def report(
 
 
 def _duration_ms(since: str | datetime | None) -> int | None:
+    span_ms = None
     with suppress(ConfigError):
-        return DURATION.read("since", str(since))
-    return None
+        span_ms = DURATION.read("since", str(since))
+    if span_ms is not None and span_ms <= 0:
+        raise UsageError(f"since {since}: must be longer than 0, such as 12h or 7d")
+    return span_ms
 
 
 def _paths(paths: object) -> list[str]:

@@ -55,25 +55,25 @@ def _in_any_form(secret: str) -> str:
 
 
 def _of_character(char: str) -> str:
-    """Return a pattern for a character, or for several backslashes, in any form."""
+    """Return a pattern for a character, or for several backslashes, in any form; repetitions have a bound."""
     if char.isascii() and (char.isalnum() or char in "-._"):
         return re.escape(char)
     if char[0] == "\\":
-        return r"(?:\\|%(?:25)*5[cC]|&#92;)+"
+        return r"(?:\\|%(?:25){0,3}5[cC]|&#92;){1,64}"
     code, in_utf8 = ord(char), char.encode("utf-8", "surrogatepass")
     in_utf16 = char.encode("utf-16-be", "surrogatepass")
     pairs = zip(in_utf16[::2], in_utf16[1::2], strict=True)
     forms = [
-        r"\\*" + re.escape(char),
-        "".join(rf"%(?:25)*{_hex(byte)}" for byte in in_utf8),
-        "".join(rf"\\+u{_hex(high)}{_hex(low)}" for high, low in pairs),
-        "".join(rf"\\+x{_hex(byte)}" for byte in in_utf8),
-        rf"&#0*{code};",
-        rf"&#[xX]0*{''.join(map(_either_case, f'{code:x}'))};",
+        r"\\{0,8}" + re.escape(char),
+        "".join(rf"%(?:25){{0,3}}{_hex(byte)}" for byte in in_utf8),
+        "".join(rf"\\{{1,8}}u{_hex(high)}{_hex(low)}" for high, low in pairs),
+        "".join(rf"\\{{1,8}}x{_hex(byte)}" for byte in in_utf8),
+        rf"&#0{{0,8}}{code};",
+        rf"&#[xX]0{{0,8}}{''.join(map(_either_case, f'{code:x}'))};",
     ]
-    forms += [rf"\\+x{_hex(code)}"] if code < 256 else []
+    forms += [rf"\\{{1,8}}x{_hex(code)}"] if code < 256 else []
     forms += [rf"&{name};" for name in (codepoint2name.get(code), _OF_XML.get(char)) if name]
-    forms += [rf"\\+{_LETTERS[char]}"] if char in _LETTERS else []
+    forms += [rf"\\{{1,8}}{_LETTERS[char]}"] if char in _LETTERS else []
     forms += [r"\+"] if char == " " else []
     return f"(?:{'|'.join(forms)})"
 

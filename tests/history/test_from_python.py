@@ -24,6 +24,7 @@ from tests.support.history_story import DAY, HOUR, T0, Story, write
         ("log", {"sla": 60}, "sla: 60 is not valid; expected '60s'"),
         ("log", {"sla": {"orders": 60}}, "is not valid; expected '60s'"),
         ("log", {"since": 5}, "since 5: expected a time such as 2026-11-25"),
+        ("log", {"since": "0s"}, "since 0s: must be longer than 0"),
         ("log", {"app": 5}, "app: 5 is not valid; expected a name"),
         ("log", {"query": ["orders"]}, r"query: \['orders'\] is not valid"),
         ("log", {"spark": 5}, "spark: 5 is not valid; expected a SparkSession"),

@@ -218,6 +218,13 @@ def test_in_what_escapes_it(secret: str, escape: Callable[[str], str]) -> None:
         assert len(part) < 4 or part not in shown
 
 
+def test_a_text_of_what_escapes_begin_with() -> None:
+    """It costs as much as its length, and not the square of that."""
+    redactor = Redactor(["=/:+secret", "\\\\secret", "%secret&"])
+    for text in ("\\" * 100_000, "%25" * 50_000, "&#0" * 50_000, "&#" + "0" * 100_000):
+        assert redactor.text(text) == text
+
+
 @pytest.mark.parametrize("again", ["reveal", "get"])
 def test_a_secret_that_is_renewed(tmp_path: Path, again: str) -> None:
     """Its file has another one: that is hidden before a reporter uses it, and so is the old one still."""
