@@ -57,8 +57,16 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     app.wait_for(lambda: ended in scraped(), "the bounded query has ended")
     for name in ("spark_executor_status_jvm_memory_heap_used", "spark_executor_status_jvm_cpu_time"):
         app.wait_for(lambda name=name: name in http_get(url), "the executor has measured itself")  # type: ignore[misc]
-    metrics = http_get(url)
-    openmetrics = http_get(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
+    metrics = openmetrics = ""
+
+    def no_series_came_between() -> bool:
+        """Return whether both pages are of the same series; the executor sends more of them each second."""
+        nonlocal metrics, openmetrics
+        metrics = http_get(url)
+        openmetrics = http_get(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
+        return metrics.count("\n") == http_get(url).count("\n")
+
+    app.wait_for(no_series_came_between, "the executor sends no new series")
     (folder / "go").touch()
     run = app.end()
     spans = [json.loads(x) for f in (folder / "events").glob("*.spans.*") for x in f.read_text().splitlines()]
