@@ -55,7 +55,11 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
         return page
 
     app.wait_for(lambda: ended in scraped(), "the bounded query has ended")
-    for name in ("spark_executor_status_jvm_memory_heap_used", "spark_executor_status_jvm_cpu_time"):
+    for name in (
+        "spark_executor_status_jvm_memory_heap_used",
+        "spark_executor_status_jvm_cpu_time",
+        "spark_executor_status_process_memory_jvm_used_bytes",
+    ):
         app.wait_for(lambda name=name: name in http_get(url), "the executor has measured itself")  # type: ignore[misc]
     metrics = openmetrics = ""
 
