@@ -18,7 +18,7 @@ from spark_events.api.toolkit.daemon_executor import DaemonExecutor
 
 
 class JobStatus(enum.Enum):
-    """Flink's ``JobStatus``."""
+    """Flink's ``JobStatus``. Spark itself is never CANCELLING or FAILING, and only queries are RESTARTING."""
 
     CREATED = "CREATED"
     RUNNING = "RUNNING"

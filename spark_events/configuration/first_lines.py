@@ -25,11 +25,11 @@ class FirstLines:
 
     Attributes:
         destinations: some of ``DESTINATIONS``.
-        folder: of the events files.
+        folder: of the event files.
         sla: how long a query may go without committing; empty for no limit.
         port: of Prometheus' metrics, or a range of them; empty for the reporter's default.
         endpoint: of a collector; empty for the one on this machine.
-        path: of the events files, as it is configured already; empty for ``folder``.
+        path: of the event files, as it is configured already; empty for ``folder``.
     """
 
     destinations: Sequence[str]

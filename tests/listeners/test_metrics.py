@@ -36,7 +36,7 @@ class Kept:
     def __init__(self, now: list[int]) -> None:
         self.metrics: dict[str, Metric] = {}
         group = ScopeGroup(self, (), (), {}, {})  # type: ignore[arg-type]
-        self.status = StatusMetrics(group, (STATE, CURRENT_TIME, TOTAL_TIME), lambda: now[0])
+        self.status = StatusMetrics(group, "query", (STATE, CURRENT_TIME, TOTAL_TIME), lambda: now[0])
         self.run = self.new_run()
 
     def new_run(self) -> JobStatusTracker:

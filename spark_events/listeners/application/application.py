@@ -53,7 +53,7 @@ class ApplicationListener(Timeless):
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
         series = context.scopes.application()
         enabled = context.settings.status_metrics
-        StatusMetrics(series, enabled).watch(self.tracker)
+        StatusMetrics(series, "application", enabled).watch(self.tracker)
         context.all_subtasks.register(series, "", enabled)
         self._start_ms = 0
         self._spark_version = spark_version

@@ -100,12 +100,7 @@ class JobStatusTracker:
 
 
 Clock = Callable[[], int]
-_UPTIME = "How long the job has been running; 0 while it does not."
 _ENDED_ON_PURPOSE = (JobStatus.FINISHED, JobStatus.CANCELED)
-_DOWNTIME = (
-    "How long ago the job failed, or stopped running, without running since; 0 while it runs, none after it "
-    "ended on purpose."
-)
 
 
 class Stays:
@@ -164,21 +159,37 @@ def register_stays(
 
 
 class StatusMetrics:
-    """The status of one job; for a query, across all its runs, showing the newest."""
+    """The status of an application; or of a query across all its runs, showing the newest.
 
-    def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
+    Args:
+        group: the metrics' place in the scope tree.
+        kind: ``application`` or ``query``, as the metrics' descriptions call it.
+        enabled: contains some of STATE, CURRENT_TIME and TOTAL_TIME.
+        clock: returns the current time in ms since the epoch.
+    """
+
+    def __init__(self, group: ScopeGroup, kind: str, enabled: Collection[str], clock: Clock = now_ms) -> None:
         self._clock = clock
         self._stays = Stays(clock)
         self._down_since_ms: int | None = None
         self._watched: JobStatusTracker | None = None
         for status in JobStatus:
-            self._register_status(group, status)
-            described_as = f"the job has been {status.value}"
+            self._register_status(group, status, kind)
+            described_as = f"the {kind} has been {status.value}"
             register_stays(group, status.value.lower(), self._stays, status, described_as, enabled)
         readings: dict[str, Reading] = {
-            "statusAge": (self._age_ms, "ms", "How long the job has been in its status."),
-            "uptime": (lambda: self._known(self._stays.time_ms(JobStatus.RUNNING)), "ms", _UPTIME),
-            "downtime": (self.downtime_ms, "ms", _DOWNTIME),
+            "statusAge": (self._age_ms, "ms", f"How long the {kind} has been in its status."),
+            "uptime": (
+                lambda: self._known(self._stays.time_ms(JobStatus.RUNNING)),
+                "ms",
+                f"How long the {kind} has been running; 0 while it does not.",
+            ),
+            "downtime": (
+                self.downtime_ms,
+                "ms",
+                f"How long ago the {kind} failed, or stopped running, without running since; 0 while it "
+                "runs, none after it ended on purpose.",
+            ),
         }
         register_gauges(group, readings)
 
@@ -228,9 +239,9 @@ class StatusMetrics:
             self._down_since_ms = time_ms  # it was to run, and never did
         self._stays.enter(status, time_ms)
 
-    def _register_status(self, group: ScopeGroup, status: JobStatus) -> None:
+    def _register_status(self, group: ScopeGroup, status: JobStatus, kind: str) -> None:
         labeled = group.child(components=(status.value,), variables={"status": status.value})
-        described = "1 for the status that the job is in, 0 for the others."
+        described = f"1 for the status that the {kind} is in, 0 for the others."
         labeled.register(
             STATUS_METRIC, Gauge(lambda: self._known(self._stays.is_in(status)), description=described)
         )

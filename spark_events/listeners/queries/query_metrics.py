@@ -63,7 +63,7 @@ class QuerySeries:
         self._group = group = context.scopes.query(name)
         self._info: MetricGroup | None = None
         enabled = context.settings.status_metrics
-        self._status = StatusMetrics(group, enabled)
+        self._status = StatusMetrics(group, "query", enabled)
         context.all_subtasks.register(group, name, enabled)
         self._metrics = _ProgressMetrics(group)
         sla_ms = context.settings.sla_ms_for(name)
