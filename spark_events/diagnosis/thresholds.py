@@ -22,6 +22,7 @@ from spark_events.runtime.settings import setting
     EXPLODING_JOIN,
     EXPANDED_ROWS,
     NO_DUPLICATES,
+    LATE_FILTER,
     NEEDLESS_SHUFFLE,
     SLOW_PATTERN,
     LONG_CASE,
@@ -59,6 +60,7 @@ from spark_events.runtime.settings import setting
     "exploding-join",
     "expanded-rows",
     "no-duplicates",
+    "late-filter",
     "needless-shuffle",
     "slow-pattern",
     "long-case",
@@ -224,9 +226,9 @@ class Thresholds:
         "spark.events.issue.exploding-join.min-rows",
         types.at_least(1, types.INT),
         100_000,
-        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `no-duplicates`: "
-        "ignore those that compare fewer rows; `cross-join`: "
-        "ignore those that compare fewer pairs.",
+        "`exploding-join`, `expanded-rows`: ignore those that make fewer rows than this; `no-duplicates`, "
+        "`late-filter`: ignore those that compare fewer rows; `cross-join`: ignore those that compare fewer "
+        "pairs.",
     )
     small_side_bytes: int = setting(
         "spark.events.issue.missing-broadcast.max-bytes",

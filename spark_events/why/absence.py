@@ -20,6 +20,7 @@ ABSENCES = {
     kinds.PYTHON: "Python functions{functions} of {about}",
     kinds.EXPLODING_JOIN: "the rows that a join adds in {about}",
     kinds.NO_DUPLICATES: "looking for duplicates in {about}",
+    kinds.LATE_FILTER: "the duplicates of rows that a filter drops in {about}",
     kinds.NEEDLESS_SHUFFLE: "moving rows for nothing in {about}",
     kinds.LONG_CASE: "the long CASE of {about}",
     kinds.COMPRESSION: "compressing files as much as can be in {about}",

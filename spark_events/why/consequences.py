@@ -16,6 +16,7 @@ from spark_events.diagnosis.thresholds import (
     EXPANDED_ROWS,
     FULL_SCAN,
     GC,
+    LATE_FILTER,
     NO_DUPLICATES,
     RECOMPUTATION,
     SMALL_FILES,
@@ -43,6 +44,7 @@ _TAKE_MEMORY = {
     UNREAD_CACHE: "cache.stages",
     EXPANDED_ROWS: "expand.stages",
     NO_DUPLICATES: "duplicates.stages",
+    LATE_FILTER: "lateFilter.stages",
 }
 """The issues that take memory, and which evidence says of which stages."""
 _MOST_AFTER_RESULT = 0.7

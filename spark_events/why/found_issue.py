@@ -18,6 +18,7 @@ SHARES = {
     kinds.UNREAD_CACHE: "goes to stages that fill a cache which nothing reads",
     kinds.EXPANDED_ROWS: "goes to the additional rows that are made of each for an aggregation",
     kinds.NO_DUPLICATES: "may go to looking for duplicates where there are none",
+    kinds.LATE_FILTER: "may go to duplicates of rows that the next filter drops",
     kinds.CROSS_JOIN: "may go to comparing all pairs of rows",
     kinds.NEEDLESS_SHUFFLE: "may go to moving rows that the next step moves again",
     kinds.LONG_CASE: "goes to the conditions of a long CASE",

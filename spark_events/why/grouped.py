@@ -27,6 +27,7 @@ _OF_EXECUTIONS = (
     kinds.EXPANDED_ROWS,
     kinds.EXPLODING_JOIN,
     kinds.LARGE_BROADCAST,
+    kinds.LATE_FILTER,
     kinds.LONG_CASE,
     kinds.MISSING_BROADCAST,
     kinds.NEEDLESS_SHUFFLE,

@@ -44,7 +44,7 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
         if not rows // FACTOR < (node.rows or 0) < rows * FACTOR:
             return None
         node = node.parent
-    keys = _dropped_by(node) if node is not None else ""
+    keys = dropped_by(node) if node is not None else ""
     if node is None or not keys:
         return None
     least = FACTOR
@@ -53,14 +53,14 @@ def duplicates_dropped_of(join: Node) -> DroppedDuplicates | None:
             return None
         least = _FACTOR_OF_LATEST  # where times are few for each row, nothing else is much quicker
     kept, above = node.rows, node.parent
-    while above is not None and (above.name in MOVES or _dropped_by(above)):
+    while above is not None and (above.name in MOVES or dropped_by(above)):
         kept, above = above.rows, above.parent
     if kept is None or kept * least > rows or not any(_are_of(side, keys, kept) for side in join.children):
         return None
     return DroppedDuplicates(first_of(columns(keys), _MOST_COLUMNS), kept)
 
 
-def _dropped_by(node: Node) -> str:
+def dropped_by(node: Node) -> str:
     """Return by which columns a node drops duplicates, as its text has them; empty if it does not."""
     if by_window := _FIRST_BY_WINDOW.match(node.text):
         return by_window[1]

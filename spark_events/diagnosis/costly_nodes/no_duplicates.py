@@ -27,7 +27,7 @@ def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator
     the stage that compares them.
     """
     for node in execution.nodes():
-        partial = _next_aggregate(node) if node.name in AGGREGATES else None
+        partial = next_aggregate(node) if node.name in AGGREGATES else None
         if partial is None or len(partial.children) != 1:
             continue
         rows, of = node.metrics.get(ROWS) or 0, partial.children[0].rows
@@ -57,7 +57,7 @@ def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator
         )
 
 
-def _next_aggregate(node: Node) -> Node | None:
+def next_aggregate(node: Node) -> Node | None:
     """Return the aggregate whose rows another one merges."""
     below = node.children
     while len(below) == 1 and below[0].name in (*MOVES, "Project"):

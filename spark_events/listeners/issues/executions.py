@@ -11,6 +11,7 @@ from spark_events.diagnosis.costly_nodes.aligned_frames import aligned_frames
 from spark_events.diagnosis.costly_nodes.cast_filters import cast_filters
 from spark_events.diagnosis.costly_nodes.expanded import expanded
 from spark_events.diagnosis.costly_nodes.joins import joins
+from spark_events.diagnosis.costly_nodes.late_filters import late_filters
 from spark_events.diagnosis.costly_nodes.long_case import long_case
 from spark_events.diagnosis.costly_nodes.needless_shuffles import needless_shuffles
 from spark_events.diagnosis.costly_nodes.no_duplicates import no_duplicates
@@ -70,6 +71,7 @@ _RULES = (
     aligned_frames,
     expanded,
     no_duplicates,
+    late_filters,
     needless_shuffles,
     slow_patterns,
     long_case,

@@ -173,6 +173,22 @@ def visits_that_are_distinct(work: Work) -> None:
     visits.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("late-filter")
+def visits_of_one_day(work: Work) -> None:
+    """Duplicates are looked for in all days, and then one day is taken; the twin takes it before."""
+    rows, days = work.random.randrange(2_500_000, 3_500_000), work.random.randrange(60, 120)
+    work.defect("late-filter", None, "day")
+    spark = work.begin()
+    visits = spark.range(0, rows, 1, work.cores).selectExpr(
+        f"id % {rows - rows // 10} AS visit", f"id % {days} AS day", "sha2(cast(id AS string), 256) AS page"
+    )
+    if work.bad:
+        visits = visits.dropDuplicates(["visit"]).where("day = 3")
+    else:
+        visits = visits.where("day = 3").dropDuplicates(["visit"])
+    visits.write.format("noop").mode("overwrite").save()  # slow
+
+
 def _sql(text: str) -> object:
     from pyspark.sql.functions import expr
 
