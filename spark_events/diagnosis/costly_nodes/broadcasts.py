@@ -15,10 +15,8 @@ from spark_events.diagnosis.thresholds import LARGE_BROADCAST, MISSING_BROADCAST
 
 _LARGER_SIDE = 8
 """How many times as large the other side is at least, so that it is worth a broadcast of the small one."""
-_SHUFFLED_ROW_NS = 2_000
-"""To write a row to a shuffle, read it, and sort it; twice that is not rare."""
 _LEAST_ROW_NS, _LEAST_BYTE_NS = 700, 8
-"""The same at least: on a machine that does nothing else, for a row, and for each of its bytes."""
+"""What a shuffle takes at least, to write, to read and to sort: for a row, and for each of its bytes."""
 _LONG_BYTES = 8
 """Of a column that Spark describes with an L at its end, and of what each row has besides."""
 _IDENTIFIER = re.compile(r"[\w.]+")
@@ -81,7 +79,13 @@ def large_broadcast(node: Node, execution: EndedExecution, thresholds: Threshold
 def _shuffled_instead_ms(broadcast: Node, join: Node, execution: EndedExecution) -> int:
     """Return how long it takes at least to shuffle and sort both sides of a join instead of a broadcast."""
     rows = sum(child.rows or 0 for child in join.children if child is not broadcast) + (broadcast.rows or 0)
-    return rows * _SHUFFLED_ROW_NS // 1_000_000 // max(1, execution.cores)
+    return _least_shuffle_ms(rows, broadcast.metrics.get(DATA_SIZE, 0), execution)
+
+
+def _least_shuffle_ms(rows: int, data: int, execution: EndedExecution) -> int:
+    """Return how long it takes at least to shuffle and sort so many rows, of so many bytes, in ms."""
+    least_ns = rows * _LEAST_ROW_NS + data * _LEAST_BYTE_NS
+    return least_ns // 1_000_000 // max(1, execution.cores)
 
 
 def driver_ms(broadcast: Node, execution: EndedExecution) -> int:
@@ -167,8 +171,8 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
 
     Of the rows that the join drops, next to nothing is computed where they meet the broadcast of the small
     side; here, each of them is computed, written, read and sorted. Of the others, the time to write and to
-    sort is measured. All of it takes at least ``_LEAST_ROW_NS`` and ``_LEAST_BYTE_NS``: what serializes,
-    fetches and merges rows is in no metric of Spark's.
+    sort is measured; what serializes, fetches and merges rows is in no metric of Spark's, so all of it takes
+    at least what a shuffle does.
     """
     written_in = [execution.stages[stage] for stage in _written_in(large) if stage in execution.stages]
     dropped = _dropped(node, large)
@@ -181,8 +185,7 @@ def _shuffle_ms(node: Node, large: Node, execution: EndedExecution) -> int:
         sorted_ms = stage.wall_ms * min(sort_ms, stage.run_ms) // stage.run_ms if stage.run_ms else 0
         join_ms += max(sorted_ms, int(of_join * stage.wall_ms))
     whole_ms = sum(stage.wall_ms for stage in (*written_in, *joined_in))
-    least_ns = (large.rows or 0) * _LEAST_ROW_NS + large.metrics.get(DATA_SIZE, 0) * _LEAST_BYTE_NS
-    least_ms = least_ns // 1_000_000 // max(1, execution.cores)
+    least_ms = _least_shuffle_ms(large.rows or 0, large.metrics.get(DATA_SIZE, 0), execution)
     return max(join_ms + write_ms, min(whole_ms, least_ms))
 
 
