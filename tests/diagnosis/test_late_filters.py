@@ -22,13 +22,14 @@ def told(
     left: int = LEFT,
     above: str = "Project [id#0L]",
     below: str = SCAN,
+    makes: str = "Project [id#0L, place#2, day#3L]",
 ) -> list[Issue]:
     """Return what is told of four cores: 30 s before the shuffle, of which 10 s read, and 40 s after it."""
     rows = {} if kept is None else {"rows": kept}
     plan = Plan()(0, above, 2)(1, drops, 2, **rows)(2, compares, 2, rows=left)
     plan(3, "AQEShuffleRead coalesced")(4, "Exchange hashpartitioning(id#0L, 200)", 1)
     plan(5, compares.replace("first(", "partial_first("), 1, rows=ROWS)
-    plan(6, below, 1, rows=ROWS, **({"scan_time": 40 * S} if below == SCAN else {}))
+    plan(6, makes, 1)(7, below, 1, rows=ROWS, **({"scan_time": 40 * S} if below == SCAN else {}))
     return list(late_filters(executed(plan, s1=(0, 30), s2=(30, 70)), Thresholds()))
 
 
@@ -53,6 +54,12 @@ def test_most_rows_are_dropped_after_they_were_compared(compares: str, drops: st
         "but 70,000 of the 7,000,000 that are left"
     )
     assert issue.stages == {1, 2}
+
+
+def test_functions_below_are_not_called_for_what_a_filter_drops_before_them() -> None:
+    (issue,) = told(makes="Project [id#0L, sha2(place#1, 256) AS place#2, day#3L]")
+
+    assert issue.lost_ms == pytest.approx(0.99 * (70 - 10) * S)
 
 
 @pytest.mark.parametrize(

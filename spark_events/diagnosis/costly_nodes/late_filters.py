@@ -16,6 +16,8 @@ from spark_events.diagnosis.thresholds import LATE_FILTER, Thresholds
 _KEPT = 5
 """One row of so many, at most, is left by a filter that comes late."""
 _MOST_NAMES = 4
+_PASSES_FILTERS = ("Project", "Filter")
+"""Nodes before which Spark moves a filter that comes after them."""
 
 
 def late_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
@@ -42,7 +44,7 @@ def _issue(node: Node, kept: Node, keys: str, execution: EndedExecution) -> Issu
     of = [name for name in columns(kept.text) if name not in columns(keys)]
     stages = node.stages | partial.stages
     below = list(partial.within_stage())[1:]
-    others = [*above(kept), *below]
+    others = [*above(kept), *(each for each in below if each.name not in _PASSES_FILTERS)]
     lost_ms = round(freed_besides_ms(execution, stages, others) * (1 - left / rows))
     is_known = all(map(is_accounted_for, others))
     condition = f"a filter on {first_of(of, _MOST_NAMES)}" if of else "a filter"
