@@ -13,12 +13,12 @@ from spark_events.listeners.emitter import Place
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.listener import Handlers
+from spark_events.listeners.queries.idle_interval import IdleInterval
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.restart_counts import RestartCounts
 from spark_events.listeners.queries.streaming_query import EndAttributes, StreamingQuery
-from spark_events.listeners.queries.watches import IdleInterval
 from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.record_types import (
     ApplicationDeadRecord,
