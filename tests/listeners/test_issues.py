@@ -555,6 +555,10 @@ def sql(number: int, begun_ms: int, description: str, *texts: str, rows: int = 9
     ]
 
 
+SHUFFLED_MS = 419
+"""What a shuffle of 200 MiB would take four cores at least, by their bytes."""
+
+
 def lost_with_broadcast(*records: dict[str, Any], number: int) -> dict[str, int]:
     """Return what an application loses, by kind, in which an SQL execution builds a broadcast for 4 min."""
     small, large = "LocalTableScan [b#2]", "BroadcastExchange HashedRelationBroadcastMode"
@@ -573,7 +577,7 @@ def test_what_the_driver_does_for_a_broadcast_is_told_once() -> None:
     found = lost_with_broadcast(
         outer, *stage(201 * S, [S], 1, S), own, *stage(442 * S, [S], 2, 158 * S), number=8
     )
-    assert found == {"idle-cores": 140 * S, "large-broadcast": 240 * S}
+    assert found == {"idle-cores": 140 * S, "large-broadcast": 240 * S - SHUFFLED_MS}
 
 
 def test_what_the_driver_does_for_a_micro_batch_is_no_time_of_another_execution() -> None:
@@ -582,7 +586,7 @@ def test_what_the_driver_does_for_a_micro_batch_is_no_time_of_another_execution(
     found = lost_with_broadcast(
         r.execution("Start", S, 7), query, batch, *stage(301 * S, [S], 2, 299 * S), number=8
     )
-    assert found == {"idle-cores": 239 * S, "large-broadcast": 240 * S}
+    assert found == {"idle-cores": 239 * S, "large-broadcast": 240 * S - SHUFFLED_MS}
 
 
 def of_growing_batches(kind: str, **started: Any) -> dict[str, Any] | None:

@@ -2,11 +2,11 @@
 
 A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
-or stopped on purpose (the clock of ``spark_events.listeners.queries.checkpoint_watch``). If it was owed for
-longer when its query was stopped, it is late, too, although it never came. An event says how long it was owed
-within its own application (``owedMs``); across applications, ``owed`` computes it: since the last checkpoint
-before if the query went down at work, since it went down if it was idle then. If it was idle after its
-restart, there was nothing to commit, and what the event says counts alone.
+or stopped on purpose (the clock of ``spark_events.listeners.queries.watches``). If it was owed for longer
+when its query was stopped, it is late, too, although it never came. An event says how long it was owed within
+its own application (``owedMs``); across applications, ``owed`` computes it: since the last checkpoint before
+if the query went down at work, since it went down if it was idle then. If it was idle after its restart,
+there was nothing to commit, and what the event says counts alone.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from spark_events.diagnosis.earlier_runs.usual import Usual, usual
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.issue_events import IssueEvents, Subject
 from spark_events.listeners.queries.checkpoint import input_rows
-from spark_events.listeners.queries.checkpoint_watch import CHECKPOINT_WATCH, LATE_RECORDS_MS
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.watches import CHECKPOINT_WATCH, LATE_RECORDS_MS
 from spark_events.runtime import event_names
 
 _SURE = 0.9

@@ -11,12 +11,11 @@ from spark_events.listeners.failures.failures import thrown_by_task
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.queries.batch_durations import BatchDurations
 from spark_events.listeners.queries.checkpoint import SlaMetrics, input_rows, is_checkpoint, state_sizes
-from spark_events.listeners.queries.checkpoint_watch import CheckpointWatch
 from spark_events.listeners.queries.idle_interval import IdleInterval
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.restart_counts import RestartCounts
-from spark_events.listeners.queries.source_watch import SourceWatch
+from spark_events.listeners.queries.watches import CheckpointWatch, SourceWatch
 from spark_events.listeners.record_types import QueryStartedRecord, StreamingQueryProgress
 from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
 from spark_events.runtime.log_once import logger
