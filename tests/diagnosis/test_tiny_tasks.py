@@ -95,17 +95,20 @@ def test_no_place_has_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_shuffles_ms", "of_arrow_ms", "advice"),
+    ("of_shuffles_ms", "of_arrow_ms", "of_listings_ms", "advice"),
     [
-        (60, 0, "Set spark.sql.shuffle.partitions"),
-        (40, 0, "Use fewer partitions"),
-        (0, 60, "Each of these tasks reads one batch of the rows that createDataFrame"),
-        (40, 40, "Use fewer partitions"),
+        (60, 0, 0, "Set spark.sql.shuffle.partitions"),
+        (40, 0, 0, "Use fewer partitions"),
+        (0, 60, 0, "Each of these tasks reads one batch of the rows that createDataFrame"),
+        (40, 40, 0, "Use fewer partitions"),
+        (0, 0, 60, "Spark lists the files of many folders"),
+        (40, 0, 40, "Use fewer partitions"),
     ],
 )
-def test_advice(of_shuffles_ms: int, of_arrow_ms: int, advice: str) -> None:
+def test_advice(of_shuffles_ms: int, of_arrow_ms: int, of_listings_ms: int, advice: str) -> None:
     """By where most of it is lost: after shuffles, or where partitions come from sources."""
-    issue = tiny_tasks_issue(TinyTasks(1, 400, 400, 9, 9, 100, of_shuffles_ms, of_arrow_ms), CORES)
+    tiny = TinyTasks(1, 400, 400, 9, 9, 100, of_shuffles_ms, of_arrow_ms, of_listings_ms)
+    issue = tiny_tasks_issue(tiny, CORES)
     assert issue.advice.startswith(advice)
     assert issue.sentence.startswith("a stage has 400 tasks, for 4 cores")
 

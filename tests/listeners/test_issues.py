@@ -316,6 +316,24 @@ def test_micro_batches_that_list_their_files(does: str, is_said: bool) -> None:
     assert ("parallelPartitionDiscovery" in str(told["advice"])) is is_said
 
 
+@pytest.mark.parametrize(
+    ("does", "is_said"), [("Listing leaf files and directories for 400 paths", True), ("", False)]
+)
+def test_a_micro_batch_that_lists_its_files_in_short_tasks(does: str, is_said: bool) -> None:
+    """They are fewer than those for which a stage is told alone."""
+    begins, *others = job(0, [1] * 400, 10 * S, group="run-1")
+    begins["Properties"]["spark.job.description"] = f"{does}:<br/>s3a://lake/clicks/a.json, ..."
+    for record in others:
+        if measured := record.get("Task Statistics"):
+            measured |= {"Scheduler Delay": [20, 20, 20, 20 * 400], "Last Finish": 3 * S}
+    start = (r.application_start(), r.executor("Added", 0), r.query_started(0))
+    feed = Feed(extra={"spark.events.issue.min-duration": "1s"})(*start, begins, *others)
+    feed(r.terminated(), r.application_end(100 * S))
+    (told,) = (each.attributes for each in issues(feed) if each.attributes["issueState"] == "CLOSED")
+    assert told["issue"] == "task-count"
+    assert ("parallelPartitionDiscovery" in str(told["advice"])) is is_said
+
+
 def test_statements_are_told_only_where_that_is_allowed() -> None:
     sql = "SELECT secret FROM t " * 30
     records = [

@@ -71,8 +71,10 @@ FEWER_OF_LISTING = (
 )
 
 
-def fewer_tasks(of_shuffles: bool, of_arrow: bool) -> str:
-    """Return what makes the tasks fewer of stages that mostly read shuffles, or Arrow batches, or neither."""
+def fewer_tasks(*, of_shuffles: bool, of_arrow: bool, of_listings: bool) -> str:
+    """Return what makes the tasks fewer of stages that mostly do one of these, or none."""
+    if of_listings:
+        return FEWER_OF_LISTING
     return FEWER_OF_SHUFFLE if of_shuffles else FEWER_OF_ARROW if of_arrow else FEWER_OF_SOURCE
 
 
@@ -150,7 +152,9 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",
-            FEWER_OF_LISTING if stage.lists_files else fewer_tasks(stage.reads_shuffles, stage.of_arrow),
+            fewer_tasks(
+                of_shuffles=stage.reads_shuffles, of_arrow=stage.of_arrow, of_listings=stage.lists_files
+            ),
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
     if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:

@@ -27,6 +27,7 @@ class TinyTasks(NamedTuple):
         lost_ms: how much shorter they would be with a task for each core.
         of_shuffles_ms: how much of that is of stages that read shuffles alone.
         of_arrow_ms: how much is of those that read the Arrow batches of ``createDataFrame``.
+        of_listings_ms: how much is of those that list the files of a read, for Spark itself.
     """
 
     stages: int = 0
@@ -37,6 +38,7 @@ class TinyTasks(NamedTuple):
     lost_ms: int = 0
     of_shuffles_ms: int = 0
     of_arrow_ms: int = 0
+    of_listings_ms: int = 0
 
     def plus(self, other: TinyTasks) -> TinyTasks:
         """Return both."""
@@ -49,6 +51,7 @@ class TinyTasks(NamedTuple):
             self.lost_ms + other.lost_ms,
             self.of_shuffles_ms + other.of_shuffles_ms,
             self.of_arrow_ms + other.of_arrow_ms,
+            self.of_listings_ms + other.of_listings_ms,
         )
 
 
@@ -72,10 +75,18 @@ def tiny_tasks(stage: EndedStage, thresholds: Thresholds) -> TinyTasks | None:
     lost_ms = min(stage.as_wall_ms(needless_ms), stage.wall_ms)
     if measured.tasks > thresholds.least_many_tasks and lost_ms >= thresholds.min_time_ms:
         return None
-    of_shuffles_ms = lost_ms if stage.reads_shuffles else 0
-    of_arrow_ms = lost_ms if stage.of_arrow else 0
     tasks = measured.tasks
-    return TinyTasks(1, tasks, tasks, around_ms, run.total, lost_ms, of_shuffles_ms, of_arrow_ms)
+    return TinyTasks(
+        1,
+        tasks,
+        tasks,
+        around_ms,
+        run.total,
+        lost_ms,
+        of_shuffles_ms=lost_ms if stage.reads_shuffles else 0,
+        of_arrow_ms=lost_ms if stage.of_arrow else 0,
+        of_listings_ms=lost_ms if stage.lists_files else 0,
+    )
 
 
 def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
@@ -101,7 +112,11 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         f"{has}{most}, for {cores} cores, which run for {duration(each_ms)} each on average: scheduling and "
         f"starting them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
         f"{f'; most of that is for {place}' if place else ''}",
-        fewer_tasks(2 * tiny.of_shuffles_ms >= tiny.lost_ms, 2 * tiny.of_arrow_ms >= tiny.lost_ms),
+        fewer_tasks(
+            of_shuffles=2 * tiny.of_shuffles_ms >= tiny.lost_ms,
+            of_arrow=2 * tiny.of_arrow_ms >= tiny.lost_ms,
+            of_listings=2 * tiny.of_listings_ms >= tiny.lost_ms,
+        ),
         evidence={
             "numTasks": tiny.tasks,
             "stages": tiny.stages,

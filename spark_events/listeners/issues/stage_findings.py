@@ -114,7 +114,7 @@ class StageFindings:
         """
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
         beside = functools.partial(self._other_work.beside_ms, key, measured.first_ms, measured.last_ms)
-        tiny = self._tiny_tasks(measured, info) if told_ms is None else None
+        tiny = self._tiny_tasks(stage, measured, info) if told_ms is None else None
         if tiny is not None and not stage.of_query:
             place = named(stage.name, stage.of_job)
             self._application.has_tiny_tasks(place, tiny, (measured.first_ms, measured.last_ms), time_ms)
@@ -193,7 +193,7 @@ class StageFindings:
             hands_out=stage.name.startswith(_HANDS_OUT),
             packed=packed_rdd(info),
             keeps_state=_keeps_state(info),
-            lists_files=stage.job is not None and stage.job.lists is not None,
+            lists_files=_lists_files(stage),
         )
 
     def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
@@ -202,12 +202,19 @@ class StageFindings:
         is_known = len(parents) == 1 and _IN_PYTHON in parents[0] and parents[0] != stage.name
         return parents[0] if is_known else ""
 
-    def _tiny_tasks(self, measured: TasksMeasured, info: Mapping[str, Any]) -> TinyTasks | None:
+    def _tiny_tasks(
+        self, stage: WatchedStage, measured: TasksMeasured, info: Mapping[str, Any]
+    ) -> TinyTasks | None:
         """Return the tasks of a stage that has far too many; those that keep state are told with it."""
         if _keeps_state(info):
             return None
-        stage = EndedStage(self._application.cores, measured, of_arrow=reads_arrow_batches(info))
-        return tiny_tasks(stage, self._thresholds)
+        ended = EndedStage(
+            self._application.cores,
+            measured,
+            of_arrow=reads_arrow_batches(info),
+            lists_files=_lists_files(stage),
+        )
+        return tiny_tasks(ended, self._thresholds)
 
     def _alone(self, issue: Issue, key: Key, stage: EndedStage, time_ms: int) -> Issue:
         """Return an issue of late, few or repeated tasks without the time in which cores had other work.
@@ -280,6 +287,11 @@ def _keeps_state(info: Mapping[str, Any]) -> bool:
     return any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ())
 
 
+def _lists_files(stage: WatchedStage | None) -> bool:
+    """Return whether the tasks of a stage list the files of a read, for Spark itself."""
+    return stage is not None and stage.job is not None and stage.job.lists is not None
+
+
 def _work(stage: WatchedStage | None, executed: ExecutedStage, pause_ms: int) -> WorkDone:
     """Return what a stage that has ended worked for; so much of the pause before it is told elsewhere."""
     job = stage.of_job if stage is not None else None
@@ -289,7 +301,7 @@ def _work(stage: WatchedStage | None, executed: ExecutedStage, pause_ms: int) ->
         of,
         executed.run_ms,
         0 if job is not None and job.of_broadcast else executed.collected_bytes,
-        stage is not None and stage.job is not None and stage.job.lists is not None,
+        _lists_files(stage),
         pause_ms,
         stage.job.by_arrow if stage is not None and stage.job is not None else None,
     )
