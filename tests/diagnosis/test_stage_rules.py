@@ -135,9 +135,21 @@ def test_a_running_task() -> None:
     assert lagging_task(3, "1", "a", 30 * S, 10 * S, thresholds) is None
 
 
-@pytest.mark.parametrize(("spilled", "told"), [(1 << 30, True), ((1 << 30) - 1, False), (0, False)])
-def test_spill(spilled: int, told: bool) -> None:
-    tasks = measured([S] * 4, Disk_Bytes_Spilled=[0, 0, spilled, spilled])
+@pytest.mark.parametrize(
+    ("run_ms", "spilled", "told"),
+    [
+        (100 * S, 1 << 30, True),
+        (100 * S, (1 << 30) - 1, False),
+        (21 * S, (1 << 30) - 1, True),
+        (22 * S, (1 << 30) - 1, False),
+        (1 * S, 200 << 20, False),
+        (100 * S, 0, False),
+    ],
+    ids=["much", "less", "for a fifth of the stage", "for less of it", "for less than a second", "nothing"],
+)
+def test_spill(run_ms: int, spilled: int, told: bool) -> None:
+    """Much by its size, or as far as four tasks at once take 16 ns for each byte of it."""
+    tasks = measured([run_ms] * 4, Disk_Bytes_Spilled=[0, 0, spilled, spilled])
     assert ("spill" in issues(tasks)) is told
     if told:
         assert issues(tasks)["spill"].lost_bytes == spilled

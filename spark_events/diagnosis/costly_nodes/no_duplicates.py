@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.node import AGGREGATES, CUT, MOVES, ROWS, Node, columns, first_of
-from spark_events.diagnosis.plans.work_in_stage import above, freed_besides_ms, over
+from spark_events.diagnosis.plans.work_in_stage import (
+    WorkInStages,
+    above,
+    freed_besides_ms,
+    is_accounted_for,
+    measured_ms,
+    over,
+)
 from spark_events.diagnosis.thresholds import NO_DUPLICATES, Thresholds
 
 _BY = re.compile(r"\(keys?=\[(.+)\], functions=\[(.*?)\]", re.ASCII | re.DOTALL)
@@ -23,8 +30,8 @@ _MOST_NAMES = 4
 def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
     """Yield each search for duplicates that drops no row.
 
-    What it costs to shuffle the rows is in the stage before, and not known apart; ``share_ms`` is the time of
-    the stage that compares them.
+    ``share_ms`` is the time of the stages that compare the rows and that write them for it, but for what else
+    these are known to do.
     """
     for node in execution.nodes():
         partial = next_aggregate(node) if node.name in AGGREGATES else None
@@ -37,6 +44,7 @@ def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator
         if _is_counted(node) or _is_of_sets(partial.children[0]):
             continue
         others = (*above(node), *(each for each in node.within_stage() if each not in (node, partial)))
+        compared_ms = freed_besides_ms(execution, node.stages, others) + _written_ms(partial, node, execution)
         tables = first_of(node.tables(), _MOST_NAMES)
         yield Issue(
             NO_DUPLICATES,
@@ -52,9 +60,31 @@ def no_duplicates(execution: EndedExecution, thresholds: Thresholds) -> Iterator
                 "duplicates.columns": by,
                 "duplicates.stages": ", ".join(map(str, sorted(node.stages | partial.stages))),
             },
-            share_ms=round(freed_besides_ms(execution, node.stages, others)),
-            stages=node.stages,
+            share_ms=round(compared_ms),
+            stages=node.stages | partial.stages,
         )
+
+
+def _written_ms(partial: Node, node: Node, execution: EndedExecution) -> float:
+    """Return how long rows are compared before their shuffle, and written for it, in ms.
+
+    If nobody knows how long it takes to make them, that is what is measured: to sort and to write them.
+    """
+    stages = partial.stages - node.stages
+    makes = [each for each in partial.children[0].within_stage() if each is not _sort_of(partial)]
+    if all(map(is_accounted_for, makes)):
+        return freed_besides_ms(execution, stages, makes)
+    freed_ms = WorkInStages(execution).freed_ms(stages)
+    ended = [execution.stages[stage] for stage in stages & execution.stages.keys()]
+    run_ms = sum(stage.run_ms for stage in ended)
+    sort_ms = measured_ms(filter(None, [_sort_of(partial)]))
+    own_ms = sort_ms + sum(stage.shuffle_write_ms for stage in ended)
+    return freed_ms * min(own_ms, run_ms) / run_ms if run_ms else 0.0
+
+
+def _sort_of(aggregate: Node) -> Node | None:
+    """Return the sort that an aggregate needs; None if it needs none."""
+    return aggregate.children[0] if aggregate.children[0].name == "Sort" else None
 
 
 def next_aggregate(node: Node) -> Node | None:
@@ -76,7 +106,7 @@ def _keys(node: Node) -> str:
 
 def _is_of_sets(node: Node) -> bool:
     """Return whether rows come from INTERSECT or EXCEPT, or from a join that is planned as these are."""
-    while node.name in ("Project", "Filter") and len(node.children) == 1:
+    while node.name in ("Project", "Filter", "Sort") and len(node.children) == 1:
         node = node.children[0]
     return any(kind in node.text for kind in ("LeftSemi", "LeftAnti"))
 

@@ -29,6 +29,10 @@ from spark_events.diagnosis.thresholds import (
 
 _LARGE_GC, _LARGE_GC_COUNTS = 0.25, 0.5
 """Of so large a share of the time, that collectors waited for a CPU explains half at most."""
+_SPILLED_BYTE_NS = 16
+"""About how long a task takes to write a byte to disk, to read it again, and to merge it with others."""
+_LONG_SPILL, _LONG_SPILL_MS = 1 / 5, 1_000
+"""What is spilled takes long if it takes such a share of its stage, and such a time."""
 _LEAST_TASK_MS = 4
 """For so long a task runs, however little it does."""
 _MORE_HEAP = (
@@ -93,7 +97,11 @@ def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
 def spill(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that tasks wrote to disk what did not fit into their memory."""
     spilled = stage.measured.spreads["Disk Bytes Spilled"]
-    if spilled.total < max(1, thresholds.min_bytes):
+    if not spilled.total:
+        return None
+    spilling_ms = stage.as_wall_ms(spilled.total * _SPILLED_BYTE_NS // 1_000_000)
+    takes_long = spilling_ms >= max(_LONG_SPILL_MS, _LONG_SPILL * stage.wall_ms)
+    if spilled.total < thresholds.min_bytes and not takes_long:
         return None
     return Issue(
         SPILL,
