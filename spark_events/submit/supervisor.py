@@ -89,6 +89,7 @@ class Applications:
         self.path = path
         self._testaments: dict[str, dict[str, str]] = {}
         self._connections: list[socket.socket] = []
+        self._being_read = 0  # messages that the sockets may no longer have, and the testaments have not yet
         self._changed = threading.Condition()
         self._socket = socket.socket(socket.AF_UNIX)
         with short_path(path) as short:
@@ -175,11 +176,11 @@ class Applications:
                 self._changed.wait(_LOOK_S)
 
     def _is_unread(self) -> bool:
-        """Return whether a connection has more to read. ``select.select`` takes no descriptor above 1,023."""
+        """Return whether there is more to read. ``select.select`` takes no descriptor above 1,023."""
         poll = select.poll()
         for connection in self._connections:
             poll.register(connection, select.POLLIN)
-        return bool(poll.poll(0))
+        return self._being_read > 0 or bool(poll.poll(0))
 
     def _accept(self) -> None:
         while True:
@@ -192,12 +193,28 @@ class Applications:
     def _serve(self, connection: socket.socket) -> None:
         try:
             with contextlib.suppress(Exception):  # whatever was sent that is not a message
-                while message := receive(connection):
-                    with self._changed:
-                        self._take(message)
-                        self._changed.notify_all()
+                while self._read(connection):
+                    pass
         finally:
             self._forget(connection)
+
+    def _read(self, connection: socket.socket) -> bool:
+        """Wait for a message, and take it; return False if there comes none any longer."""
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        poll.poll()
+        with self._changed:
+            self._being_read += 1
+        message = None
+        try:
+            message = receive(connection)
+        finally:
+            with self._changed:
+                self._being_read -= 1
+                if message:
+                    self._take(message)
+                self._changed.notify_all()
+        return bool(message)
 
     def _forget(self, connection: socket.socket) -> None:
         with self._changed:

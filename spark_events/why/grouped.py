@@ -81,7 +81,9 @@ def _place(issue: FoundIssue) -> str:
     if _is_of_query(issue):
         return issue.about
     name = name_in(issue.about)
-    return name if issue.about.startswith(("stage ", _EXECUTION)) and " at " in name else ""
+    # What changes a table again and again, with the same tables, does so in a loop, or for each run of a job.
+    is_one = " at " in name or (issue.kind == kinds.REWRITE and " of " in name)
+    return name if issue.about.startswith(("stage ", _EXECUTION)) and is_one else ""
 
 
 def _is_of_query(issue: FoundIssue) -> bool:

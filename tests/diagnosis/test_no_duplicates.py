@@ -80,3 +80,27 @@ def test_rows_that_take_nobody_knows_how_long_to_make() -> None:
 )
 def test_rows_that_are_to_be_compared(healthy: list[Issue]) -> None:
     assert healthy == []
+
+
+@pytest.mark.parametrize(
+    ("scan", "location", "of"),
+    [
+        (
+            "Scan ExistingRDD Delta Table State #0 - file:/lake/buyers/_delta_log[txn#4,add#5]",
+            "",
+            "file:/lake/buyers",
+        ),
+        (
+            "Scan json ",
+            "InMemoryFileIndex(1 paths)[file:/lake/buyers/_delta_log/00000000000000000000.json]",
+            "file:/lake/buyers",
+        ),
+        ("Scan ExistingRDD mergeMaterializedSource[id#0L]", "", ""),
+        ("Scan parquet ", "InMemoryFileIndex(1 paths)[file:/lake/buyers]", "file:/lake/buyers"),
+    ],
+    ids=["Delta's log as it is kept", "Delta's log", "rows that Delta keeps", "files"],
+)
+def test_tables_are_named_as_people_know_them(scan: str, location: str, of: str) -> None:
+    plan = Plan()(0, "Project [id#0L]", 1)(1, scan, 1, {"Location": location} if location else {}, rows=9)
+    (root, *_) = executed(plan, s1=(0, 9)).nodes()
+    assert root.tables() == ([of] if of else [])

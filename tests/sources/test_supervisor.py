@@ -146,6 +146,32 @@ def test_a_terminal_that_is_closed() -> None:
     assert leader.returncode in (-signal.SIGHUP, 128 + signal.SIGHUP)
 
 
+def test_a_testament_that_is_just_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread has it from the socket, and the supervisor looks before the thread goes on."""
+    told: list[Any] = []
+    looked, receive = threading.Event(), supervisor.receive
+
+    def receive_late(connection: socket.socket) -> Any:
+        message = receive(connection)
+        assert not message or looked.wait(60)
+        return message
+
+    class Looking(Applications):
+        def _is_unread(self) -> bool:
+            is_unread = super()._is_unread()
+            looked.set()
+            return is_unread
+
+    monkeypatch.setattr(last_word, "tell", lambda head, *others: told.append(head))
+    monkeypatch.setattr(supervisor, "_END_WAIT_S", 0)
+    monkeypatch.setattr(supervisor, "receive", receive_late)
+    applications = Looking(str(tmp_path / "socket"))
+    applications.hear()
+    witness.SupervisorWitness(applications.path, "a").tell({"head": b'{"App ID": "a"}'})
+    applications.tell_ends(1, None)
+    assert told == [{"App ID": "a"}]
+
+
 def test_a_testament_beside_one_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others' ends are told all the same."""
     told: list[Any] = []

@@ -81,6 +81,15 @@ def test_executions_of_one_place_are_one_issue() -> None:
     assert grouped(joins[:2]) == joins[:2]
 
 
+def test_changes_of_one_table_are_one_issue() -> None:
+    """The description of a MERGE has no line of the program."""
+    about = "sql of file:/sales, file:/customers"
+    (merges,) = grouped(
+        [issue(f"SQL execution {n} ({about})", 8_000, "rewrite-whole-files") for n in range(3)]
+    )
+    assert (merges.about, merges.lost_ms) == (f"3 SQL executions ({about})", 24_000)
+
+
 def test_what_is_listed_of_executions_of_one_place_is_of_all() -> None:
     lists = [{"expand.stages": "1, 2"}, {"expand.stages": "5"}]
     (told,) = grouped(

@@ -68,6 +68,7 @@ _NAMED = re.compile(r"[A-Za-z_][\w.]*#\d+L?", re.ASCII)
 _OUTPUT = re.compile(r"([A-Za-z_][\w.]*)#\d+L?(?=[,\]])", re.ASCII)
 _TABLE = re.compile(r"[\w.$-]+")
 _JDBC_TABLE = re.compile(r"JDBCRelation\(([\w.$\"`-]+)\) \[numPartitions=\d+\]")
+_DELTA_LOG = "/_delta_log"
 CACHED_TABLE = "Scan In-memory table "
 IN_MEMORY = "InMemoryTableScan"
 """The scan of a cache; of one that has a table's name, Spark calls it by that."""
@@ -185,10 +186,17 @@ class Node:
         return list(names)
 
     def table(self) -> str:
-        """Return the table or the path that a scan reads, or a write writes; empty if it does neither."""
+        """Return the table or the path that a scan reads, or a write writes; empty if it does neither.
+
+        Of a scan of Delta's log, it is the path of the table.
+        """
+        return self._named_table().partition(_DELTA_LOG)[0]
+
+    def _named_table(self) -> str:
         if self.name == IN_MEMORY:
             return self.text.removeprefix(CACHED_TABLE).split(" ")[0] if CACHED_TABLE in self.text else ""
-        if self.name.startswith("Scan ") and (table := _scanned(self.name.removeprefix("Scan "))):
+        of_program = self.name.startswith(OF_PROGRAM)
+        if self.name.startswith("Scan ") and not of_program and (table := _scanned(self.name[5:])):
             return table
         if self.name.startswith("BatchScan "):
             return next(iter(self.name.split()[1:]), "")
