@@ -190,6 +190,32 @@ def test_a_sequence_that_is_exploded(text: str, keys: str, made: int, is_told: b
     assert [issue.evidence["expand.columns"] for issue in issues] == ["day"] * is_told
 
 
+CONSTANTS = "Generate explode([0,1,2,3,4,5,6,7]), [g#6L, paid#2L], false, [month#11]"
+
+
+@pytest.mark.parametrize(
+    ("keys", "made", "is_told"),
+    [
+        ("g#6L, month#11", 8_000_000, True),
+        ("g#6L", 8_000_000, False),
+        ("g#6L, month#11", 4_000_000, False),
+    ],
+    ids=["by the constants", "by something else", "few of each"],
+)
+def test_constants_that_are_exploded(keys: str, made: int, is_told: bool) -> None:
+    """A row for each of them, although what is aggregated of the rows is the same for all."""
+    plan = Plan()(0, f"HashAggregate(keys=[{keys}], functions=[sum((paid#2L * month#11))])", 2, rows=900)
+    plan(1, "Exchange hashpartitioning(g#6L, 200)", 1)(
+        2, f"HashAggregate(keys=[{keys}], functions=[partial_sum((paid#2L * month#11))])", 1, rows=900
+    )
+    plan(3, CONSTANTS, 1, rows=made)(4, "Scan parquet db.sales [g#6L,paid#2L]", 1, rows=1_000_000)
+    issues = list(expanded(executed(plan, s1=(0, 40), s2=(40, 41)), Thresholds()))
+    assert [issue.sentence.startswith("explode() of constants makes 8,000,000 rows") for issue in issues] == [
+        True
+    ] * is_told
+    assert [issue.evidence["expand.columns"] for issue in issues] == ["month"] * is_told
+
+
 ITEMS = "Generate explode(items#2), [order#1L], false, [item#3]"
 BY_ORDER = "HashAggregate(keys=[order#1L], functions=[{}sum(price#4)])"
 

@@ -2,7 +2,7 @@
 
 Spark makes one for each set of columns whose distinct values are counted, one for each grouping set, or one
 for each sliding window that a row is in: an Expand node. A program makes one for each day of a period, say,
-by ``explode(sequence())``.
+by ``explode(sequence())``, or for each of some constants.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from spark_events.diagnosis.thresholds import EXPANDED_ROWS, Thresholds
 
 _EXPAND = "Expand"
 _GENERATE, _OF_SEQUENCE = "Generate", re.compile(r"Generate explode\(sequence\(.* \[(\w+#\d+)L?\]$", re.ASCII)
+_OF_CONSTANTS = re.compile(r"Generate explode\(\[[^\]]*\]\), .* \[(\w+#\d+)L?\]$", re.ASCII)
+"""An array that is the same for each row: Spark has computed it when it planned."""
 _LEAST_COPIES, _LEAST_OF_SEQUENCE = 3, 5
 _MOST_NAMES, _MOST_STAGES = 6, 20
 _OF_DISTINCT = re.compile(r"\bgid#\d+", re.ASCII)
@@ -54,7 +56,7 @@ def expanded(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issu
         made, of = node.metrics.get(ROWS) or 0, _read_by(node).rows or 0
         if not of or made < max(_LEAST_COPIES * of, thresholds.explosion_rows):
             continue
-        said = _said(node, made, of) if node.name == _EXPAND else _said_of_sequence(node, made, of)
+        said = _said(node, made, of) if node.name == _EXPAND else _said_of_array(node, made, of)
         needed = of
         if said is None and node.name == _GENERATE:
             # On the array itself, nothing would have to be moved and aggregated, not even a row for each.
@@ -141,11 +143,20 @@ def _said(node: Node, made: int, of: int) -> tuple[str, str] | None:
     return None
 
 
-def _said_of_sequence(node: Node, made: int, of: int) -> tuple[str, str] | None:
-    """Return the same of a sequence that is exploded; None if nothing aggregates its rows in such a way."""
-    sequence = _OF_SEQUENCE.match(node.text)
-    if sequence is None or made < _LEAST_OF_SEQUENCE * of or not _is_grouped_by(sequence[1], node, made):
+def _said_of_array(node: Node, made: int, of: int) -> tuple[str, str] | None:
+    """Return the same of a sequence, or of constants, that is exploded; None if nothing aggregates by it."""
+    constants = _OF_CONSTANTS.match(node.text)
+    array = constants or _OF_SEQUENCE.match(node.text)
+    if array is None or made < _LEAST_OF_SEQUENCE * of or not _is_grouped_by(array[1], node, made):
         return None
+    if constants:
+        return (
+            f"explode() of constants makes {made:,} rows of {of:,}, which are then aggregated by these "
+            "constants",
+            "Aggregate first, without them, and explode the few rows of the result: what is computed with "
+            "each constant can be computed of the sums. To make rows of several columns, aggregate all of "
+            "these columns, and unpivot() the result.",
+        )
     return (
         f"explode(sequence()) makes {made:,} rows of {of:,}, which are then aggregated by the values of the "
         "sequence",
@@ -180,8 +191,10 @@ def _aggregates(node: Node) -> Iterator[Node]:
 def _names(node: Node) -> list[str]:
     """Return the columns that are in some of the copies of a row and not in all; or the time of windows.
 
-    Of a sequence, those of which it is made.
+    Of a sequence, those of which it is made; of constants, the one that has them.
     """
+    if constants := _OF_CONSTANTS.match(node.text):
+        return columns(constants[1])
     if node.name == _GENERATE:
         return exploded_columns(node)
     if windows := _OF_WINDOWS.search(node.text):
