@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spark_events.diagnosis.stages.ended_stage import EndedStage
+from spark_events.diagnosis.stages.stage_rules import FEWER_OF_ARROW, FEWER_OF_SHUFFLE, FEWER_OF_SOURCE
 from spark_events.diagnosis.stages.tiny_tasks import TinyTasks, TinyTasksOfRun, tiny_tasks, tiny_tasks_issue
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.measured_tasks import measured
@@ -31,7 +33,9 @@ def stage(
 def test_what_it_costs() -> None:
     """But for one task of each core: scheduling and starting them, and what each takes at least."""
     tiny = tiny_tasks(stage(), Thresholds())
-    assert tiny == TinyTasks(1, 400, 400, 400 * 8, 400 * 6, 396 * (8 + 4) // CORES, 0)
+    assert tiny == TinyTasks(
+        1, 400, 400, 400 * 8, 400 * 6, 396 * (8 + 4) // CORES, {FEWER_OF_SOURCE: 396 * (8 + 4) // CORES}
+    )
 
 
 def test_no_longer_than_the_stage() -> None:
@@ -94,27 +98,46 @@ def test_no_place_has_most() -> None:
     assert "most of that" not in issue.sentence
 
 
+SHUFFLE, SOURCE, ARROW = (
+    "Set spark.sql.shuffle.partitions",
+    "Use fewer partitions",
+    "Each of these tasks reads",
+)
+
+
 @pytest.mark.parametrize(
-    ("of_shuffles_ms", "of_arrow_ms", "of_listings_ms", "advice"),
+    ("lost_by", "advice"),
     [
-        (60, 0, 0, "Set spark.sql.shuffle.partitions"),
-        (40, 0, 0, "Use fewer partitions"),
-        (0, 60, 0, "Each of these tasks reads one batch of the rows that createDataFrame"),
-        (40, 40, 0, "Use fewer partitions"),
-        (0, 0, 60, "Spark lists the files of many folders"),
-        (40, 0, 40, "Use fewer partitions"),
+        ({FEWER_OF_SHUFFLE: 60, FEWER_OF_SOURCE: 40}, SHUFFLE),
+        ({FEWER_OF_SOURCE: 60, FEWER_OF_SHUFFLE: 40}, SOURCE),
+        ({FEWER_OF_ARROW: 60}, ARROW),
+        ({FEWER_OF_SHUFFLE: 40, FEWER_OF_ARROW: 40, FEWER_OF_SOURCE: 20}, SOURCE),
     ],
 )
-def test_advice(of_shuffles_ms: int, of_arrow_ms: int, of_listings_ms: int, advice: str) -> None:
-    """By where most of it is lost: after shuffles, or where partitions come from sources."""
-    tiny = TinyTasks(1, 400, 400, 9, 9, 100, of_shuffles_ms, of_arrow_ms, of_listings_ms)
-    issue = tiny_tasks_issue(tiny, CORES)
+def test_advice(lost_by: dict[str, int], advice: str) -> None:
+    """By where most of it is lost; what is good for partitions in general, if nowhere."""
+    issue = tiny_tasks_issue(TinyTasks(1, 400, 400, 9, 9, 100, lost_by), CORES)
     assert issue.advice.startswith(advice)
     assert issue.sentence.startswith("a stage has 400 tasks, for 4 cores")
+
+
+@pytest.mark.parametrize(
+    ("does", "advice"),
+    [
+        ({"lists_files": True}, "Spark lists the files of many folders"),
+        ({"of_delta_log": True}, "Delta puts the state of a table together"),
+        ({"of_arrow": True}, ARROW),
+        ({}, SOURCE),
+    ],
+)
+def test_what_makes_them_fewer(does: dict[str, bool], advice: str) -> None:
+    tiny = tiny_tasks(replace(stage(), **does), Thresholds())
+    assert tiny is not None
+    assert tiny_tasks_issue(tiny.plus(tiny), CORES).advice.startswith(advice)
 
 
 def test_stages_that_read_shuffles() -> None:
     reads = stage(Bytes_Read=[10, 10, 10, 4_000], Without_Input=[400, 2_400])
     tiny = tiny_tasks(reads, Thresholds())
     assert tiny is not None
-    assert tiny.of_shuffles_ms == tiny.lost_ms > 0
+    assert tiny.lost_by == {FEWER_OF_SHUFFLE: tiny.lost_ms}

@@ -317,21 +317,29 @@ def test_micro_batches_that_list_their_files(does: str, is_said: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("does", "is_said"), [("Listing leaf files and directories for 400 paths", True), ("", False)]
+    ("does", "rdd", "advice"),
+    [
+        ("Listing leaf files and directories for 400 paths", "MapPartitionsRDD", "Spark lists the files"),
+        ("", "Delta Table State #0 - file:/lake/clicks/_delta_log", "Delta puts the state"),
+        ("", "MapPartitionsRDD", "Use fewer partitions"),
+    ],
+    ids=["of files", "of a table of Delta", "of rows"],
 )
-def test_a_micro_batch_that_lists_its_files_in_short_tasks(does: str, is_said: bool) -> None:
+def test_short_tasks_of_a_micro_batch(does: str, rdd: str, advice: str) -> None:
     """They are fewer than those for which a stage is told alone."""
     begins, *others = job(0, [1] * 400, 10 * S, group="run-1")
     begins["Properties"]["spark.job.description"] = f"{does}:<br/>s3a://lake/clicks/a.json, ..."
     for record in others:
         if measured := record.get("Task Statistics"):
             measured |= {"Scheduler Delay": [20, 20, 20, 20 * 400], "Last Finish": 3 * S}
+        if "Stage Info" in record:
+            record["Stage Info"]["RDD Info"] = [{"RDD ID": 1, "Name": rdd}]
     start = (r.application_start(), r.executor("Added", 0), r.query_started(0))
     feed = Feed(extra={"spark.events.issue.min-duration": "1s"})(*start, begins, *others)
     feed(r.terminated(), r.application_end(100 * S))
     (told,) = (each.attributes for each in issues(feed) if each.attributes["issueState"] == "CLOSED")
     assert told["issue"] == "task-count"
-    assert ("parallelPartitionDiscovery" in str(told["advice"])) is is_said
+    assert str(told["advice"]).startswith(advice)
 
 
 def test_statements_are_told_only_where_that_is_allowed() -> None:

@@ -46,6 +46,7 @@ class EndedStage:
         reads_cache: whether its tasks read what is cached, or compute it where the cache does not have it.
         keeps_state: whether it reads or writes the state of a streaming query.
         lists_files: whether its tasks list the files of a read, for Spark itself.
+        of_delta_log: whether its tasks put the state of a Delta table together, or read it.
     """
 
     cores: int
@@ -69,6 +70,7 @@ class EndedStage:
     packed: str = ""
     keeps_state: bool = False
     lists_files: bool = False
+    of_delta_log: bool = False
 
     @property
     def wall_ms(self) -> int:

@@ -75,11 +75,22 @@ FEWER_OF_LISTING = (
 )
 
 
-def fewer_tasks(*, of_shuffles: bool, of_arrow: bool, of_listings: bool) -> str:
-    """Return what makes the tasks fewer of stages that mostly do one of these, or none."""
-    if of_listings:
+FEWER_OF_DELTA = (
+    "Delta puts the state of a table together from its log in spark.databricks.delta.snapshotPartitions "
+    "tasks (50 by default), each time the table has changed: for a table of few files, set that to the "
+    "number of cores."
+)
+
+
+def fewer_tasks(stage: EndedStage) -> str:
+    """Return what makes the tasks of a stage fewer, by what they do."""
+    if stage.lists_files:
         return FEWER_OF_LISTING
-    return FEWER_OF_SHUFFLE if of_shuffles else FEWER_OF_ARROW if of_arrow else FEWER_OF_SOURCE
+    if stage.of_delta_log:
+        return FEWER_OF_DELTA
+    if stage.reads_shuffles:
+        return FEWER_OF_SHUFFLE
+    return FEWER_OF_ARROW if stage.of_arrow else FEWER_OF_SOURCE
 
 
 def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
@@ -160,9 +171,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             None,
             f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
             f"them takes {duration(around_ms)}, running them {duration(run.total)}",
-            fewer_tasks(
-                of_shuffles=stage.reads_shuffles, of_arrow=stage.of_arrow, of_listings=stage.lists_files
-            ),
+            fewer_tasks(stage),
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
     if 0 < measured.tasks < stage.cores and run.median > thresholds.least_long_task_ms:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.costs_of_places import CostsOfPlaces
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.stages.ended_stage import EndedStage
-from spark_events.diagnosis.stages.stage_rules import fewer_tasks, for_tasks_ms
+from spark_events.diagnosis.stages.stage_rules import FEWER_OF_SOURCE, fewer_tasks, for_tasks_ms
 from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
 
 _LEAST_SHARE = 1 / 3
@@ -25,9 +28,7 @@ class TinyTasks(NamedTuple):
         tasks, most_tasks: how many tasks those have in all, and how many one of them has.
         around_ms, run_ms: for how long their tasks were scheduled and started, and ran.
         lost_ms: how much shorter they would be with a task for each core.
-        of_shuffles_ms: how much of that is of stages that read shuffles alone.
-        of_arrow_ms: how much is of those that read the Arrow batches of ``createDataFrame``.
-        of_listings_ms: how much is of those that list the files of a read, for Spark itself.
+        lost_by: how much of that is of stages with each advice.
     """
 
     stages: int = 0
@@ -36,9 +37,7 @@ class TinyTasks(NamedTuple):
     around_ms: int = 0
     run_ms: int = 0
     lost_ms: int = 0
-    of_shuffles_ms: int = 0
-    of_arrow_ms: int = 0
-    of_listings_ms: int = 0
+    lost_by: Mapping[str, int] = MappingProxyType({})
 
     def plus(self, other: TinyTasks) -> TinyTasks:
         """Return both."""
@@ -49,9 +48,7 @@ class TinyTasks(NamedTuple):
             self.around_ms + other.around_ms,
             self.run_ms + other.run_ms,
             self.lost_ms + other.lost_ms,
-            self.of_shuffles_ms + other.of_shuffles_ms,
-            self.of_arrow_ms + other.of_arrow_ms,
-            self.of_listings_ms + other.of_listings_ms,
+            Counter(self.lost_by) + Counter(other.lost_by),
         )
 
 
@@ -76,17 +73,7 @@ def tiny_tasks(stage: EndedStage, thresholds: Thresholds) -> TinyTasks | None:
     if measured.tasks > thresholds.least_many_tasks and lost_ms >= thresholds.min_time_ms:
         return None
     tasks = measured.tasks
-    return TinyTasks(
-        1,
-        tasks,
-        tasks,
-        around_ms,
-        run.total,
-        lost_ms,
-        of_shuffles_ms=lost_ms if stage.reads_shuffles else 0,
-        of_arrow_ms=lost_ms if stage.of_arrow else 0,
-        of_listings_ms=lost_ms if stage.lists_files else 0,
-    )
+    return TinyTasks(1, tasks, tasks, around_ms, run.total, lost_ms, {fewer_tasks(stage): lost_ms})
 
 
 def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
@@ -112,11 +99,7 @@ def tiny_tasks_issue(tiny: TinyTasks, cores: int, place: str = "") -> Issue:
         f"{has}{most}, for {cores} cores, which run for {duration(each_ms)} each on average: scheduling and "
         f"starting them takes {duration(tiny.around_ms)}, running them {duration(tiny.run_ms)}"
         f"{f'; most of that is for {place}' if place else ''}",
-        fewer_tasks(
-            of_shuffles=2 * tiny.of_shuffles_ms >= tiny.lost_ms,
-            of_arrow=2 * tiny.of_arrow_ms >= tiny.lost_ms,
-            of_listings=2 * tiny.of_listings_ms >= tiny.lost_ms,
-        ),
+        next((advice for advice, ms in tiny.lost_by.items() if 2 * ms >= tiny.lost_ms), FEWER_OF_SOURCE),
         evidence={
             "numTasks": tiny.tasks,
             "stages": tiny.stages,

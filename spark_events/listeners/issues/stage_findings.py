@@ -35,6 +35,7 @@ from spark_events.listeners.long_texts import shorten
 from spark_events.listeners.record_fields import NUMBER_OF_TASKS, RESOURCE_PROFILE_ID
 from spark_events.listeners.run import Run
 
+_OF_DELTA_LOG = "Delta Table State"
 _OF_FRAME, _OF_STATE = "SQLExecutionRDD", "StateStore"
 """What Spark calls the RDD of a DataFrame's rows, and that of a streaming query's state."""
 _ALL_PAIRS = "CartesianRDD"
@@ -194,6 +195,7 @@ class StageFindings:
             packed=packed_rdd(info),
             keeps_state=_keeps_state(info),
             lists_files=_lists_files(stage),
+            of_delta_log=_is_of_delta_log(info),
         )
 
     def _rows_from(self, stage: WatchedStage, info: Mapping[str, Any]) -> str:
@@ -213,6 +215,7 @@ class StageFindings:
             measured,
             of_arrow=reads_arrow_batches(info),
             lists_files=_lists_files(stage),
+            of_delta_log=_is_of_delta_log(info),
         )
         return tiny_tasks(ended, self._thresholds)
 
@@ -285,6 +288,11 @@ def _reads(name: str, info: Mapping[str, Any]) -> bool:
 def _keeps_state(info: Mapping[str, Any]) -> bool:
     """Return whether a stage reads or writes the state of a streaming query."""
     return any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ())
+
+
+def _is_of_delta_log(info: Mapping[str, Any]) -> bool:
+    """Return whether a stage puts the state of a Delta table together, or reads it."""
+    return any(str(rdd.get("Name") or "").startswith(_OF_DELTA_LOG) for rdd in info.get("RDD Info") or ())
 
 
 def _lists_files(stage: WatchedStage | None) -> bool:
