@@ -8,6 +8,7 @@ from pathlib import Path
 from spark_events.why.explanation import Explanation
 from spark_events.why.reading.read_logs import explain_logs
 from tests.support.event_log_sample import T0, SampleLog, line
+from tests.support.slow_log import slow_log
 
 _JOB_MS, _PAUSE_MS = 400, 300
 
@@ -54,3 +55,21 @@ def test_what_an_application_has_lost_so_far(tmp_path: Path) -> None:
         costs = {issue.kind: issue.lost_ms for issue in ended.issues}
         assert "loop-of-small-jobs" in costs
         assert {issue.kind: issue.lost_ms for issue in cut.issues} == costs
+
+
+def test_work_that_the_applications_end_has_cancelled(tmp_path: Path) -> None:
+    """Spark logs the application's end before that of the stage which a SIGTERM has found at work."""
+    lines = slow_log().splitlines(keepends=True)
+    (end,) = (text for text in lines if b"SparkListenerApplicationEnd" in text)
+    completed = next(place for place, text in enumerate(lines) if b"SparkListenerStageCompleted" in text)
+    others = [text for text in lines if text is not end]
+    whole, cancelled = tmp_path / "whole", tmp_path / "cancelled"
+    whole.write_bytes(b"".join(lines))
+    cancelled.write_bytes(b"".join([*others[:completed], end, *others[completed:]]))
+
+    (of_whole,), _ = explain_logs([str(whole)], {})
+    (of_cancelled,), notes = explain_logs([str(cancelled)], {})
+
+    assert of_cancelled.longest == of_whole.longest != []
+    assert [issue.sentence for issue in of_cancelled.issues] == [issue.sentence for issue in of_whole.issues]
+    assert notes == []

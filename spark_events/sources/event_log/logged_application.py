@@ -24,6 +24,17 @@ _EARLY = frozenset(
     (spark_records.ENVIRONMENT_UPDATE, spark_records.RESOURCE_PROFILE_ADDED, spark_records.EXECUTOR_ADDED)
 )
 """What Spark may log before the application's start."""
+_PROGRESS = frozenset((spark_records.QUERY_PROGRESS,))
+_CANCELLED = frozenset(
+    (
+        spark_records.STAGE_TASKS,
+        spark_records.LATE_TASKS,
+        spark_records.STAGE_COMPLETED,
+        spark_records.SQL_EXECUTION_END,
+        spark_records.JOB_END,
+    )
+)
+"""How Spark logs the end of work that was under way when the application ended."""
 BEFORE_START = "before the application's start record"
 OTHER_APPLICATION = "of another application, which has begun in the same file"
 
@@ -35,6 +46,8 @@ class LoggedApplication:
         make_listeners: makes the listeners of an application.
         resume: how far an earlier process has read; None if there was none.
         on_resumed: called when that position has been reached.
+        with_cancelled: whether the listeners get what Spark logs after the application's end of the work that
+            the end has cancelled; it is no failure of that work.
 
     Attributes:
         application: the log's application; None before its start record.
@@ -50,9 +63,11 @@ class LoggedApplication:
         make_listeners: MakeListeners,
         resume: LinePosition | None = None,
         on_resumed: Callable[[], None] = lambda: None,
+        with_cancelled: bool = False,
     ) -> None:
         self._log_name = log.name
         self._make_listeners = make_listeners
+        self._after_end = _PROGRESS | _CANCELLED if with_cancelled else _PROGRESS
         self.application: ApplicationInfo | None = None
         self.spark_version = log.spark_version
         self.tail = LogTail(files, self._on_record, resume, on_resumed)
@@ -163,7 +178,7 @@ class LoggedApplication:
             if not listeners.ended and self._end is None:
                 self._end = self._exit_mark.complete(record)
             return
-        if self._end is not None and name != spark_records.QUERY_PROGRESS:
+        if self._end is not None and name not in self._after_end:
             return
         listeners.on_record(record)
         if listeners.clock_ms >= self._ticked_ms + _TICK_MS:

@@ -32,7 +32,8 @@ class LogReplay:
         start: makes the listeners of an application, given the tap that must see its events, and what its
             own configuration says of what is expected of it.
         tap: sees the events, too.
-        with_unfinished: whether the listeners get what tasks have measured of stages without an end.
+        with_unfinished: whether the listeners get what tasks have measured of stages without an end, and of
+            those that the application's end has cancelled.
     """
 
     def __init__(
@@ -48,7 +49,10 @@ class LogReplay:
         self._tap = tap
         self._outcomes = Outcomes()
         self._logged = LoggedApplication(
-            files, log, lambda application, own: start(application, self._on_event, own)
+            files,
+            log,
+            lambda application, own: start(application, self._on_event, own),
+            with_cancelled=with_unfinished,
         )
 
     def run(self) -> Iterator[int]:
