@@ -371,6 +371,8 @@ def test_memory_that_was_nearly_used_up(memory: dict[str, Any], said: str | None
     [
         ({"spark.master": "local[2]", "spark.driver.memory": "3g"}, (3 * GIB, None, None, None)),
         ({"spark.master": "spark://m:7077"}, (GIB, None, None, None)),
+        ({"spark.master": "spark://m:7077", "spark.executor.memory": f"{GIB}b"}, (GIB, None, None, None)),
+        ({"spark.master": "spark://m:7077", "spark.executor.memory": "2gb"}, (2 * GIB, None, None, None)),
         ({"spark.master": "yarn", "spark.executor.memory": "2048"}, (2 * GIB, 384 * MIB, None, 2432 * MIB)),
         (
             {"spark.master": "yarn", "spark.executor.memory": "10g", "spark.executor.pyspark.memory": "1g"},

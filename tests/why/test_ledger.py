@@ -492,3 +492,20 @@ def test_jobs_at_the_same_time() -> None:
     )
     assert critical_path_ms(model(happened)) == 20 * S
     assert Estimate(4, 40 * S) in estimates(model(happened))
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
+def test_what_begins_while_spark_events_is_attached_counts_once(times: int) -> None:
+    """It is found running, and Spark tells of it, too."""
+    begins, query = r.job_start(S, 7), r.query_started(5 * S)
+    happened = timeline(
+        r.application_start(),
+        r.executor("Added", 0),
+        *[begins] * times,
+        r.job_end(2 * S, 7),
+        *[query] * times,
+        r.terminated(),
+        r.application_end(60 * S),
+    )
+    assert happened.jobs == 1
+    assert happened.booked().time_ms["driver alone"] >= 50 * S

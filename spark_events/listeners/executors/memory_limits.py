@@ -10,8 +10,8 @@ from spark_events.api import AttributeValue
 from spark_events.listeners.record_types import ResourceProfileAddedRecord
 
 _MIB = 1 << 20
-_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
-_UNITS = {"k": 1 << 10, "m": _MIB, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_SIZE = re.compile(r"(\d+)\s*([bkmgtp]?)b?", re.IGNORECASE)
+_UNITS = {"b": 1, "k": 1 << 10, "m": _MIB, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _LEAST_OVERHEAD = "384m"
 MASTER = "spark.master"
 KEYS = (

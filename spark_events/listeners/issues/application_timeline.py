@@ -130,8 +130,9 @@ class ApplicationTimeline(Timeless):
         elif name in (spark_records.EXECUTOR_ADDED, spark_records.EXECUTOR_REMOVED):
             self._change_executors(name, record, time_ms)
         elif name == spark_records.QUERY_STARTED:
-            self._queries[str(record["runId"])] = time_ms
-            self._ledger.queries(time_ms, 1)
+            if str(record["runId"]) not in self._queries:  # or else it began while spark-events was attached
+                self._queries[str(record["runId"])] = time_ms
+                self._ledger.queries(time_ms, 1)
         elif name == spark_records.SQL_EXECUTION_START:
             self._begin_execution(record, time_ms)
         elif name == spark_records.SQL_EXECUTION_END:
@@ -195,6 +196,8 @@ class ApplicationTimeline(Timeless):
         return attributes
 
     def _begin_job(self, number: int, record: Mapping[str, Any], time_ms: int) -> None:
+        if number in self._running_jobs:  # it began while spark-events was attached, and is told twice
+            return
         self.jobs += 1
         self._running_jobs[number] = job = JobRun(number, time_ms)
         self._ledger.jobs(time_ms, 1)

@@ -68,10 +68,11 @@ class CheckpointWatch:
 
     def owed_ms(self, now_ms: int) -> int:
         """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
-        now_ms += self._set_back.by_ms(self._since_ms, now_ms)
-        if self._since_ms is None or now_ms <= self._known_ms():
+        since_ms = self._since_ms  # which another thread than a scrape's may set to None meanwhile
+        now_ms += self._set_back.by_ms(since_ms, now_ms)
+        if since_ms is None or now_ms <= self._known_ms():
             return 0
-        return max(0, now_ms - self._since_ms)
+        return max(0, now_ms - since_ms)
 
     @property
     def due_ms(self) -> int | None:

@@ -25,7 +25,7 @@ from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_GROUP, R
 
 Record = dict[str, Any]
 _MOST = 2_000
-"""How many records it has at most; the oldest are forgotten."""
+"""How many records it has at most; the oldest are forgotten, but for the application's start."""
 HEAD = "head"
 """The place of the configuration."""
 _OF_JOB = (
@@ -78,9 +78,11 @@ class Testament:
             self._forget("executor", executor)
 
     def _keep(self, kind: str, key: object, record: Record) -> None:
-        if len(self._known) >= _MOST:
-            self._forget(*next(iter(self._known)).split(" ", 1))
         place = f"{kind} {key}"
+        if place not in self._known and len(self._known) >= _MOST:
+            # Without the application's start, nobody could tell its end.
+            oldest = next(each for each in self._known if not each.startswith(f"{HEAD} "))
+            self._forget(*oldest.split(" ", 1))
         self._known[place] = None
         self._changed.pop(place, None)  # what begins anew comes last
         self._changed[place] = orjson.dumps(record, default=str)
@@ -93,7 +95,7 @@ class Testament:
             self._changed[place] = None
 
     def _on_head(self, record: Record) -> None:
-        self._keep("head", record["Event"], record)
+        self._keep(HEAD, record["Event"], record)
 
     def _on_executor(self, record: Record) -> None:
         self._keep("executor", record[EXECUTOR_ID], record)

@@ -78,6 +78,7 @@ class JvmWitness:
             bridge.java.awaitKernel()
         on_yarn = self._process is None and str(spark_context.master) == "yarn"
         self._master_end = MasterEndFile(bridge) if on_yarn else None
+        self._word = descriptor
         PROCESS_EXIT.leave_word_in(descriptor)
 
     def tell(self, changed: Changes) -> None:
@@ -92,7 +93,8 @@ class JvmWitness:
 
     def ended(self) -> None:
         """Need no word any more; the bridge itself learns of the end."""
-        PROCESS_EXIT.leave_word_in(None)
+        if PROCESS_EXIT.word == self._word:  # and not that of another application, which began meanwhile
+            PROCESS_EXIT.leave_word_in(None)
         if self._master_end is not None:
             self._master_end.close()
 
