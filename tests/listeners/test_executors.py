@@ -117,6 +117,17 @@ def test_those_that_die_before_they_register() -> None:
         ("Remote RPC client disassociated. Likely due to containers exceeding thresholds", "connection_lost"),
         ("", "other"),
         ("no idea 4711", "other"),
+        (
+            "Container from a bad node: c_1 on host: gke-preemptible-7. Exit status: 137. Diagnostics: …",
+            "killed",
+        ),
+        ("Container from a bad node: c_1 on host: idle-pool-7. Exit status: 1. Diagnostics: …", "exited"),
+        ("exited with exit code 1(unexpected).\n\t container image: r.io/idle:1\n\t exit code: 1", "exited"),
+        (
+            "on host: w-drain-1.x. Exit status: 1. java.lang.OutOfMemoryError: Java heap space",
+            "out_of_memory",
+        ),
+        ("Container c_1 on host: w-7 was preempted.", "preempted"),
     ],
 )
 def test_reasons(reason: str, expected: str) -> None:

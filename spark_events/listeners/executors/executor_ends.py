@@ -51,6 +51,8 @@ EXPECTED = frozenset(
     ("decommissioned", "preempted", "drained", KILLED_BY_DRIVER, "shutdown", APPLICATION_ENDED)
 )
 """Reasons that are not failures: somebody wanted the executor gone."""
+_NAMES = re.compile(r"(?i)(\bon host:? |\bcontainer (?:name|image): )\S+")
+"""The names of hosts and images, such as ``preemptible-pool-7``, in the sentences of YARN and Kubernetes."""
 _EXIT_CODE = re.compile(r"(?i)\b(?:code|status):? (-?\d{1,4})\b")
 
 # Spark's SparkExitCode and ExecutorExitCode, and YARN's ContainerExitStatus.
@@ -153,8 +155,9 @@ class ExecutorEnds:
 
 
 def reason_class(reason: str) -> str:
-    """Return in one word why an executor was removed, by Spark's sentence."""
-    return next((name for name, pattern in _REASONS if pattern.search(reason)), OTHER)
+    """Return in one word why an executor was removed, by Spark's sentence, whatever its hosts are called."""
+    said = _NAMES.sub(r"\1", reason)
+    return next((name for name, pattern in _REASONS if pattern.search(said)), OTHER)
 
 
 def exit_code(reason: str) -> int | None:
