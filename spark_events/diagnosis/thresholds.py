@@ -88,6 +88,7 @@ from spark_events.runtime.settings import setting
 
 _USUAL_START_MS, _LEAST_START_MS = 60_000, 20_000
 _USUAL_MIN_TIME_MS, _USUAL_IDLE_MS, _USUAL_LONG_TASK_MS = 30_000, 120_000, 60_000
+_USUAL_MIN_BYTES = 1 << 30
 _USUAL_TASKS, _LEAST_TASKS = 5_000, 500
 
 
@@ -116,8 +117,9 @@ class Thresholds:
     min_bytes: int = setting(
         "spark.events.issue.min-bytes",
         types.SIZE,
-        1 << 30,
-        "Ignore spills to disk, unused memory and small files below this size.",
+        _USUAL_MIN_BYTES,
+        "Ignore spills to disk, unused memory and small files below this size. Unless it is set, smaller "
+        "spills count, too, if they take long.",
     )
     skew_factor: float = setting(
         "spark.events.issue.skew.min-factor",
@@ -307,6 +309,11 @@ class Thresholds:
     def least_many_tasks(self) -> int:
         """More tasks than this in a stage are many; see ``_scaled``."""
         return min(self.many_tasks, max(_LEAST_TASKS, self._scaled(self.many_tasks, _USUAL_TASKS)))
+
+    @property
+    def tells_long_spills(self) -> bool:
+        """Whether spills of any size count if they take long: nobody has said from which size on they do."""
+        return self.min_bytes == _USUAL_MIN_BYTES
 
     def _scaled(self, time_ms: int, usual_ms: int) -> int:
         """Return a duration; nobody who looks for smaller issues than usual has to set it as well."""

@@ -160,6 +160,13 @@ def test_a_text_that_is_cut() -> None:
     assert "(CUBE, ROLLUP) of a, b, Spark" in issue.sentence
 
 
+def exploded(generate: str, made: int, merges: str, aggregates: str, between: str = "Project") -> Plan:
+    """Return a plan that makes rows of a million, and aggregates them in two steps."""
+    plan = Plan()(0, merges, 2, rows=90_000)(1, "Exchange hashpartitioning(g#6L, 200)", 1)
+    plan(2, aggregates, 1, rows=made if aggregates.endswith("functions=[])") else 90_000)(3, between, 1)
+    return plan(4, generate, 1, rows=made)(5, "Scan parquet db.visits [g#6L]", 1, rows=1_000_000)
+
+
 SEQUENCE = (
     "Generate explode(sequence(day#9, (day#9 + 27), None, Some(UTC))), [g#6L, buyer#2L], false, [day#11]"
 )
@@ -178,11 +185,8 @@ SEQUENCE = (
 )
 def test_a_sequence_that_is_exploded(text: str, keys: str, made: int, is_told: bool) -> None:
     """A row for each day of a period, which are then aggregated by day: what a frame of a window does."""
-    plan = Plan()(0, f"HashAggregate(keys=[{keys}], functions=[count(distinct buyer#2L)])", 2, rows=90_000)
-    plan(1, "Exchange hashpartitioning(g#6L, 200)", 1)(
-        2, f"HashAggregate(keys=[{keys}], functions=[])", 1, rows=made
-    )
-    plan(3, text, 1, rows=made)(4, "Scan parquet db.visits [g#6L]", 1, rows=1_000_000)
+    aggregate = f"HashAggregate(keys=[{keys}], functions={{}})"
+    plan = exploded(text, made, aggregate.format("[count(distinct buyer#2L)]"), aggregate.format("[]"))
     issues = list(expanded(executed(plan, s1=(0, 40), s2=(40, 60)), Thresholds()))
     assert [issue.sentence.startswith("explode(sequence()) makes 28,000,000 rows") for issue in issues] == [
         True
@@ -194,21 +198,28 @@ CONSTANTS = "Generate explode([0,1,2,3,4,5,6,7]), [g#6L, paid#2L], false, [month
 
 
 @pytest.mark.parametrize(
-    ("keys", "made", "is_told"),
+    ("keys", "made", "between", "is_told"),
     [
-        ("g#6L, month#11", 8_000_000, True),
-        ("g#6L", 8_000_000, False),
-        ("g#6L, month#11", 4_000_000, False),
+        ("g#6L, month#11", 8_000_000, "Project [g#6L, paid#2L, month#11]", True),
+        ("g#6L, month#11", 8_000_000, "BroadcastHashJoin [g#6L], [h#7L], Inner", True),
+        ("g#6L", 8_000_000, "Project [g#6L, paid#2L]", False),
+        ("g#6L, month#11", 4_000_000, "Project [g#6L, paid#2L, month#11]", False),
+        ("g#6L, month#11", 8_000_000, "Filter (month#11 >= begun#8)", False),
+        ("g#6L, month#11", 8_000_000, "SortMergeJoin [g#6L, month#11], [h#7L, salt#9], Inner", False),
     ],
-    ids=["by the constants", "by something else", "few of each"],
+    ids=[
+        "by the constants",
+        "after a join",
+        "by something else",
+        "few of each",
+        "some of them",
+        "salted keys",
+    ],
 )
-def test_constants_that_are_exploded(keys: str, made: int, is_told: bool) -> None:
+def test_constants_that_are_exploded(keys: str, made: int, between: str, is_told: bool) -> None:
     """A row for each of them, although what is aggregated of the rows is the same for all."""
-    plan = Plan()(0, f"HashAggregate(keys=[{keys}], functions=[sum((paid#2L * month#11))])", 2, rows=900)
-    plan(1, "Exchange hashpartitioning(g#6L, 200)", 1)(
-        2, f"HashAggregate(keys=[{keys}], functions=[partial_sum((paid#2L * month#11))])", 1, rows=900
-    )
-    plan(3, CONSTANTS, 1, rows=made)(4, "Scan parquet db.sales [g#6L,paid#2L]", 1, rows=1_000_000)
+    sums = f"HashAggregate(keys=[{keys}], functions=[{{}}sum((paid#2L * month#11))])"
+    plan = exploded(CONSTANTS, made, sums.format(""), sums.format("partial_"), between)
     issues = list(expanded(executed(plan, s1=(0, 40), s2=(40, 41)), Thresholds()))
     assert [issue.sentence.startswith("explode() of constants makes 8,000,000 rows") for issue in issues] == [
         True

@@ -23,13 +23,16 @@ def told(
     above: str = "Project [id#0L]",
     below: str = SCAN,
     makes: str = "Project [id#0L, place#2, day#3L]",
+    is_measured: bool = True,
 ) -> list[Issue]:
     """Return what is told of four cores: 30 s before the shuffle, of which 10 s read, and 40 s after it."""
     rows = {} if kept is None else {"rows": kept}
     plan = Plan()(0, above, 2)(1, drops, 2, **rows)(2, compares, 2, rows=left)
     plan(3, "AQEShuffleRead coalesced")(4, "Exchange hashpartitioning(id#0L, 200)", 1)
     plan(5, compares.replace("first(", "partial_first("), 1, rows=ROWS)
-    plan(6, makes, 1)(7, below, 1, rows=ROWS, **({"scan_time": 40 * S} if below == SCAN else {}))
+    plan(6, makes, 1)(
+        7, below, 1, rows=ROWS, **({"scan_time": 40 * S} if below == SCAN and is_measured else {})
+    )
     return list(late_filters(executed(plan, s1=(0, 30), s2=(30, 70)), Thresholds()))
 
 
@@ -80,6 +83,22 @@ def test_nobody_knows_what_else_the_stages_do(above: str, below: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "upper_limit",
+    [
+        told(makes="Project [id#0L, place#2, parsed(text#1) AS day#3L]"),
+        told(drops="Filter RLIKE(day#3L, a+b)"),
+        told(is_measured=False),
+    ],
+    ids=["of a slow function's result", "by a slow function", "nobody has measured the reading"],
+)
+def test_what_a_filter_takes_of_all_rows_if_it_comes_first(upper_limit: list[Issue]) -> None:
+    """So much remains, and nobody knows how much."""
+    (issue,) = upper_limit
+    assert issue.lost_ms is None
+    assert issue.share_ms is not None
+
+
+@pytest.mark.parametrize(
     "healthy",
     [
         told(kept=LEFT // 4),
@@ -88,8 +107,19 @@ def test_nobody_knows_what_else_the_stages_do(above: str, below: str) -> None:
         told("HashAggregate(keys=[id#0L], functions=[max(day#3L)])"),
         told("HashAggregate(keys=[id#0L], functions=[first(day#3L, false), count(1)])"),
         told(drops="Project [id#0L, day#3L]"),
+        told(drops="Filter (rand(7) < 0.01)"),
+        told(drops="Filter (rand(id#0L) < 0.01)"),
     ],
-    ids=["a quarter is kept", "nobody has counted", "few rows", "HAVING", "a sum besides", "no filter"],
+    ids=[
+        "a quarter is kept",
+        "nobody has counted",
+        "few rows",
+        "HAVING",
+        "a sum besides",
+        "no filter",
+        "a sample",
+        "a sample by key",
+    ],
 )
 def test_what_has_to_be_compared(healthy: list[Issue]) -> None:
     assert healthy == []

@@ -6,6 +6,7 @@ import pytest
 
 from spark_events.diagnosis.costly_nodes.no_duplicates import no_duplicates
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.node import named_tables
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.plans import Plan, S, executed
 
@@ -104,3 +105,12 @@ def test_tables_are_named_as_people_know_them(scan: str, location: str, of: str)
     plan = Plan()(0, "Project [id#0L]", 1)(1, scan, 1, {"Location": location} if location else {}, rows=9)
     (root, *_) = executed(plan, s1=(0, 9)).nodes()
     assert root.tables() == ([of] if of else [])
+
+
+def test_logs_of_delta_are_told_apart_from_their_table() -> None:
+    """Small files of a log are no files of the table; and a folder may have a name that only begins so."""
+    paths = ("file:/t/_delta_log/00000000000000000000.json", "file:/t/_delta_log_of_mine/a.json")
+    scans = (("Scan json ", {"Location": f"InMemoryFileIndex(1 paths)[{path}]"}) for path in paths)
+    nodes = [next(executed(Plan()(0, name, 1, where, rows=9), s1=(0, 9)).nodes()) for name, where in scans]
+    assert [node.table() for node in nodes] == list(paths)
+    assert named_tables(nodes) == ["file:/t", paths[1]]

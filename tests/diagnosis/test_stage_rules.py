@@ -156,6 +156,14 @@ def test_spill(run_ms: int, spilled: int, told: bool) -> None:
         assert issues(tasks)["spill"].lost_ms is None
 
 
+def test_who_says_from_which_size_on_spills_count_is_told_of_no_smaller_ones() -> None:
+    tasks = measured([21 * S] * 4, Disk_Bytes_Spilled=[0, 0, 1 << 30, 1 << 30])
+    stage = EndedStage(4, tasks)
+    kinds = {issue.kind for issue in stage_issues(stage, Thresholds(min_bytes=2 << 30))}
+    assert "spill" not in kinds
+    assert "spill" in {issue.kind for issue in stage_issues(stage, Thresholds(min_bytes=1 << 29))}
+
+
 @pytest.mark.parametrize(
     ("gc_ms", "severity"),
     [(39 * S, None), (40 * S, Severity.WARN), (80 * S, Severity.ERROR), (0, None)],

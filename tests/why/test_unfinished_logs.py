@@ -73,3 +73,18 @@ def test_work_that_the_applications_end_has_cancelled(tmp_path: Path) -> None:
     assert of_cancelled.longest == of_whole.longest != []
     assert [issue.sentence for issue in of_cancelled.issues] == [issue.sentence for issue in of_whole.issues]
     assert notes == []
+
+
+def test_work_that_an_end_has_cancelled_has_not_failed(tmp_path: Path) -> None:
+    """A job that asks for an executor once Spark has stopped says that it was aborted."""
+    lines = slow_log().splitlines(keepends=True)
+    (end,) = (text for text in lines if b"SparkListenerApplicationEnd" in text)
+    place = next(number for number, text in enumerate(lines) if b"SparkListenerJobEnd" in text)
+    record = json.loads(lines[place])
+    record["Job Result"] = {"Result": "JobFailed", "Exception": {"Message": "RpcEnv already stopped."}}
+    failed = line(record)
+    of_failed = explained(tmp_path / "failed", b"".join([*lines[:place], failed, end]))
+    of_cancelled = explained(tmp_path / "cancelled", b"".join([*lines[:place], end, failed]))
+
+    assert any("RpcEnv already stopped." in said for said in of_failed.failures)
+    assert of_cancelled.failures == ()

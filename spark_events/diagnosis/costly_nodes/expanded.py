@@ -149,6 +149,8 @@ def _said_of_array(node: Node, made: int, of: int) -> tuple[str, str] | None:
     array = constants or _OF_SEQUENCE.match(node.text)
     if array is None or made < _LEAST_OF_SEQUENCE * of or not _is_grouped_by(array[1], node, made):
         return None
+    if constants and _is_chosen_by(array[1], node):
+        return None
     if constants:
         return (
             f"explode() of constants makes {made:,} rows of {of:,}, which are then aggregated by these "
@@ -173,6 +175,17 @@ def _is_grouped_by(column: str, node: Node, made: int) -> bool:
         if above.name.endswith("Aggregate") and (above.rows or made) <= made // 2:
             keys = above.text.partition("keys=[")[2].partition("]")[0]
             return any(key.strip().removesuffix("L") == column for key in items(f"[{keys}]"))
+        above = above.parent
+    return False
+
+
+def _is_chosen_by(column: str, node: Node) -> bool:
+    """Return whether a filter or a join chooses among the rows that are made, as by salted keys."""
+    above = node.parent
+    while above is not None and not above.name.endswith("Aggregate"):
+        chooses = above.name == "Filter" or "Join" in above.name
+        if chooses and re.search(rf"\b{column}\b", above.text, re.ASCII):
+            return True
         above = above.parent
     return False
 

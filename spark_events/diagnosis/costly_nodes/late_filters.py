@@ -8,9 +8,16 @@ from spark_events.diagnosis.costly_nodes.dropped_duplicates import dropped_by
 from spark_events.diagnosis.costly_nodes.no_duplicates import next_aggregate
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
-from spark_events.diagnosis.plans.join_keys import of_tables
-from spark_events.diagnosis.plans.node import AGGREGATES, Node, columns, first_of
-from spark_events.diagnosis.plans.work_in_stage import above, freed_besides_ms, is_accounted_for, over
+from spark_events.diagnosis.plans.join_keys import calls_light, of_tables
+from spark_events.diagnosis.plans.node import AGGREGATES, Node, columns, first_of, items
+from spark_events.diagnosis.plans.work_in_stage import (
+    SCAN_TIME,
+    above,
+    freed_besides_ms,
+    is_accounted_for,
+    is_light,
+    over,
+)
 from spark_events.diagnosis.thresholds import LATE_FILTER, Thresholds
 
 _KEPT = 5
@@ -32,37 +39,47 @@ def late_filters(execution: EndedExecution, thresholds: Thresholds) -> Iterator[
         if kept is None or not keys:
             continue
         rows, left = node.rows or 0, kept.rows
-        if rows >= thresholds.explosion_rows and left is not None and left * _KEPT <= rows:
-            yield _issue(node, kept, keys, execution)
+        # What asks for no other column is by chance, rand() say: it would keep others if it came first.
+        asked = [name for name in columns(kept.text) if name not in columns(keys)]
+        if asked and rows >= thresholds.explosion_rows and left is not None and left * _KEPT <= rows:
+            yield _issue(node, kept, keys, asked, execution)
 
 
-def _issue(node: Node, kept: Node, keys: str, execution: EndedExecution) -> Issue:
+def _issue(node: Node, kept: Node, keys: str, asked: list[str], execution: EndedExecution) -> Issue:
     rows, left = node.rows or 0, kept.rows or 0
     partial = next_aggregate(node) or node
     read = (partial.children[0].rows if partial.children else None) or rows
     by = first_of(columns(keys), _MOST_NAMES)
-    of = [name for name in columns(kept.text) if name not in columns(keys)]
     stages = node.stages | partial.stages
     below = list(partial.within_stage())[1:]
     others = [*above(kept), *(each for each in below if each.name not in _PASSES_FILTERS)]
     lost_ms = round(freed_besides_ms(execution, stages, others) * (1 - left / rows))
-    is_known = all(map(is_accounted_for, others))
-    condition = f"a filter on {first_of(of, _MOST_NAMES)}" if of else "a filter"
+    is_known = all(map(is_accounted_for, others)) and is_light(kept) and _is_quick_to_ask(asked, below)
     return Issue(
         LATE_FILTER,
         f"{LATE_FILTER} {by}",
         lost_ms if is_known else None,
         None,
-        f"looks for duplicates by {by} among {read:,} rows{of_tables(node.tables())}, and {condition} then "
-        f"drops all but {left:,} of the {rows:,} that are left",
+        f"looks for duplicates by {by} among {read:,} rows{of_tables(node.tables())}, and a filter "
+        f"on {first_of(asked, _MOST_NAMES)} then drops all but {left:,} of the {rows:,} that are left",
         f"Filter before dropDuplicates(), where rows with the same {by} agree on what the filter asks for, "
         "or any of them will do. Spark does not do it by itself, because another one of them may be kept.",
         evidence={
             "lateFilter.rows": rows,
             "lateFilter.keptRows": left,
-            "lateFilter.columns": ", ".join(of),
+            "lateFilter.columns": ", ".join(asked),
             "lateFilter.stages": ", ".join(map(str, sorted(stages))),
         },
         share_ms=None if is_known else lost_ms,
         stages=stages,
     )
+
+
+def _is_quick_to_ask(asked: list[str], below: list[Node]) -> bool:
+    """Return whether a filter that comes first needs no more of all rows than to read them, as measured."""
+    reads = [node for node in below if not node.children and node.name != "Range"]
+    projects = [node for node in below if node.name == "Project"]
+    if any(SCAN_TIME not in node.metrics for node in reads) or any(node.is_cut for node in projects):
+        return False
+    made = (item for node in projects for item in items(node.text))
+    return all(calls_light(item) for item in made if columns(item)[-1:] and columns(item)[-1] in asked)

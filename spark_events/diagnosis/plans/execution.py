@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.diagnosis.measured import kept_rdds
-from spark_events.diagnosis.plans.node import IN_MEMORY, WRITES_TABLE, MetricValue, Node
+from spark_events.diagnosis.plans.node import IN_MEMORY, WRITES_TABLE, MetricValue, Node, named_tables
 from spark_events.diagnosis.times.covered import covered_ms
 
 _INTERNAL = "internal.metrics."
@@ -89,7 +89,7 @@ class EndedExecution:
 
     def tables(self) -> list[str]:
         """Return what it reads and writes, each once: names of tables, or paths."""
-        return list(dict.fromkeys(name for node in self.nodes() if (name := node.table())))
+        return named_tables(self.nodes())
 
     def written(self) -> list[str]:
         """Return what it writes, each once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ _NAMED = re.compile(r"[A-Za-z_][\w.]*#\d+L?", re.ASCII)
 _OUTPUT = re.compile(r"([A-Za-z_][\w.]*)#\d+L?(?=[,\]])", re.ASCII)
 _TABLE = re.compile(r"[\w.$-]+")
 _JDBC_TABLE = re.compile(r"JDBCRelation\(([\w.$\"`-]+)\) \[numPartitions=\d+\]")
-_DELTA_LOG = "/_delta_log"
+_DELTA_LOG = re.compile(r"/_delta_log(?:/.*)?$", re.DOTALL)
 CACHED_TABLE = "Scan In-memory table "
 IN_MEMORY = "InMemoryTableScan"
 """The scan of a cache; of one that has a table's name, Spark calls it by that."""
@@ -179,30 +179,22 @@ class Node:
 
     def tables(self) -> list[str]:
         """Return what it reads, each once: names of tables, or paths."""
-        names: dict[str, None] = {}
-        for node in self.walk():
-            if not node.children and (name := node.table()):
-                names[name] = None
-        return list(names)
+        return named_tables(node for node in self.walk() if not node.children)
 
     def table(self) -> str:
-        """Return the table or the path that a scan reads, or a write writes; empty if it does neither.
-
-        Of a scan of Delta's log, it is the path of the table.
-        """
-        return self._named_table().partition(_DELTA_LOG)[0]
-
-    def _named_table(self) -> str:
+        """Return the table or the path that a scan reads, or a write writes; empty if it does neither."""
         if self.name == IN_MEMORY:
             return self.text.removeprefix(CACHED_TABLE).split(" ")[0] if CACHED_TABLE in self.text else ""
-        of_program = self.name.startswith(OF_PROGRAM)
-        if self.name.startswith("Scan ") and not of_program and (table := _scanned(self.name[5:])):
+        if self.name.startswith(EXISTING_RDD):  # whose name may have a path in it: that of Delta's log
+            written = _WRITTEN.search(self.text)
+            return written[0].partition("[")[0] if written else ""
+        if self.name.startswith("Scan ") and (table := _scanned(self.name.removeprefix("Scan "))):
             return table
         if self.name.startswith("BatchScan "):
             return next(iter(self.name.split()[1:]), "")
         if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
             return match[1]
-        if self.name.startswith((*WRITES_TABLE, EXISTING_RDD)):
+        if self.name.startswith(WRITES_TABLE):
             written = _WRITTEN.search(self.text)
             return written[0] if written else ""
         return ""
@@ -221,6 +213,12 @@ class Node:
             f"{len(node.children)} {without_ids(node.text)} {without_ids(node.metadata.get('Location', ''))}"
             for node in self.walk()
         )
+
+
+def named_tables(nodes: Iterable[Node]) -> list[str]:
+    """Return the tables or paths of some nodes, each once; of Delta's log, that of the table that has it."""
+    names = (_DELTA_LOG.sub("", node.table()) for node in nodes)
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _scanned(relation: str) -> str:

@@ -112,7 +112,7 @@ def spill(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     spilling_ms = stage.as_wall_ms(spilled.total * _SPILLED_BYTE_NS // 1_000_000)
     takes_long = spilling_ms >= max(_LONG_SPILL_MS, _LONG_SPILL * stage.wall_ms)
-    if spilled.total < thresholds.min_bytes and not takes_long:
+    if spilled.total < thresholds.min_bytes and not (takes_long and thresholds.tells_long_spills):
         return None
     return Issue(
         SPILL,

@@ -287,12 +287,17 @@ def _reads(name: str, info: Mapping[str, Any]) -> bool:
 
 def _keeps_state(info: Mapping[str, Any]) -> bool:
     """Return whether a stage reads or writes the state of a streaming query."""
-    return any(str(rdd.get("Name") or "").startswith(_OF_STATE) for rdd in info.get("RDD Info") or ())
+    return _has_rdd(_OF_STATE, info)
+
+
+def _has_rdd(beginning: str, info: Mapping[str, Any]) -> bool:
+    """Return whether the name of an RDD of a stage begins so."""
+    return any(str(rdd.get("Name") or "").startswith(beginning) for rdd in info.get("RDD Info") or ())
 
 
 def _is_of_delta_log(info: Mapping[str, Any]) -> bool:
     """Return whether a stage puts the state of a Delta table together, or reads it."""
-    return any(str(rdd.get("Name") or "").startswith(_OF_DELTA_LOG) for rdd in info.get("RDD Info") or ())
+    return _has_rdd(_OF_DELTA_LOG, info)
 
 
 def _lists_files(stage: WatchedStage | None) -> bool:

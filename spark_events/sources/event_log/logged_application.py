@@ -31,10 +31,9 @@ _CANCELLED = frozenset(
         spark_records.LATE_TASKS,
         spark_records.STAGE_COMPLETED,
         spark_records.SQL_EXECUTION_END,
-        spark_records.JOB_END,
     )
 )
-"""How Spark logs the end of work that was under way when the application ended."""
+"""How Spark logs the end of work that the application's end has cancelled; jobs, it calls failed."""
 BEFORE_START = "before the application's start record"
 OTHER_APPLICATION = "of another application, which has begun in the same file"
 
